@@ -21,7 +21,8 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.options import RUNS, Choice, LabType, open_sweep
+from qoslab.cli.options import Choice, LabType
+from qoslab.cli.places import RUNS, open_sweep
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.labs import DEFAULT_LAB

@@ -14,12 +14,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, QoslabError
+from qoslab.errors import ExitStatus, ExperimentError, QoslabError
 from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
@@ -71,6 +74,17 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{SUBCOMMANDS[cmd_name][0]}.command is not a click command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The table's own lines, and options, for the shell."""
+        from click.shell_completion import CompletionItem
+
+        named = [
+            CompletionItem(name, help=help_line)
+            for name, (_, help_line) in SUBCOMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand."""
@@ -138,6 +152,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"qoslab: {error.message}")
         if error.hint:
             _say(f"  {error.hint}")
+        if isinstance(error, ExperimentError) and os.environ.get("GITHUB_ACTIONS") == "true":
+            from qoslab.cli.gate import annotate_findings
+
+            annotate_findings(error.findings)
         return error.exit_status
     except Exception as error:
         _say(traceback.format_exc())

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import RUNS, json_option
+from qoslab.cli.completion import runs
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit, as_float, format_value
 from qoslab.printing import echo
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=runs)
 @click.argument("metric")
 @click.option(
     "--difference",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.options import RUNS
+from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.labs import LABS
 from qoslab.plan import Options, make_plan

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.options import RUNS, json_option
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 from qoslab.shipped import shipped

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import experiment_argument, experiment_file, json_option, open_sweep, set_option
+from qoslab.cli.options import experiment_argument, json_option, set_option
+from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.labs import kind_at
 from qoslab.platforms import platform_of

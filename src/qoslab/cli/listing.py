@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from qoslab.cli.options import EXPERIMENTS, RUNS, json_option
+from qoslab.cli.options import json_option
+from qoslab.cli.places import EXPERIMENTS, RUNS
 from qoslab.errors import QoslabError
 from qoslab.overview import RunSummary, read_runs
 from qoslab.printing import echo

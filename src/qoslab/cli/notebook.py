@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.options import RUNS
+from qoslab.cli.completion import experiments, runs
+from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.extras import need
 from qoslab.shipped import shipped
@@ -19,8 +20,10 @@ NOTEBOOKS = Path("analysis")
 
 
 @click.command()
-@click.argument("experiment", required=False)
-@click.option("--run", metavar="RUN", help="The run to show, a folder; the experiment's latest where absent.")
+@click.argument("experiment", required=False, shell_complete=experiments)
+@click.option(
+    "--run", metavar="RUN", shell_complete=runs, help="The run to show, a folder; the experiment's latest where absent."
+)
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     """Open JupyterLab on the notebook of an experiment.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,22 +11,18 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from qoslab.cli import completion
+from qoslab.cli.places import RUNS
 from qoslab.errors import ExperimentError, UserError
 from qoslab.labs import LABS, LabKind, kind_at
 from qoslab.model.experiment import Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.schema import Sweep, load_sweep, parse_set
+from qoslab.schema import Sweep
 from qoslab.schema.near import did_you_mean
-from qoslab.shipped import shipped
 from qoslab.units import Duration, QuantityError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-EXPERIMENTS = Path("experiments")
-"""Where experiment files are, seen from the working directory."""
-RUNS = Path("runs")
-"""Where run folders are, seen from the working directory."""
 
 
 class DurationType(click.ParamType[Duration]):
@@ -48,7 +44,7 @@ DURATION = DurationType()
 
 _KINDS = "; ".join(kind.help if kind.placed else f"{kind.name}: {kind.help}" for kind in LABS.values())
 
-experiment_argument = click.argument("experiment", metavar="EXPERIMENT")
+experiment_argument = click.argument("experiment", metavar="EXPERIMENT", shell_complete=completion.experiments)
 set_option = click.option(
     "--set",
     "sets",
@@ -81,6 +77,7 @@ class LabType(click.ParamType[str]):
 lab_option = click.option(
     "--lab",
     type=LabType(),
+    shell_complete=completion.labs,
     metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
     help=f"Where cells run. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
@@ -220,9 +217,17 @@ def cell_options(function: _F) -> _F:
             "--only",
             multiple=True,
             metavar="KEY=VALUE",
+            shell_complete=completion.parameters,
             help="Only cells with this value of a parameter, as rtt='50 ms'; may be given repeatedly.",
         ),
-        click.option("--arm", "arms", multiple=True, metavar="ARM", help="Only this arm; may be given repeatedly."),
+        click.option(
+            "--arm",
+            "arms",
+            multiple=True,
+            metavar="ARM",
+            shell_complete=completion.arms,
+            help="Only this arm; may be given repeatedly.",
+        ),
     ):
         result = option(result)
     return cast("_F", result)
@@ -244,23 +249,3 @@ def tls_options(function: _F) -> _F:
         pem = click.Path(dir_okay=False, path_type=Path)
         result = click.option(f"--tls-{name}", type=pem, metavar="FILE", help=about)(result)
     return cast("_F", result)
-
-
-def experiment_file(given: str) -> Path:
-    """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
-    path = Path(given)
-    if not path.exists() and path.name == given:
-        for folder in (EXPERIMENTS, shipped("experiments")):
-            named = folder / f"{given}.yml"
-            if named.exists():
-                return named
-    return path
-
-
-def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple[Path, Sweep]:
-    """Read and check an experiment, with `--set` options.
-
-    `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
-    """
-    file = experiment_file(given)
-    return file, load_sweep(file, dict(map(parse_set, sets)), kind_at(lab).check)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, open_sweep, set_option
+from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, set_option
+from qoslab.cli.places import open_sweep
 from qoslab.labs import lab_kind
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import Step

@@ -8,17 +8,21 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.options import RUNS, json_option
+from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.gate import Gate, gate_options
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete_runs)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @click.option("--index", is_flag=True, help="Write index.html over all runs of the folder RUN (runs) instead.")
+@gate_options
 @json_option
-def command(run: str | None, show: bool, index: bool, as_json: bool) -> ExitStatus:
+def command(run: str | None, show: bool, index: bool, gate: Gate, as_json: bool) -> ExitStatus:
     """Analyse a run again and write its report, or the index of all runs.
 
     RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. Raw
@@ -43,6 +47,7 @@ def command(run: str | None, show: bool, index: bool, as_json: bool) -> ExitStat
     outcome = analyse(folder)
     report = render(folder, outcome)
     print_outcome(outcome, folder, as_json=as_json)
+    gate.write(folder, outcome)
     _open(report, show)
     return outcome.exit_status
 

@@ -16,16 +16,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.options import (
-    JOBS,
-    RUNS,
-    Choice,
-    cell_options,
-    json_option,
-    open_sweep,
-    set_option,
-    tls_options,
-)
+from qoslab.cli.completion import experiments
+from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.gate import Gate, gate_options
+from qoslab.cli.options import JOBS, Choice, cell_options, json_option, set_option, tls_options
+from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.labs import LabKind
@@ -50,7 +45,7 @@ NEWEST = ""
 
 
 @click.command()
-@click.argument("experiment", metavar="EXPERIMENT", required=False)
+@click.argument("experiment", metavar="EXPERIMENT", required=False, shell_complete=experiments)
 @set_option
 @cell_options
 @click.option(
@@ -72,6 +67,7 @@ NEWEST = ""
     is_flag=False,
     flag_value=NEWEST,
     metavar="[RUN]",
+    shell_complete=complete_runs,
     help="Run only what this run lacks: a run's folder or an experiment's name; the newest run without it.",
 )
 @click.option(
@@ -81,6 +77,7 @@ NEWEST = ""
     "processes of this machine. See docs/scaling.md.",
 )
 @tls_options
+@gate_options
 @json_option
 def command(
     experiment: str | None,
@@ -92,6 +89,7 @@ def command(
     resume: str | None,
     scheduler: str | None,
     tls: Mapping[str, Path | None],
+    gate: Gate,
     as_json: bool,
 ) -> ExitStatus:
     """Run an experiment in a lab and compare with the published figures.
@@ -117,7 +115,7 @@ def command(
         return ExitStatus.WITHIN
     if choice.kind.real_time:
         _check_filters(prepared.request.plan)
-    return _carry_out(prepared, as_json=as_json)
+    return _carry_out(prepared, gate, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ class RunAnalysis:
         return self.readings.of
 
 
-def _carry_out(prepared: Prepared, *, as_json: bool) -> ExitStatus:
+def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:
     """Run it and show what came of it."""
     from qoslab.run.progress import RUN, RunProgress
     from qoslab.run.runner import carry_out
@@ -207,6 +205,7 @@ def _carry_out(prepared: Prepared, *, as_json: bool) -> ExitStatus:
     from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
 
     print_outcome(outcome, made, as_json=as_json)
+    gate.write(made, outcome)
     return outcome.exit_status
 
 

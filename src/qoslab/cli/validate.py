@@ -8,7 +8,8 @@ from dataclasses import asdict
 
 import click
 
-from qoslab.cli.options import experiment_argument, json_option, lab_option, open_sweep, set_option
+from qoslab.cli.options import experiment_argument, json_option, lab_option, set_option
+from qoslab.cli.places import open_sweep
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.printing import echo

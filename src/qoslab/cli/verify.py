@@ -6,13 +6,15 @@ import json
 
 import click
 
-from qoslab.cli.options import RUNS, json_option
+from qoslab.cli.completion import runs
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
 from qoslab.printing import echo
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=runs)
 @json_option
 def command(run: str | None, as_json: bool) -> ExitStatus:
     """Compare the files of a run with what was written.

@@ -1,0 +1,142 @@
+"""Options of commands that stand in front of a change: files for a forge, and what has moved since a run before."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.places import RUNS
+from qoslab.errors import Finding, UserError
+from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from qoslab.analysis import Outcome
+    from qoslab.overview import RunSummary
+    from qoslab.results import RunFolder
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What is written beside the report."""
+
+    junit: Path | None = None
+    summary: Path | None = None
+    before: RunSummary | None = None
+    """The run to compare with."""
+
+    def write(self, folder: RunFolder, outcome: Outcome) -> None:
+        """Write the files, and notes for GitHub where it is GitHub that runs us."""
+        from qoslab.report import gate
+
+        manifest = folder.manifest()
+        if self.junit is not None:
+            gate.saved(self.junit, gate.junit(outcome, manifest), more=False)
+        if self.summary is not None or self.before is not None:
+            self._summarise(folder, outcome)
+        if on_github():
+            notes = gate.notes_at(outcome, folder.experiment_text())
+            _annotate(str(folder.options()["file"]), [(note.line, 1, note.title, note.text) for note in notes])
+
+    def _summarise(self, folder: RunFolder, outcome: Outcome) -> None:
+        from qoslab.overview import read_run
+        from qoslab.report import gate
+        from qoslab.report.page import build_page
+
+        now = read_run(folder.path)
+        if self.before is not None:
+            old = {figure.key: figure for figure in self.before.figures}
+            moved = [each for each in now.figures if each.key in old and each.moved_from(old[each.key])]
+            echo(f"qoslab: {len(moved)} figures moved since {self.before.folder}", err=True)
+        if self.summary is not None:
+            lead = build_page(folder, outcome).lead
+            text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))
+            # What GitHub shows of a step is one file for all its commands.
+            shared = str(self.summary) == os.environ.get("GITHUB_STEP_SUMMARY")
+            gate.saved(self.summary, text.encode(), more=shared)
+
+
+def gate_options(function: _F) -> _F:
+    """`--junit`, `--summary`, `--compare` as one argument `gate`. `UserError` before anything is run."""
+
+    @functools.wraps(function)
+    def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
+        for option, path in (("--junit", junit), ("--summary", summary)):
+            if path is not None and not os.access(path.parent, os.W_OK):
+                raise UserError(f"{option} {path}: found no folder {path.parent} to write in, expected one")
+        return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
+
+    result: Any = gathered
+    file = click.Path(dir_okay=False, path_type=Path)
+    for name, metavar, kind, about in (
+        ("compare", "RUN", None, "Say which figures moved since this run: a folder, or an experiment's latest."),
+        ("summary", "FILE", file, "Write a summary in Markdown, for a pull request."),
+        ("junit", "FILE", file, "Write a JUnit report: each expected figure is a test case."),
+    ):
+        complete = complete_runs if name == "compare" else None
+        result = click.option(f"--{name}", type=kind, metavar=metavar, help=about, shell_complete=complete)(result)
+    return cast("_F", result)
+
+
+def _before(given: str) -> RunSummary:
+    from qoslab.overview import FINISHED, read_run
+    from qoslab.results import find_run
+
+    kept = Path(given)  # also one of reports/baselines, which has nothing but these two files
+    alone = all((kept / name).is_file() for name in ("comparison.json", "manifest.json"))
+    found = read_run(kept if alone else find_run(RUNS, given).path)
+    if found.state != FINISHED:
+        raise UserError(
+            f"--compare {given}: the run is {found.state}, expected one with figures",
+            hint=f"`qoslab report {given}` computes them again",
+        )
+    return found
+
+
+def artifacts(environment: Mapping[str, str]) -> str:
+    """Where the forge that runs us shows the files of this run; empty elsewhere."""
+    if on_github(environment):
+        parts = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+        server, repository, number = parts
+        return f"{server}/{repository}/actions/runs/{number}"
+    job = environment.get("CI_JOB_URL", "")
+    return f"{job}/artifacts/browse" if job else ""
+
+
+def on_github(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a workflow of GitHub (or a forge that does the same) runs us."""
+    return environment.get("GITHUB_ACTIONS") == "true"
+
+
+def annotate_findings(findings: Sequence[Finding]) -> None:
+    """Have GitHub show what does not hold at its lines."""
+    for finding in findings:
+        text = f"{finding.path}: {finding.message}" if finding.path else finding.message
+        _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment does not hold", text)])
+
+
+def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]]) -> None:
+    """Workflow commands on standard error, where GitHub reads them, too."""
+    path = Path(file).absolute() if file else None
+    # The forge knows the files of the working copy that it runs us in.
+    known = path is not None and path.is_relative_to(Path.cwd())
+    for line, column, title, text in notes:
+        place = f"file={_property(os.path.relpath(file))},line={line},col={column}," if known else ""
+        sys.stderr.write(f"::error {place}title={_property(title)}::{_data(text)}\n")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

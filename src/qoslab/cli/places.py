@@ -1,0 +1,36 @@
+"""Where experiments and runs are, seen from the working directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from qoslab.labs import kind_at
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.schema import Sweep, load_sweep, parse_set
+from qoslab.shipped import shipped
+
+EXPERIMENTS = Path("experiments")
+"""Where experiment files are."""
+RUNS = Path("runs")
+"""Where run folders are."""
+
+
+def experiment_file(given: str) -> Path:
+    """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
+    path = Path(given)
+    if not path.exists() and path.name == given:
+        for folder in (EXPERIMENTS, shipped("experiments")):
+            named = folder / f"{given}.yml"
+            if named.exists():
+                return named
+    return path
+
+
+def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple[Path, Sweep]:
+    """Read and check an experiment, with `--set` options.
+
+    `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
+    """
+    file = experiment_file(given)
+    return file, load_sweep(file, dict(map(parse_set, sets)), kind_at(lab).check)

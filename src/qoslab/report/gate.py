@@ -1,0 +1,225 @@
+"""What a gate in front of a change is told of a run: JUnit, Markdown, and notes at lines of files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from qoslab.analysis import Outcome
+from qoslab.analysis.figures import WIDE
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
+from qoslab.errors import ExperimentError
+from qoslab.labs import lab_kind
+from qoslab.model.metrics import format_value
+from qoslab.overview import RunFigure, RunSummary
+from qoslab.report.arms import Graph
+from qoslab.report.page import verdict
+from qoslab.results import Manifest
+from qoslab.schema.document import parse_document
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no place for."""
+_POINTS = 40
+"""Of a line in a picture."""
+_PALETTE = (("blue", "#0072b2"), ("orange", "#d55e00"), ("green", "#009e73"), ("pink", "#cc79a7"), ("ochre", "#b8860b"))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An expected figure, or an average over cells."""
+
+    arm: str
+    key: str
+    """Its metric, or the title of the average: what the experiment's file calls it."""
+    name: str
+    """With the cells that it is of."""
+    measured: str
+    tolerance: str
+    reason: str
+    met: bool
+
+
+def expected(outcome: Outcome) -> Iterator[Expected]:
+    """All that counts for the verdict."""
+    for row in chain(_rows(outcome.comparison), _rows(outcome.averages)):
+        key, where = row.get("title") or row["metric"], row.get("where") or row.get("each") or ""
+        value = row["measured"] if "measured" in row else row["value"]
+        measured = "not measured" if pd.isna(value) else format_value(value, row["unit"])
+        name = f"{key} ({where})" if where else key
+        yield Expected(row["arm"], key, name, measured, row["tolerance"], row["reason"], row["verdict"] != OUTSIDE)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): value for name, value in row.items()}
+        for row in table[table["verdict"] != INFORMATIVE].to_dict("records")
+    ]
+
+
+def junit(outcome: Outcome, manifest: Manifest) -> bytes:
+    """A JUnit report: a test case for each expected figure, and one for whether the run can be trusted."""
+    name, cases = manifest.experiment.name, list(expected(outcome))
+    seconds = f"{(manifest.ended - manifest.started).total_seconds():.3f}" if manifest.ended else "0"
+    counts = {
+        "tests": str(len(cases) + 1),
+        "failures": str(sum(not case.met for case in cases)),
+        "errors": str(int(not outcome.valid)),
+    }
+    top = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(top, "testsuite", {"name": name, **counts, "skipped": "0", "time": seconds})
+    suite.set("timestamp", manifest.started.strftime("%Y-%m-%dT%H:%M:%S"))
+    trust = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": "the run is valid", "time": seconds})
+    if not outcome.valid:
+        reasons = _ILLEGAL.sub("?", "\n".join(outcome.reasons))
+        ElementTree.SubElement(trust, "error", {"message": "its figures must not be trusted"}).text = reasons
+    for case in cases:
+        named = {"classname": f"{name}.{case.arm}", "name": _ILLEGAL.sub("?", case.name), "time": "0"}
+        element = ElementTree.SubElement(suite, "testcase", named)
+        if not case.met:
+            message = _ILLEGAL.sub("?", f"{case.measured}, expected {case.tolerance}")
+            ElementTree.SubElement(element, "failure", {"message": message}).text = _ILLEGAL.sub("?", case.reason)
+    ElementTree.indent(top)
+    content: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
+
+
+def markdown(
+    outcome: Outcome, manifest: Manifest, now: RunSummary, before: RunSummary | None, lead: Graph | None, link: str
+) -> str:
+    """A summary for a pull request: the verdict, figures that are not met or moved, a picture, where the report is."""
+    found, kind = verdict(outcome, manifest.experiment), lab_kind(manifest.lab)
+    parts = [f"## {found.sign} {_plain(manifest.experiment.title)}: {found.word}", _plain(found.sentence)]
+    parts += ["\n".join(f"- {_plain(detail)}" for detail in found.details)] if found.details else []
+    parts += [f"*{_plain(kind.remark)}*"] if kind.remark else []
+    old = {figure.key: figure for figure in before.figures} if before is not None else {}
+    moved = [each for each in now.figures if each.key in old and each.moved_from(old[each.key])]
+    if before is not None:
+        which = f"`{before.experiment}/{before.folder.name}`"
+        words = "1 figure has moved" if len(moved) == 1 else f"{len(moved) or 'No'} figures have moved"
+        parts.append(f"### {words} since {which}")
+        if (before.lab, before.overrides) != (now.lab, now.overrides):
+            parts.append("That run had another lab or other options.")
+        parts += [_table(moved, old)] if moved else []
+    rest = [each for each in now.figures if each.verdict != INFORMATIVE]
+    if rest:
+        parts.append(f"<details><summary>{len(rest)} expected figures</summary>\n\n{_table(rest, old)}\n\n</details>")
+    parts += [picture(lead)] if lead is not None else []
+    parts.append(f"Report: `{now.folder / 'report.html'}`" + (f", [artifacts]({link})" if link else ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(figures: list[RunFigure], old: Mapping[tuple[str, str, str], RunFigure]) -> str:
+    heads = ["Arm", "Figure", *(["Before"] if old else []), "Now", "Expected", "Verdict"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for each in figures:
+        name = each.metric + (f" ({each.where})" if each.where else "")
+        past = [_value(old.get(each.key))] if old else []
+        cells = [each.arm, name, *past, _value(each), each.tolerance, each.verdict]
+        lines.append(f"| {' | '.join(map(_plain, cells))} |")
+    return "\n".join(lines)
+
+
+def _value(figure: RunFigure | None) -> str:
+    if figure is None or figure.measured is None:
+        return "–"
+    return format_value(figure.measured, figure.unit)  # type: ignore[arg-type]
+
+
+def _plain(words: str) -> str:
+    """Text in which Markdown and HTML find nothing to obey."""
+    return re.sub(r"([\\`*_\[\]|#~@$])", r"\\\1", " ".join(words.split())).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def picture(graph: Graph) -> str:
+    """A graph of the report as a Mermaid chart, which forges draw; its axis cannot be logarithmic.
+
+    Lines whose mean is far above the lowest one's are left out, and named.
+    """
+    figure = json.loads(graph.json)
+    lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in figure["data"]]
+    means = {name: sum(ys) / len(ys) for name, ys, _ in lines if ys}
+    least = min((mean for mean in means.values() if mean > 0), default=0.0)
+    drawn = [line for line in lines if line[0] in means and means[line[0]] <= WIDE * least][: len(_PALETTE)]
+    if not drawn or not all(isinstance(x, int | float) for _, _, xs in drawn for x in xs):
+        return ""
+    top = max(max(ys) for _, ys, _ in drawn) * 1.05
+    start, end = min(min(xs) for *_, xs in drawn), max(max(xs) for *_, xs in drawn)
+    axis = figure["layout"]["xaxis"].get("title", {}).get("text", "")
+    legend = [f"{colour}: {_plain(name)}" for (name, *_), (colour, _) in zip(drawn, _PALETTE, strict=False)]
+    left = [f"{_plain(name)} (mean {mean:.4g} {graph.unit})" for name, mean in means.items() if mean > WIDE * least]
+    palette = ", ".join(colour for _, colour in _PALETTE)
+    chart = [
+        "```mermaid",
+        f"%%{{init: {{'themeVariables': {{'xyChart': {{'plotColorPalette': '{palette}'}}}}}}}}%%",
+        "xychart-beta",
+        f'    x-axis "{_quoted(axis)}" {start:g} --> {end:g}',
+        f'    y-axis "{_quoted(graph.unit)}" 0 --> {top:.4g}',
+        *(f"    line [{', '.join(f'{y:.4g}' for y in _thinned(ys))}]" for _, ys, _ in drawn),
+        "```",
+    ]
+    words = f"{_plain(graph.title)}. {'; '.join(legend)}." + (f" Far above: {'; '.join(left)}." if left else "")
+    return f"### Picture\n\n{words}\n\n" + "\n".join(chart)
+
+
+def _quoted(words: str) -> str:
+    return re.sub(r"[^\w ,./%()-]", " ", words)
+
+
+def _thinned(values: list[float]) -> list[float]:
+    """Means of as many neighbours as leave few enough points."""
+    width = -(-len(values) // _POINTS)
+    groups = [values[at : at + width] for at in range(0, len(values), width)]
+    return [sum(group) / len(group) for group in groups]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is to be shown at a line of a file."""
+
+    line: int
+    title: str
+    text: str
+
+
+def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
+    """Where the experiment's text expects figures that are not met; reasons of an invalid run at its top."""
+    lines = _lines(experiment_file)
+    found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
+    for each in expected(outcome):
+        if not each.met:
+            line = lines.get((each.arm, each.key), lines.get(("", ""), 1))
+            text = f"{each.name} is {each.measured}, expected {each.tolerance}"
+            found.append(Note(line, f"{each.arm}: outside tolerance", text))
+    return found
+
+
+def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
+    """By arm and metric (of an average by its title) the line; at `("", "")` that of `compare`."""
+    try:
+        document = parse_document(experiment_file, "")
+    except ExperimentError:
+        return {}
+    compare = document.data.get("compare") if isinstance(document.data, dict) else None
+    if not isinstance(compare, dict):
+        return {}
+    found = {("", ""): document.key_place(("compare",)).line}
+    for key, name in (("expectations", "metric"), ("averages", "title")):
+        for index, entry in enumerate(compare.get(key) or ()):
+            if isinstance(entry, dict):
+                place = document.place(("compare", key, index))
+                found.setdefault((str(entry.get("arm")), str(entry.get(name))), place.line)
+    return found
+
+
+def saved(path: Path, content: bytes, *, more: bool) -> None:
+    """Write a file, or more of it."""
+    with path.open("ab" if more else "wb") as file:
+        file.write(content)

@@ -1,0 +1,191 @@
+"""What a gate is told: JUnit, a summary in Markdown, notes at lines; and how its templates call qoslab."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import pytest
+import sample_run
+from ruamel.yaml import YAML
+
+from qoslab.analysis import analyse
+from qoslab.cli import group, main
+from qoslab.cli.gate import artifacts
+from qoslab.overview import read_run
+from qoslab.report import gate
+from qoslab.report.page import build_page
+from qoslab.results import RunFolder
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = sample_run.make_run(tmp_path / "runs")
+    analyse(folder)
+    return folder
+
+
+def test_each_expected_figure_is_a_test_case(run: RunFolder) -> None:
+    top = ElementTree.fromstring(gate.junit(analyse(run), run.manifest()))
+    (suite,) = top
+    assert (top.get("tests"), top.get("failures"), top.get("errors")) == ("6", "1", "0")
+    assert suite.get("name") == "policing-vs-shaping" and len(suite) == 6
+    (failed,) = (case for case in suite if case.find("failure") is not None)
+    failure = failed.find("failure")
+    assert failure is not None and ", expected " in str(failure.get("message"))
+
+
+def test_a_run_that_must_not_be_trusted_is_an_error(tmp_path: Path) -> None:
+    folder = sample_run.make_run(tmp_path, valid=False)
+    top = ElementTree.fromstring(gate.junit(analyse(folder), folder.manifest()))
+    error = top.find("testsuite/testcase/error")
+    assert top.get("errors") == "1" and error is not None
+    assert error.text == "policed/1: R1: the kernel dropped 7 frames"
+
+
+def test_what_xml_has_no_place_for_is_left_out(tmp_path: Path) -> None:
+    experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
+    experiment["compare"]["expectations"][2]["reason"] = "bell \x07 <b> & \ufffe"
+    folder = sample_run.make_run(tmp_path, experiment=experiment)
+    top = ElementTree.fromstring(gate.junit(analyse(folder), folder.manifest()))
+    failure = top.find("testsuite/testcase/failure")
+    assert failure is not None and failure.text == "bell ? <b> & ?"
+
+
+def summary(run: RunFolder, before: RunFolder | None, link: str = "") -> str:
+    outcome = analyse(run)
+    lead = build_page(run, outcome).lead
+    old = None if before is None else read_run(before.path)
+    return gate.markdown(outcome, run.manifest(), read_run(run.path), old, lead, link)
+
+
+def test_the_summary_says_what_moved(run: RunFolder) -> None:
+    other = run.path.with_name("20260101T000000Z")
+    shutil.copytree(run.path, other)
+    rows = json.loads((other / "comparison.json").read_text())
+    row = next(row for row in rows if row["verdict"] == "within" and row["unit"] == "fraction")
+    row["measured"] = 0.9
+    (other / "comparison.json").write_text(json.dumps(rows))
+    text = summary(run, RunFolder(other), "https://example.net/1")
+    moved = text.partition("### 1 figure has moved since `policing-vs-shaping/20260101T000000Z`")[2].partition("<de")[0]
+    assert "| policed | police.exceed\\_share | 90 % | 33.3 % |" in moved
+    assert moved.count("| policed |") == 1
+    assert "[artifacts](https://example.net/1)" in text
+    assert text.startswith("## ! ") and "Outside tolerance" in text.splitlines()[0]
+    assert "### No figures have moved" in summary(run, run)
+
+
+def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
+    file = run.path / "comparison.json"
+    rows = json.loads(file.read_text())
+    rows[0] |= {"where": "<img src=x> | [a](b) `c` @team #1", "verdict": "outside"}
+    outcome = analyse(run)
+    file.write_text(json.dumps(rows))
+    text = gate.markdown(outcome, run.manifest(), read_run(run.path), None, None, "")
+    assert "<img" not in text and r"\| \[a\](b) \`c\` \@team \#1" in text
+
+
+def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
+    graph = build_page(run, analyse(run)).lead
+    assert graph is not None
+    figure = json.loads(graph.json)
+    drawn = gate.picture(graph)
+    assert drawn.count("    line [") == len(figure["data"]) == 2
+    figure["data"][0]["y"] = [y * 100 for y in figure["data"][0]["y"]]
+    far = gate.picture(type(graph)(graph.id, graph.title, graph.summary, graph.unit, json.dumps(figure)))
+    assert far.count("    line [") == 1 and "Far above: Policed to 1 Mb/s (mean " in far
+
+
+def test_notes_stand_where_a_figure_is_expected(run: RunFolder) -> None:
+    text = run.experiment_text()
+    (note,) = gate.notes_at(analyse(run), text)
+    expected = sample_run.EXPERIMENT["compare"]["expectations"][2]
+    near = "\n".join(text.splitlines()[note.line - 1 : note.line + 3])
+    assert expected["metric"] in near and f'"arm": "{expected["arm"]}"' in near
+    (lost,) = gate.notes_at(analyse(run), "no experiment any more")
+    assert lost.line == 1
+
+
+def test_the_command_writes_what_is_asked_for(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    step = tmp_path / "step.md"
+    step.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    monkeypatch.setattr(RunFolder, "options", lambda self: {"file": str(tmp_path / "mine.yml")})
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    words = ["--junit", "out.xml", "--summary", str(step), "--compare", "policing-vs-shaping"]
+    assert main(["report", "policing-vs-shaping", *words]) == 1
+    assert ElementTree.parse("out.xml").getroot().tag == "testsuites"
+    assert step.read_text().startswith("before\n## ! ")
+    said = capsys.readouterr().err
+    assert "qoslab: 0 figures moved since " in said
+    assert re.search(r"^::error file=mine\.yml,line=\d+,col=1,title=\w+%3A outside tolerance::", said, re.MULTILINE)
+
+
+def test_a_kept_baseline_is_enough_to_compare_with(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / "reports/baselines/policing-vs-shaping/virtual"
+    kept.mkdir(parents=True)
+    for name in ("comparison.json", "manifest.json"):
+        shutil.copy(run.path / name, kept)
+    assert main(["report", str(run.path), "--compare", str(kept)]) == 1
+    assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
+    (kept / "comparison.json").write_text("[")
+    assert main(["report", str(run.path), "--compare", str(kept)]) == 2
+    assert "the run is unfinished, expected one with figures" in capsys.readouterr().err
+
+
+def test_bad_input_is_found_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, said in (
+        (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none to write in"),
+        (["--compare", "nothing"], 'found "nothing", expected the folder of a finished run'),
+    ):
+        assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
+        assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_does_not_hold_is_noted_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    (tmp_path / "bad.yml").write_text("name: bad\ntitle: T\nwrong: 100 %\n")
+    assert main(["validate", "bad.yml"]) == 2
+    noted = [line for line in capsys.readouterr().err.splitlines() if line.startswith("::error ")]
+    assert any(line.startswith("::error file=bad.yml,line=3,col=1,title=") for line in noted), noted
+
+
+def test_the_forge_is_known_by_its_environment() -> None:
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://h", "GITHUB_REPOSITORY": "a/b"}
+    assert artifacts(github | {"GITHUB_RUN_ID": "3"}) == "https://h/a/b/actions/runs/3"
+    assert artifacts({"CI_JOB_URL": "https://g/j/1"}) == "https://g/j/1/artifacts/browse"
+    assert artifacts({}) == ""
+
+
+@pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", "docs/ci.md"])
+def test_the_templates_call_qoslab_with_options_that_it_has(name: str) -> None:
+    text = (TOP / name).read_text(encoding="utf-8")
+    if not name.endswith(".md"):
+        assert YAML(typ="safe").load(text)
+    calls = [shlex.split(line.split("#")[0]) for line in re.findall(r"^[\s-]*(qoslab (?!: ).*)$", text, re.MULTILINE)]
+    assert calls
+    for words in calls:
+        command = group.get_command(click.Context(group), words[1])
+        assert command is not None, words
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
