@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -201,6 +202,35 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
             "R1: found release 12.4(24)T2, whose queueing is hqf, expected classic; "
             "load another release, or run with --set R1.generation=hqf",
         ]
+
+
+def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, clean: Path) -> None:
+    swapped = topology(client="host", R1=ROUTER, server="host")(
+        "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
+        "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
+    )
+    with exposed(tmp_path, "names", swapped) as (lab, file):
+        before = typed(lab, "R1", "show running-config")
+        names = "{FastEthernet0/0: Fa0/1, FastEthernet0/1: Fa0/0}"
+        text = file.read_text()
+        assert text.count("        R1:\n") == 1
+        file.write_text(text.replace("        R1:\n", f"        R1:\n          qoslab_interfaces: {names}\n"))
+        command = ("run", str(FILE), "--lab", str(file), "--duration", "3s", "--arm", "policed")
+        status, output, errors = run(clean, *command)
+        # A busy machine makes it invalid, which is no matter here.
+        assert status in (0, 1, 3), errors + output
+        cell = next((clean / "runs/policing-vs-shaping").glob("2*/cells/policed/1"))
+        # The experiment's name in what is asked for and in what was understood, the router's in what it printed.
+        assert "interface FastEthernet0/1\n service-policy output" in (cell / "config/R1.ios").read_text()
+        running = (cell / "config/R1.running.ios").read_text()
+        attached = running[running.index("interface FastEthernet0/0") : running.index("interface FastEthernet0/1")]
+        assert " service-policy output Police" in attached
+        (raw,) = (cell / "observations/R1").glob("after.*policy*.txt")
+        assert raw.read_text().lstrip().startswith("FastEthernet0/0")
+        assert list(json.loads(raw.with_suffix(".json").read_text())) == ["FastEthernet0/1"]
+        figures = json.loads((cell.parents[2] / "comparison.json").read_text())
+        assert {row["metric"]: row["measured"] for row in figures}["police.bc"] == 31250
+        assert typed(lab, "R1", "show running-config") == before
 
 
 @pytest.mark.parametrize(

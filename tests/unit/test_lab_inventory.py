@@ -112,7 +112,7 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
             "qoslab_known_hosts: keys}",
             "qoslab_isolate: namespace}",
             ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected one of qoslab_known_hosts, "
-            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_dead_man",
+            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_dead_man, qoslab_show_every, qoslab_interfaces",
         ),
         (
             "{eth0: enp3s0f1}",
@@ -247,3 +247,24 @@ def test_a_variable_of_the_lab_has_near_matches(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_isolate: in place", "qoslab_emulate_by: {wan: line}")
     with pytest.raises(UserError, match='did you mean "qoslab_emulated_by"'):
         parse_lab(listed(text), write(tmp_path, text))
+
+
+def test_a_router_may_call_interfaces_otherwise(tmp_path: Path) -> None:
+    plain = "R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}"
+    mapped = "R1: {ansible_host: 192.0.2.1, qoslab_interfaces: {Fa0/0: gi0/1}}"
+    text = INVENTORY.replace(plain, mapped)
+    file = write(tmp_path, text)
+    settings = parse_lab(listed(text), file).nodes.routers["R1"]
+    assert settings.device("FastEthernet0/0") == "GigabitEthernet0/1"
+    assert settings.device("FastEthernet0/1") == "FastEthernet0/1"
+    wrong = text.replace("gi0/1", "eno1")
+    with pytest.raises(UserError, match="expected names of a router's interfaces, as "):
+        parse_lab(listed(wrong), write(tmp_path, wrong))
+
+
+def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, INVENTORY)
+    both = {"R1": RouterSettings(interfaces={"FastEthernet0/0": "FastEthernet0/1"})}
+    (found,) = lacking(EXPERIMENT, Nodes(nodes().hosts, both, nodes().ways), file)
+    expected = "found FastEthernet0/1 for FastEthernet0/0 and for FastEthernet0/1, expected one interface for each"
+    assert found.message == expected

@@ -76,7 +76,7 @@ class Router:
             return Observed("% Invalid input", None, "the router refused the command: % Invalid input", at, at + 10)
         return Observed(raw, None, "", at, at + SECOND // 50)
 
-    def parse(self, command: str, text: str) -> Observed:
+    def parse(self, device: str, command: str, text: str) -> Observed:
         return Observed(text, {"said": text} if text else None, "" if text else "nothing in it that the parser knows")
 
 

@@ -43,6 +43,12 @@ class RouterSettings:
     """
     show_every: Duration = SHOW_EVERY
     """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """What the router calls the experiment's interfaces, both in full; those of the same name may be left out."""
+
+    def device(self, interface: str) -> str:
+        """What the router calls an interface of the experiment."""
+        return self.interfaces.get(interface, interface)
 
 
 @dataclass(frozen=True)

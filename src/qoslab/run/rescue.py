@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from qoslab.errors import UserError
+from qoslab.ios.interface_names import InterfaceNames
 from qoslab.platforms import routers_of
 from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession
 from qoslab.run.devices.inventory import read_routers, write_inventory
@@ -54,7 +55,8 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
                 write_inventory(listed, {**chosen, **door.access(groups)}, lab=False)
-                left = Routers(about.topology, session, state, _no_base, note)
+                named = {name: InterfaceNames(settings[name].interfaces) for name in names}
+                left = Routers(about.topology, session, state, _no_base, note, names=named)
                 left.resume()
                 left.restore(None, None)
             if state.mark():

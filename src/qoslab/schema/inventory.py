@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from qoslab.errors import Finding
+from qoslab.ios.model.names import interface_name
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
     DEAD_MAN_CHOICES,
@@ -103,6 +104,12 @@ class Reader:
                 self._note(node, variable, f"found {shown(value)}, expected {expected}")
                 continue
             given[name] = _MADE.get(name, lambda same: same)(value)
+            if kind is RouterSettings and name == "interfaces":
+                full = {interface_name(each): interface_name(device) for each, device in value.items()}
+                if None in full or None in full.values():
+                    expected = "names of a router's interfaces, as {FastEthernet0/0: GigabitEthernet0/1}"
+                    self._note(node, variable, f"found {shown(value)}, expected {expected}")
+                given[name] = full
         devices: dict[str, str] = {}
         for interface, device in given.get("interfaces", {}).items():
             if device in devices:
@@ -217,6 +224,8 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
             message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to say what makes it"
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
             yield Finding(places.file, 0, 0, "", "", message, hint)
+    for name in used:
+        yield from _one_each(experiment, nodes, name, places)
     seen: dict[str, str] = {}
     for name in used:
         way = nodes.ways.get(name)
@@ -227,6 +236,21 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
             message = f"found {way} for {other} and for {name}, expected a device for each"
             hint = "two hosts may be one machine if each has interfaces of its own in a namespace"
             yield places.finding(name, "", message, hint)
+
+
+def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
+    """Whether every interface of the experiment is another one of the node."""
+    settings = nodes.hosts.get(name) or nodes.routers.get(name)
+    known: dict[str, str] = {}
+    if settings is None:
+        return
+    for _, near, _ in experiment.topology.links_of(name):
+        device = settings.device(near.interface)
+        other = known.setdefault(device, near.interface)
+        if other != near.interface:
+            message = f"found {device} for {other} and for {near.interface}, expected one interface for each"
+            hint = "name both of them in it"
+            yield places.finding(name, PREFIX + "interfaces", message, hint)
 
 
 def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:

@@ -37,8 +37,8 @@ from qoslab.traffic.endpoints import flow_ports, flow_seed
 class Parse(Protocol):
     """Parses what a router printed."""
 
-    def __call__(self, command: str, text: str) -> Observed:
-        """What `text` says, the answer to `command`."""
+    def __call__(self, device: str, command: str, text: str) -> Observed:
+        """What `text` says, the answer of the router to `command`."""
 
 
 @dataclass(frozen=True)

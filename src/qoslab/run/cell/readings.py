@@ -35,8 +35,8 @@ class Shows(Protocol):
     def show(self, device: str, command: str) -> Observed:
         """Take a show command without parsing it."""
 
-    def parse(self, command: str, text: str) -> Observed:
-        """What `text` says, the answer to `command`."""
+    def parse(self, device: str, command: str, text: str) -> Observed:
+        """What `text` says, the answer of the router to `command`."""
 
 
 def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class ShowSampler:
         for router, taken in self._taken.items():
             self._read(router)
             # What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's.
-            parsed = {command: self._shows.parse(command, each.raw).parsed for command, each in taken.answers}
+            parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
             told = {command for command, found in parsed.items() if found}
             told |= {LOAD} if taken.busy_percent else set()
             if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
@@ -175,7 +175,9 @@ class ShowSampler:
         for router, taken in self._taken.items():
             found = []
             for command, answer in taken.answers:
-                said = self._shows.parse(command, answer.raw).data if parse else {"unparsed": "the cell broke off"}
+                said = (
+                    self._shows.parse(router, command, answer.raw).data if parse else {"unparsed": "the cell broke off"}
+                )
                 instants = {"before_ns": answer.before_ns, "after_ns": answer.after_ns}
                 found.append({"command": command, **instants, "raw": answer.raw, "parsed": said})
             self._cell.write_readings(router, found)

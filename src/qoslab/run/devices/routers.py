@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from qoslab.errors import QoslabError, UserError
+from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.restore import collisions, restoration, unrestored
 from qoslab.model.experiment import Topology
@@ -56,15 +60,18 @@ class Routers:
         base: Base,
         note: Callable[[str], None],
         guard: Guard | None = None,
+        names: Mapping[str, InterfaceNames] = MappingProxyType({}),
     ) -> None:
         """`state` is the session's folder of configurations from before.
 
         `base` gives a Linux router's configuration without the experiment's; `note` is told what others changed on a
-        router meanwhile, which stays as it is.
+        router meanwhile, which stays as it is. `names` is what routers call the experiment's interfaces: all that is
+        sent to them, read back and undone has their names, what is kept of the experiment has its own.
         """
         self._topology = topology
         self._session = session
         self._guard = guard
+        self._names = names
         self._state = state
         self._before = state.folder
         self._base = base
@@ -84,11 +91,12 @@ class Routers:
         `commands` are show commands that verify brings along. Raises `RouterError` with the device's own message; the
         caller then restores.
         """
+        sent = {router: self._names.get(router, AS_THEY_ARE).to_device(text) for router, text in texts.items()}
         intended = self._before / "intended"
         with writing(intended):
             shutil.rmtree(intended, ignore_errors=True)
             intended.mkdir(parents=True)
-            for router, text in texts.items():
+            for router, text in sent.items():
                 (intended / f"{router}.ios").write_text(text, encoding="utf-8")
         for router, text in texts.items():
             cell.write(cell.configuration(f"{router}.ios"), text)
@@ -100,7 +108,7 @@ class Routers:
         if not self._prepared:
             self._session.carry_out(["prepare"], keep=cell.path / "ansible")
             self._prepared = True
-        self._refuse_collisions(texts)
+        self._refuse_collisions(sent)
         intents: list[Intent] = []
         restore = None
         if self._touched:
@@ -110,7 +118,7 @@ class Routers:
         intents += ["apply", "verify"]
         if self._guard is not None:
             self._guard.arm()
-        self._state.push({router: texts.get(router, "") for router in self._ios})
+        self._state.push({router: sent.get(router, "") for router in self._ios})
         self._touched, self._running = True, None
         outcome = self._session.carry_out(
             intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
@@ -128,13 +136,19 @@ class Routers:
     def _refuse_collisions(self, texts: Mapping[str, str]) -> None:
         """Refuse, before the first line is sent, what would overwrite something of the routers' own."""
         for router in self._ios:
-            found = collisions(self.before(router), texts.get(router, ""), hardware(self._topology, router))
+            found = collisions(self.before(router), texts.get(router, ""), self._hardware(router))
             if found:
                 raise UserError(
                     f"{router} is left as it is, since the experiment would overwrite what it has:\n"
                     + "\n".join(f"  {sentence}" for sentence in found),
                     hint="Give it another name in the experiment's template, or take it off the router.",
                 )
+
+    def _hardware(self, router: str) -> Hardware:
+        """The chassis with the router's own names."""
+        names, model = self._names.get(router, AS_THEY_ARE), hardware(self._topology, router)
+        there = [*map(names.to_device, model.interfaces), *model.interfaces]
+        return replace(model, interfaces=tuple(dict.fromkeys(there)))
 
     def before(self, router: str) -> str:
         """The running configuration from before the run."""
@@ -152,7 +166,7 @@ class Routers:
         `shown` is its running configuration now.
         """
         was = (self._running or {}).get(router, "")
-        found = unrestored(was, shown, [], hardware(self._topology, router)) if was and shown else []
+        found = unrestored(was, shown, [], self._hardware(router)) if was and shown else []
         return [KNOWN.masked(sentence) for sentence in found]
 
     def resume(self) -> None:
@@ -192,8 +206,7 @@ class Routers:
             folder.mkdir(parents=True)
             for router in self._ios:
                 pushed = self._state.pushed(router)
-                model = hardware(self._topology, router)
-                found = restoration(self.before(router), self._running[router], pushed, model)
+                found = restoration(self.before(router), self._running[router], pushed, self._hardware(router))
                 if found.lines:
                     (folder / f"{router}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
                     (folder / f"{router}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")

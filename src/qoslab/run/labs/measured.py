@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, QoslabError
+from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.labs.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import reached_by
@@ -47,6 +50,8 @@ class MeasuredWorker(ABC):
         self._session: AnsibleSession
         self._routers: Routers
         self._state: RestoreState
+        self._names: Mapping[str, InterfaceNames] = {}
+        """Of routers that call their interfaces otherwise than the experiment."""
         self.described: dict[str, Any] = {}
         """How the first lab described itself."""
 
@@ -115,6 +120,7 @@ class MeasuredWorker(ABC):
             lambda router: startup_config(experiment.topology, router, login),
             self._note,
             guard,
+            self._names,
         )
 
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
@@ -161,7 +167,7 @@ class MeasuredWorker(ABC):
             if not answers:
                 continue
             config = self._routers.compiled(router, text, source=f"{router}.ios")
-            shown = self._shared.get().parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+            shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
             for difference in policy_differences(shown.parsed or {}, config):
                 raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
 
@@ -188,13 +194,21 @@ class MeasuredWorker(ABC):
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:
         """Enter configuration lines in a router of this lab."""
-        return self._shared.get().configure(device, lines, lab=str(self._number))
+        sent = [self._named(device).to_device(line) for line in lines]
+        return self._shared.get().configure(device, sent, lab=str(self._number))
 
     def _observe(self, device: str, command: str) -> Observed:
-        return self._shared.get().observe(device, command, lab=str(self._number))
+        names = self._named(device)
+        observed = self._shared.get().observe(device, names.to_device(command), lab=str(self._number))
+        return replace(observed, parsed=names.from_device(observed.parsed))
 
     def _show(self, device: str, command: str) -> Observed:
-        return self._shared.get().show(device, command, lab=str(self._number))
+        return self._shared.get().show(device, self._named(device).to_device(command), lab=str(self._number))
 
-    def _parse(self, command: str, text: str) -> Observed:
-        return self._shared.get().parse(command, text)
+    def _parse(self, device: str, command: str, text: str) -> Observed:
+        names = self._named(device)
+        observed = self._shared.get().parse(names.to_device(command), text)
+        return replace(observed, parsed=names.from_device(observed.parsed))
+
+    def _named(self, device: str) -> InterfaceNames:
+        return self._names.get(device, AS_THEY_ARE)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from qoslab.errors import QoslabError, UserError
+from qoslab.ios.interface_names import InterfaceNames
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import hosts_of, reached_by, routers_of
 from qoslab.run.cell.journal import Journal
@@ -127,6 +128,7 @@ class ExternalWorker(MeasuredWorker):
         wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
         minutes = min(GUARD_MINUTES + math.ceil(experiment.duration.seconds / 60), MOST_GUARD_MINUTES)
         dead_man = DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns)
+        self._names = {name: InterfaceNames(inventory.nodes.routers[name].interfaces) for name in doors}
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:

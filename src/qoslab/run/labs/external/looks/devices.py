@@ -64,7 +64,7 @@ def interfaces(facts: Facts) -> Iterator[Found]:
             hint = "name the right one in qoslab_interfaces"
         elif end.node in facts.routers and facts.routers[end.node].ios:
             there = list(facts.routers[end.node].ports)
-            hint = "see whether it is the right device, and has the module"
+            hint = "see whether it is the right device, and has the module, or name another in qoslab_interfaces"
         else:
             continue
         if device not in there:

@@ -151,9 +151,8 @@ class Facts:
 
     def device(self, end: LinkEnd) -> str:
         """What the node itself calls the interface of an end."""
-        if end.node in self.host_settings:
-            return self.host_settings[end.node].device(end.interface)
-        return end.interface
+        settings = self.host_settings.get(end.node) or self.router_settings[end.node]
+        return settings.device(end.interface)
 
     def port(self, end: LinkEnd) -> Port | None:
         """The router's interface at an end; None of hosts, and where it lacks it."""

@@ -125,7 +125,8 @@ class Gathering:
         assert self.door is not None
         topology = self.experiment.topology
         links = topology.links_of(name)
-        serials = tuple(near.interface for _, near, _ in links if near.interface.startswith("Serial"))
+        own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
+        serials = tuple(each for each in own if each.startswith("Serial"))
         far = [
             str(end.address.ip)
             for _, _, end in links

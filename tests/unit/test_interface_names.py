@@ -1,0 +1,51 @@
+"""Interfaces that a device calls otherwise: names in what is sent, and in what was parsed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
+
+NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1": "GigabitEthernet0/1/0"})
+
+
+@pytest.mark.parametrize(
+    ("line", "sent"),
+    [
+        ("interface FastEthernet0/0", "interface FastEthernet0/1"),
+        ("interface fa0/1", "interface GigabitEthernet0/1/0"),
+        ("int FastEthernet 0/1.20", "int GigabitEthernet0/1/0.20"),
+        ("ip route 10.0.0.0 255.0.0.0 f0/1", "ip route 10.0.0.0 255.0.0.0 GigabitEthernet0/1/0"),
+        ("show policy-map interface Fa0/1 output", "show policy-map interface GigabitEthernet0/1/0 output"),
+        ("interface FastEthernet0/10", "interface FastEthernet0/10"),
+        ("interface Ethernet0/0", "interface Ethernet0/0"),
+        ("policy-map to-Fa0/0", "policy-map to-Fa0/0"),
+        ("  police 8000 1500", "  police 8000 1500"),
+        (" bandwidth percent 0", " bandwidth percent 0"),
+    ],
+)
+def test_a_line_has_the_devices_names(line: str, sent: str) -> None:
+    assert NAMES.to_device(line) == sent
+    assert AS_THEY_ARE.to_device(line) == line
+
+
+def test_an_answer_has_the_experiments_names() -> None:
+    said = {
+        "FastEthernet0/1": {"input": "GigabitEthernet0/1/0.5", "rate": 8000},
+        "Se0": [None, "FastEthernet0/1"],
+    }
+    assert NAMES.from_device(said) == {
+        "FastEthernet0/0": {"input": "FastEthernet0/1.5", "rate": 8000},
+        "Se0": [None, "FastEthernet0/0"],
+    }
+    assert NAMES.from_device(None) is None
+
+
+@given(st.permutations([f"FastEthernet0/{number}" for number in range(4)]), st.integers(0, 3))
+def test_there_and_back_is_the_same(order: list[str], number: int) -> None:
+    names = InterfaceNames({f"FastEthernet0/{at}": device for at, device in enumerate(order)})
+    here = f"interface FastEthernet0/{number}.7"
+    assert names.to_device(here) == f"interface {order[number]}.7"
+    assert names.from_device(names.to_device(here)) == here
