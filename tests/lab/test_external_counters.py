@@ -22,7 +22,9 @@ from commands import run
 from test_run import EXPERIMENT, latest
 
 from qoslab.analysis import raw
+from qoslab.analysis.conservation import HostCount, disagreements
 from qoslab.analysis.packets import shifted
+from qoslab.analysis.reading import cards_of
 from qoslab.capture.pcapng import read_packets
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -238,6 +240,20 @@ def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> No
     assert bins["time_s"].min() == pytest.approx(first, abs=0.11)
     assert bins["time_s"].max() == pytest.approx(last, abs=0.11)
     assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
+
+
+def test_what_hosts_sent_is_what_the_router_counted(ran: Ran) -> None:
+    hosts = cards_of(Cell(ran.cell, CellIdentity("policed", (), 1)))
+    assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
+    topology = load_sweep(EXPERIMENT, {}).experiment.topology
+    interfaces, classes = ran.table("interfaces"), ran.table("classes")
+    assert list(disagreements(topology, hosts, interfaces, classes)) == []
+    assert not [reason for reason in ran.record.reasons if "counts" in reason]
+    # The same readings tell where a tenth of what the client sent went another way.
+    sent = hosts["client"]["eth0"]
+    more = {"client": {"eth0": HostCount(sent.sent + sent.sent // 10, sent.received, sent.sent_bytes)}}
+    (told,) = disagreements(topology, more, interfaces, classes)
+    assert "client sent" in told and "R1 counts" in told
 
 
 def test_each_host_tells_how_late_it_was(ran: Ran) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ import pandas as pd
 
 from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines
+from qoslab.analysis.conservation import UNCOUNTED, HostCount, disagreements
 from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import ALL, bin_packets, shifted
@@ -26,6 +27,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import DURING, traffic_time
+from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellRecord, FileSeal, tables
 from qoslab.traffic import TrafficError
 
@@ -100,6 +102,7 @@ class Readings:
             table, unreadable = _packets(cell, record, own)
             problems += unreadable
             read["packets_io"] = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
+        problems += _disagreements(cell, own, read)
         if not record.valid:
             # What could not be read follows from what went wrong in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
@@ -177,11 +180,52 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             for row in observed_class_rows(entry.device, parsed or {}, 0.0):
                 add("classes", row | times)
     for device in cell.devices_with_readings():
-        for name, row in reading_rows(device, cell.read_readings(device), origin_ns, _lines(experiment)):
-            add(name, row)
+        try:
+            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, _lines(experiment)):
+                add(name, row)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            problems.append(f"the readings of {device} are damaged")
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems
+
+
+def _disagreements(cell: Cell, experiment: Experiment, read: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Who of hosts and routers does not count the same."""
+    try:
+        cards = cards_of(cell)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return ["what the interfaces of hosts counted is damaged"]
+    uncounted = _uncounted(cell, experiment)
+    return list(disagreements(experiment.topology, cards, read["interfaces"], read["classes"], uncounted))
+
+
+def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
+    """What hosts counted over the traffic time, by interface."""
+    found = {}
+    for host in cell.hosts_with_cards():
+        counted = json.loads(cell.text(cell.host_cards(host)))
+        before, after = counted["before"], counted["after"]
+        found[host] = {
+            name: HostCount(
+                *(each[key] - before[name][key] for key in ("sent_packets", "received_packets", "sent_bytes"))
+            )
+            for name, each in after.items()
+        }
+    return found
+
+
+def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
+    """Routers that drop what nothing of what was read counts, by their configurations."""
+    found = []
+    for router in routers_of(experiment.topology):
+        told = cell.devices_with_counters()
+        files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
+        text = "".join(cell.text(file) for file in files if file.exists())
+        words = UNCOUNTED if router not in told else ("rate-limit",)
+        if any(word in text for word in words):
+            found.append(router)
+    return found
 
 
 def _collect_flows(

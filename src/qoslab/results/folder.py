@@ -213,6 +213,15 @@ class Cell(Identified):
         before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
         return before, after
 
+    def host_cards(self, host: str) -> Path:
+        """What the experiment's interfaces of a host counted before and after the traffic, by interface."""
+        return self.path / "hosts" / f"{host}.interfaces.json"
+
+    def hosts_with_cards(self) -> list[str]:
+        """Hosts of which that was kept."""
+        suffix = ".interfaces.json"
+        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
+
     def hosts_with_counters(self) -> list[str]:
         """Hosts whose counters were kept to the end."""
         suffix = ".after.txt"

@@ -206,6 +206,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("tx_ring_depth", pa.int64()),
             ("queueing_delay_packets", pa.int64()),
             *((f"queueing_delay_{name}_ns", pa.float64()) for name in ("mean", "p50", "p99", "max")),
+            *_counted("denied_input"),
+            *_counted("denied_output"),
             *_counted("link_input_lost"),
             ("link_input_in_flight", pa.int64()),
             *_counted("link_output_lost"),

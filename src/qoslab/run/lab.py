@@ -65,6 +65,9 @@ class Host(Protocol):
         there.
         """
 
+    def device(self, interface: str) -> str:
+        """How it calls an interface of the experiment."""
+
     def scratch(self, to: Path) -> str:
         """Where a program of the host writes what is to come to `to`, which `fetch` does."""
 

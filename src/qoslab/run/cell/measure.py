@@ -18,6 +18,7 @@ from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.results import HostClockRecord, StallRecord
 from qoslab.run.cell.captures import RunningCapture
+from qoslab.run.cell.cards import Cards
 from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
@@ -126,6 +127,7 @@ class CellRun:
         probes = self._probes(running)
         self._keep_host_counters(0)
         hosts = hosts_of(self._experiment.topology)
+        cards = Cards(self._lab, self._experiment.topology, hosts)
         clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
         for host in hosts:
             self._lab.host(host).stalls()
@@ -148,6 +150,7 @@ class CellRun:
         stalls = {host: self._lab.host(host).stalls() for host in hosts}
         found.stalls = {host: each for host, each in stalls.items() if each is not None}
         self._keep_host_counters(1)
+        cards.keep(self.cell)
         found.cpu_s = load.seconds
         self._keep_results(results)
         found.polling = readings.keep()

@@ -191,6 +191,10 @@ class ExternalHost:
         """See `run.lab.Host`."""
         return self._channel.read(*paths).decode(errors="replace")
 
+    def device(self, interface: str) -> str:
+        """See `run.lab.Host`."""
+        return self._place.settings.device(interface)
+
     def scratch(self, to: Path) -> str:
         """See `run.lab.Host`: in the agent's folder."""
         return f"{self._channel.facts['folder']}/{to.name}"

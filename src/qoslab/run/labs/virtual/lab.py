@@ -77,6 +77,10 @@ class VirtualHost:
             raise RunInvalid(f"{self._namespace}: {shown.stderr.strip()}")
         return shown.stdout
 
+    def device(self, interface: str) -> str:
+        """See `run.lab.Host`."""
+        return self._lab.interface(self._namespace, interface)[1]
+
     def scratch(self, to: Path) -> str:
         """See `run.lab.Host`; the files are those of this machine."""
         return str(to)

@@ -1,0 +1,165 @@
+"""What hosts sent and received against what routers counted: each packet passed, was dropped, or still waits. Pure.
+
+In packets, since bytes differ by the layer at which each counts, and over the traffic time, since counters of real
+devices are never cleared. What one side does not tell is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
+from qoslab.model.experiment import Topology
+
+SHARE = 0.005
+"""Of the packets that may be counted by one side alone: readings are not of the same instant."""
+PACKETS = 30
+"""That may be beyond it: what devices say by themselves (ARP, CDP, keepalives, routing) between two readings."""
+WHOLE_PACKET = 1600
+"""Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
+UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast")
+"""Words of a configuration by which a router drops what no show command of those that are read counts."""
+
+
+@dataclass(frozen=True)
+class HostCount:
+    """What a host's card counted over the traffic time."""
+
+    sent: int
+    received: int
+    sent_bytes: int
+
+    @property
+    def is_of_the_line(self) -> bool:
+        """Whether it counts packets as they are on the line; one that cuts segments itself may count these."""
+        return self.sent_bytes <= WHOLE_PACKET * self.sent
+
+
+def disagreements(
+    topology: Topology,
+    hosts: Mapping[str, Mapping[str, HostCount]],
+    interfaces: pd.DataFrame,
+    classes: pd.DataFrame,
+    uncounted: Collection[str] = (),
+) -> Iterator[str]:
+    """Who disagrees with whom, of one cell. `hosts` are by interface; `uncounted` routers drop what nobody counts."""
+    counted = _Counted(interfaces)
+    yield from _of_links(topology, hosts, counted)
+    for router in interfaces["device"].unique():
+        if router not in uncounted:
+            yield from _of_router(topology, str(router), counted, classes[classes["device"] == router])
+
+
+class _Counted:
+    """The counters of interfaces of one cell."""
+
+    def __init__(self, interfaces: pd.DataFrame) -> None:
+        readings = interfaces.sort_values("time_s").groupby(["device", "interface"], sort=False)
+        self._each = {(str(key[0]), str(key[1])): rows for key, rows in readings}
+
+    def grown(self, device: str, interface: str, *columns: str) -> float | None:
+        """How much counters grew together; None where one is not known."""
+        rows = self._each.get((device, interface))
+        if rows is None or len(rows) < 2:
+            return None
+        found = rows[list(columns)].astype(float)
+        total = float((found.iloc[-1] - found.iloc[0]).sum(skipna=False))
+        return None if pd.isna(total) else total
+
+    def last(self, device: str, interface: str, column: str) -> float:
+        """The last of a gauge; 0 where it is not told: a ring of a few packets."""
+        rows = self._each.get((device, interface))
+        value = None if rows is None else rows[column].iloc[-1]
+        return 0.0 if pd.isna(value) else float(value)
+
+
+def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
+    """Where a host and the router at the other end of its link do not count the same."""
+    for host, cards in hosts.items():
+        for link, near, far in topology.links_of(host):
+            card = cards.get(near.interface)
+            if card is None or not card.is_of_the_line:
+                continue
+            names = (far.node, far.interface)
+            for said, own, column, does in (
+                ("sent", card.sent, "input", "received"),
+                ("received", card.received, "output", "sent"),
+            ):
+                there = counted.grown(*names, f"{column}_packets")
+                lost = counted.grown(*names, f"link_{column}_lost_packets") or 0.0
+                if there is None:
+                    continue
+                expected = there + lost if column == "input" else there - lost
+                if abs(own - expected) > _tolerance(max(own, expected)):
+                    yield (
+                        f"on the link {link.name} {host} {said} {own} packets by {near.interface}, and {far.node} "
+                        f"counts {expected:.0f} that {far.interface} {does}: they may differ by "
+                        f"{_tolerance(max(own, expected)):.0f}"
+                    )
+
+
+def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.DataFrame) -> Iterator[str]:
+    """Where a router neither passed nor dropped what came in."""
+    ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
+    came = _sum(counted.grown(router, port, "input_packets") for port in ports)
+    left = _sum(counted.grown(router, port, "output_packets") for port in ports)
+    refused = _class_drops(classes[classes["direction"] == "input"])
+    drops, waits = _ways_of_drops(router, ports, counted, classes), _ways_of_waiting(router, ports, counted, classes)
+    if came is None or left is None or refused is None or not drops or not waits:
+        return
+    refused += sum(
+        counted.grown(router, port, "denied_input_packets", "denied_output_packets") or 0.0 for port in ports
+    )
+    rest = {(lost, kept): came - left - refused - lost - kept for lost in drops for kept in waits}
+    (lost, kept), missing = min(rest.items(), key=lambda each: abs(each[1]))
+    if abs(missing) > _tolerance(came):
+        what = "are nowhere" if missing > 0 else "came from nowhere"
+        yield (
+            f"{router} counts {came:.0f} packets that came in, {left:.0f} that left, {lost + refused:.0f} dropped and "
+            f"{kept:.0f} that wait: {abs(missing):.0f} {what}, at most {_tolerance(came):.0f} can be trusted"
+        )
+
+
+def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
+    """What was dropped on the way out: software differs in whether a port's drops have its policy's, or policer's."""
+    of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
+    output = classes[classes["direction"] == "output"]
+    of_classes, policed = _class_drops(output), _class_drops(output, "drops_police_packets")
+    both = None if of_ports is None or policed is None else of_ports + policed
+    return [each for each in (of_ports, of_classes, both) if each is not None]
+
+
+def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
+    """What waits in the end: a port's queue may be that of its policy, or a shaper's may come before it.
+
+    Empty where a queue does not tell.
+    """
+    of_ports = sum(
+        counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
+    )
+    depths = waiting(last_of_class(classes[classes["direction"] == "output"]), "packets")
+    if depths.isna().any():
+        return []
+    return [of_ports, float(depths.sum()), of_ports + float(depths.sum())]
+
+
+def _class_drops(classes: pd.DataFrame, column: str | None = None) -> float | None:
+    """How many packets the classes of policies dropped, for whatever reason; None where one does not tell."""
+    own = classes[~classes["class"].str.contains("/", regex=False)].sort_values("time_s")
+    found = 0.0
+    for _, rows in own.groupby(CLASS, sort=False):
+        drops = dropped(rows, "packets") if column is None else rows[column].astype(float)
+        found += float(drops.iloc[-1] - drops.iloc[0])
+    return None if pd.isna(found) else found
+
+
+def _sum(counts: Iterator[float | None]) -> float | None:
+    found = list(counts)
+    return None if not found or None in found else sum(each for each in found if each is not None)
+
+
+def _tolerance(packets: float) -> float:
+    return PACKETS + SHARE * packets
