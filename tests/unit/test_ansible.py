@@ -29,7 +29,15 @@ from ansible.template import Templar
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
-from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outcome, TaskResult, _keep, device_message
+from qoslab.run.devices.ansible.session import (
+    IOS_MODULES,
+    AnsibleSession,
+    Outcome,
+    TaskResult,
+    _keep,
+    device_message,
+    environment,
+)
 from qoslab.shipped import shipped
 
 REFUSED = {
@@ -325,3 +333,16 @@ def test_what_ansible_prints_is_kept_without_secrets(tmp_path: Path) -> None:
     kept = (tmp_path / "restore" / "stdout").read_text()
     assert "HIDDEN" not in kept
     assert kept.splitlines()[1:] == ["+snmp-server community <removed>", "ok"]
+
+
+def test_ansible_takes_its_settings_from_the_session(tmp_path: Path) -> None:
+    """As Ansible itself tells them: how many routers it configures at a time."""
+    own = environment(tmp_path, shipped("playbooks"), helper_choice.choose())
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-config"), "dump", "--only-changed"],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "DEFAULT_FORKS(env: ANSIBLE_FORKS) = 16" in done.stdout
