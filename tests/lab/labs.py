@@ -118,3 +118,22 @@ class Traces:
         while found := self.found():
             assert time.monotonic() < deadline, f"left behind: {found}"
             time.sleep(0.02)
+
+
+def inside(lab: Lab) -> list[int]:
+    """The processes of a lab, but for its supervisor."""
+    space = Path(f"/proc/{lab.pid}/ns/pid_for_children").stat().st_ino
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != lab.pid:
+            try:
+                if (process / "ns/pid").stat().st_ino == space:
+                    found.append(int(process.name))
+            except OSError:
+                continue
+    return found
+
+
+def data_planes(lab: Lab) -> list[int]:
+    """The processes `qos-router` of a lab."""
+    return [pid for pid in inside(lab) if b"qos-router\0--lab" in Path(f"/proc/{pid}/cmdline").read_bytes()]

@@ -20,7 +20,8 @@ from typing import Any
 import asyncssh
 import pytest
 from commands import Command, alive, run
-from test_run import EXPERIMENT, inside, latest
+from labs import inside
+from test_run import EXPERIMENT, latest
 
 from qoslab.errors import MachineError
 from qoslab.lab import Lab

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from commands import Command, alive, processes
-from test_run import EXPERIMENT, inside, latest
+from labs import inside
+from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
 from qoslab.lab import Lab

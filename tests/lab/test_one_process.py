@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import Traces, ping, topology
-from test_run import inside
+from labs import Traces, data_planes, ping, topology
 
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.lab import Lab
@@ -63,13 +62,8 @@ def ask(lab: Lab, node: str, op: str, **keys: Any) -> dict[str, Any]:
     return asyncio.run(request())
 
 
-def daemons(lab: Lab) -> list[int]:
-    """The processes `qos-router` of a lab."""
-    return [pid for pid in inside(lab) if b"qos-router\0--lab" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
 def test_each_router_is_its_own(chain: Lab) -> None:
-    assert len(daemons(chain)) == 1
+    assert len(data_planes(chain)) == 1
     assert ping(chain, "client", SERVER) == 61
     assert [ask(chain, each, "hello")["router"] for each in ROUTERS] == list(ROUTERS)
     for each in ROUTERS:
@@ -112,7 +106,7 @@ def test_a_router_that_is_told_to_stop_leaves_the_others_running(chain: Lab) -> 
     assert read_health(VirtualLab(chain), ["R1"])["R1"].unsent >= 1
     ask(chain, "R1", "shutdown")
     ask(chain, "R3", "shutdown")
-    while daemons(chain):
+    while data_planes(chain):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -120,7 +114,7 @@ def test_a_router_that_is_told_to_stop_leaves_the_others_running(chain: Lab) -> 
 def test_sigkill_of_the_process_is_told_of_all_its_routers(name: str) -> None:
     lab = Lab.up(CHAIN, name=name)
     traces = Traces(lab)
-    (pid,) = daemons(lab)
+    (pid,) = data_planes(lab)
     os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while lab.alive():

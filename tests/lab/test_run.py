@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import Command, run
+from labs import inside
 
 from experiment_files import experiment_file
 from qoslab.lab import Lab
@@ -174,20 +175,6 @@ def kill_inside(lab: Lab, victim: str) -> None:
             os.kill(pid, signal.SIGKILL)
             return
     raise AssertionError(f"no {victim} in the lab")
-
-
-def inside(lab: Lab) -> list[int]:
-    """The processes of a lab, but for its supervisor."""
-    space = Path(f"/proc/{lab.pid}/ns/pid_for_children").stat().st_ino
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != lab.pid:
-            try:
-                if (process / "ns/pid").stat().st_ino == space:
-                    found.append(int(process.name))
-            except OSError:
-                continue
-    return found
 
 
 @pytest.mark.parametrize("moment", ["lab up", "configure the routers", "capture on", "traffic", "observe after"])

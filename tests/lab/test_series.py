@@ -1,8 +1,7 @@
-"""Two routers in series: the second takes the times at which the first really sent, so the first must be punctual."""
+"""Two routers in series: the second takes the event times of the first, however late their process is."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -14,9 +13,9 @@ from typing import Any
 
 import pytest
 from commands import Command
+from labs import data_planes
 
 from experiment_files import experiment_file
-from qoslab.lab import Lab
 
 pytestmark = pytest.mark.lab
 
@@ -60,28 +59,9 @@ policy-map Police
 interface FastEthernet0/1
  service-policy input Police
 """
-"""What the line brings is 9.7 Mb/s by the bytes that a router counts: whatever exceeds is the first one's lateness."""
+"""What the line brings is 9.7 Mb/s by the bytes that a router counts: whatever exceeds would be lateness."""
 STOPS, STOP_S = 20, 0.0045
 ATTEMPTS = 3
-LATE_SHARE = 0.001
-"""What the rule lets pass: one packet of a thousand may be over 1 ms late, and every one of them may end in a burst."""
-
-
-def data_plane(lab: Lab, router: str) -> int:
-    """The process id of a router's data plane on this machine."""
-    wanted = f"--name\0{router}\0".encode()
-    for process in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if process.name.isdigit() and wanted in (process / "cmdline").read_bytes():
-                pid = int(process.name)
-                if _mounted(pid) == _mounted(lab.pid):
-                    return pid
-    raise AssertionError(f"{router} has no data plane")
-
-
-def _mounted(pid: int) -> int:
-    """The lab's own file system."""
-    return Path(f"/proc/{pid}/root/run").stat().st_dev
 
 
 def stop_now_and_then(pid: int) -> None:
@@ -100,7 +80,8 @@ def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
     if stops:
         (lab,) = command.labs()
         time.sleep(0.5)
-        stopping = threading.Thread(target=stop_now_and_then, args=(data_plane(lab, "R1"),))
+        (pid,) = data_planes(lab)
+        stopping = threading.Thread(target=stop_now_and_then, args=(pid,))
         stopping.start()
         stopping.join()
         lab.close()
@@ -120,17 +101,14 @@ def series(clean: Path) -> Path:
     return clean
 
 
-# A machine that is busy stalls the first router, too, and nothing else is asked.
 @pytest.mark.slow
-def test_what_a_stalled_router_sends_to_a_policer_is_not_trusted(series: Path) -> None:
+def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path) -> None:
     found = measure(series, stops=True)
     print(found["offered"], found["dropped"], found["reasons"], found["health"])
-    assert found["dropped"] > 0
-    assert not found["valid"] and found["late"]
-    said = "R1 FastEthernet0/1: more than 0.1%"
-    assert any(reason.startswith(said) and "R2 took them" in reason for reason in found["reasons"])
-    # The second one feeds nobody: how late it is moves no decision.
-    assert not any(reason.startswith("R2 ") and "more than 0.1%" in reason for reason in found["reasons"])
+    # A burst of the stall's length would be more than the policer's bucket holds.
+    assert found["offered"] > 1000 and found["dropped"] == 0
+    assert found["health"]["R2"]["lateness_ns"]["max"] > STOP_S / 2 * 1e9
+    assert not any("took them" in reason for reason in found["reasons"])
 
 
 @pytest.mark.quiet
@@ -138,9 +116,9 @@ def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
     for _ in range(ATTEMPTS):
         found = measure(series, stops=False)
         print(found["offered"], found["dropped"], found["reasons"], found["health"])
+        assert found["dropped"] == 0
         if found["valid"]:
             break
         assert found["late"], found["reasons"]
         warnings.warn(f"the machine was busy, and the cell says so: {found['reasons']}", stacklevel=1)
     assert found["valid"]
-    assert found["dropped"] <= LATE_SHARE * found["offered"]

@@ -98,9 +98,14 @@ impl Lateness {
 
     /// Records one departure from a port that was due at `due` and left at `left`, in nanoseconds of one clock.
     pub fn record(&mut self, port: usize, due: u64, left: u64) {
+        self.by_port[port].0.saturating_record(left.saturating_sub(due));
+        self.record_copy(due, left);
+    }
+
+    /// Records the same of a copy for a capture: the frame itself was not late for anybody.
+    pub fn record_copy(&mut self, due: u64, left: u64) {
         let late = left.saturating_sub(due);
         self.all.0.saturating_record(late);
-        self.by_port[port].0.saturating_record(late);
         if late > self.budget_ns {
             self.over_budget += 1;
             self.behind_ns += left.saturating_sub(due.max(self.behind_until));

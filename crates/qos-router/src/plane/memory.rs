@@ -224,7 +224,7 @@ impl Dataplane {
             Some(tap) => {
                 send_all(tap, copies, &mut self.pool, |batch| {
                     let now = clock.now().0;
-                    batch.iter().for_each(|copy| lateness.record(port, copy.time.0, now));
+                    batch.iter().for_each(|copy| lateness.record_copy(copy.time.0, now));
                 });
             }
             None => copies.drain(..).for_each(|copy| self.pool.free(copy.frame)),
