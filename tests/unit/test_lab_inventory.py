@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from ruamel.yaml import YAML
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, RouterSettings
-from qoslab.run.devices.inventory import HostAccess, parse_lab, read_lab
+from qoslab.run.devices.inventory import HostAccess, IosAccess, parse_lab, read_lab
 from qoslab.run.labs.external.channel import ssh_command
 from qoslab.run.labs.external.lab import Place
 from qoslab.schema import load_sweep
@@ -268,3 +270,31 @@ def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
     (found,) = lacking(EXPERIMENT, Nodes(nodes().hosts, both, nodes().ways), file)
     expected = "found FastEthernet0/1 for FastEthernet0/0 and for FastEthernet0/1, expected one interface for each"
     assert found.message == expected
+
+
+def vaulted(folder: Path) -> Path:
+    """An inventory with a password in a vault, whose own password is beside it."""
+    password = folder / "password"
+    password.write_text("open-sesame-3\n")
+    program = str(Path(sys.executable).parent / "ansible-vault")
+    command = [program, "encrypt_string", "--vault-password-file", str(password), "zebra-crossing", "--name", "x"]
+    secret = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().removeprefix("x: ")
+    secret = secret.replace("\n", "\n      ")
+    text = INVENTORY.replace("{ansible_host: 192.0.2.1, qoslab_known_hosts: keys}", "")
+    text = text.replace("R1: \n", f"R1:\n          ansible_host: 192.0.2.1\n          ansible_password: {secret}\n")
+    return write(folder, text)
+
+
+def test_a_vault_without_its_password_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = vaulted(tmp_path)
+    monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)
+    with pytest.raises(UserError) as caught:
+        read_lab(file)
+    first, node = caught.value.message.splitlines()
+    assert first == f"ansible cannot read {file}:"
+    assert node.startswith("  R1: ") and "no vault secrets found" in node
+    assert "ANSIBLE_VAULT_PASSWORD_FILE" in caught.value.hint
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(tmp_path / "password"))
+    other = file.rename(file.with_name("other.yml"))
+    access = read_lab(other).routers["R1"]
+    assert isinstance(access, IosAccess) and access.password == "zebra-crossing"

@@ -360,8 +360,22 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the inventory {source} was not resolved within {RESOLVE_S:.0f} s") from error
     if done.returncode != 0:
-        raise UserError(f"{name} cannot read {source}: {(done.stderr or done.stdout).strip()}")
+        raise _unread(source, name, done.stdout, done.stderr)
     return done.stdout
+
+
+def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
+    """Why an inventory could not be read: what Ansible says of each node, else all that it says."""
+    try:
+        hosts = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
+        failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        failed = {}
+    told = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
+    said = f"\n{told}" if told else f" {(errors or printed).strip()}"
+    locked = "vault" in said or "ecrypt" in said
+    hint = "Name the file with the vault's password in ANSIBLE_VAULT_PASSWORD_FILE." if locked else ""
+    return UserError(f"{name} cannot read {source}:{said}", hint=hint)
 
 
 def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
