@@ -33,7 +33,7 @@ def parts(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s"}
+KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_error_s"}
 
 
 @pytest.mark.parametrize(
