@@ -29,30 +29,34 @@ def program(lab: Lab, word: str) -> int:
     raise AssertionError(f"no {word} in the lab")
 
 
-@pytest.mark.parametrize(
-    ("victim", "said"),
-    [
-        (lambda lab: lab.pid, r"its supervisor (process {}) was killed by SIGKILL"),
-        (lambda lab: program(lab, "qos-router --lab"), "R1: its daemon was killed by SIGKILL"),
-        (lambda lab: program(lab, "qoslab.lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
-    ],
-    ids=["supervisor", "data plane", "routers' command line"],
-)
-def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path, victim: Callable[[Lab], int], said: str) -> None:
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
-    command.wait_for("configure the routers")
-    (lab,) = command.labs()
-    pid = victim(lab)
-    os.kill(pid, signal.SIGKILL)
-    lab.close()
+VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
+    "policed": (lambda lab: program(lab, "qos-router --lab"), "R1: its daemon was killed by SIGKILL"),
+    "shaped": (lambda lab: program(lab, "qoslab.lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
+    "policed-cubic": (lambda lab: lab.pid, "its supervisor (process {}) was killed by SIGKILL"),
+}
+"""By arm, what is killed, and what is said of it."""
+
+
+def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
+    """In each arm of a run another process of the lab; the next arm has a lab of its own."""
+    arms = [f"--arm={arm}" for arm in VICTIMS]
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
+    killed = {}
+    for arm, (victim, _) in VICTIMS.items():
+        command.wait_for(f"{arm}/1: configure the routers")
+        (lab,) = command.labs()
+        killed[arm] = victim(lab)
+        os.kill(killed[arm], signal.SIGKILL)
+        lab.close()
     status, output, errors = command.end()
     assert status == 3, errors + output
-    cell = record(clean, "1")
-    assert cell["fault"] and not cell["valid"]
-    (reason,) = cell["reasons"]
-    assert reason.startswith("the lab has died: " + said.format(pid)), reason
-    assert reason.endswith("(in the step: configure the routers)")
-    assert "the lab has died" in output
+    for arm, (_, said) in VICTIMS.items():
+        cell = record(clean, f"{arm}/1")
+        assert cell["fault"] and not cell["valid"]
+        (reason,) = cell["reasons"]
+        assert reason.startswith("the lab has died: " + said.format(killed[arm])), reason
+        assert reason.endswith("(in the step: configure the routers)")
+        assert reason in output
     assert "refused" not in errors and "Traceback" not in errors
 
 
@@ -78,7 +82,7 @@ def test_ansible_that_dies_costs_one_attempt_and_a_collector_none(clean: Path) -
     os.kill(helper(command, "collector_process"), signal.SIGKILL)
     status, output, errors = command.end()
     assert status in (0, 1, 3), errors + output
-    first, second = (record(clean, each) for each in ("1", "1.2"))
+    first, second = (record(clean, f"policed/{each}") for each in ("1", "1.2"))
     assert first["fault"] and "ansible-playbook ended by itself" in first["reasons"][0]
     assert "it is tried again" in errors
     assert not second["fault"], second["reasons"]
@@ -86,9 +90,9 @@ def test_ansible_that_dies_costs_one_attempt_and_a_collector_none(clean: Path) -
     assert {each["moment"] for each in second["observed"]} >= {"before", "after"}
 
 
-def record(folder: Path, attempt: str) -> dict[str, Any]:
-    """What is kept of an attempt at the cell."""
-    text = (latest(folder) / f"cells/policed/{attempt}/cell.json").read_text()
+def record(folder: Path, cell: str) -> dict[str, Any]:
+    """What is kept of a cell, or of one attempt at it."""
+    text = (latest(folder) / f"cells/{cell}/cell.json").read_text()
     return dict(json.loads(text))
 
 
