@@ -36,6 +36,13 @@ def old() -> Iterator[Lab]:
         yield lab
 
 
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    """It takes seconds to start, and is connected to a router anew in each test, as it is to each lab of a run."""
+    with Collector() as collector:
+        yield collector
+
+
 def way(lab: Lab, by: str, port: int | None = None) -> Way:
     login = lab.ssh("R1")
     port = port or (login.port if by == "ssh" else login.telnet)
@@ -50,12 +57,12 @@ def significant(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
 
 
-def carried_through(door: Door, folder: Path) -> None:
+def carried_through(door: Door, collector: Collector, folder: Path) -> None:
     """Prepare, apply, verify, observe, restore, with what Ansible and Unicon are given by the door."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
     (folder / "config/R1.ios").write_text(POLICE)
-    with AnsibleSession(inventory, before=folder / "before") as session, Collector() as collector:
+    with AnsibleSession(inventory, before=folder / "before") as session:
         session.start()
         write_inventory(inventory, door.access(), lab=False)
         session.carry_out(["prepare"])
@@ -86,11 +93,11 @@ def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
-def test_ansible_and_unicon_come_through_a_door(old: Lab, by: str, tmp_path: Path) -> None:
+def test_ansible_and_unicon_come_through_a_door(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
     with Door({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
         door.open()
-        carried_through(door, tmp_path)
+        carried_through(door, collector, tmp_path)
     kept = "".join(file.read_text() for file in (tmp_path / "door").iterdir())
     assert re.search(r"> +service-policy output Police\n", kept)
     assert login.password not in kept and login.enable not in kept
@@ -100,14 +107,16 @@ def test_ansible_and_unicon_come_through_a_door(old: Lab, by: str, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
-def test_ansible_and_unicon_bear_a_slow_line(old: Lab, delay_s: float, piece: int | None, tmp_path: Path) -> None:
+def test_ansible_and_unicon_bear_a_slow_line(
+    old: Lab, collector: Collector, delay_s: float, piece: int | None, tmp_path: Path
+) -> None:
     telnet = old.ssh("R1").telnet
     assert telnet is not None
     with (
         Misbehaving(telnet, delay_s=delay_s, piece=piece) as line,
         Door({"R1": way(old, "telnet", line.port)}) as door,
     ):
-        carried_through(door, tmp_path)
+        carried_through(door, collector, tmp_path)
 
 
 def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
