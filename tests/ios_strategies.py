@@ -1,10 +1,14 @@
-"""Hypothesis strategies for the device model."""
+"""Hypothesis strategies for the device model.
+
+What is drawn from often is made once: what Hypothesis finds out of a strategy (whether it is empty, what it draws) it
+keeps with that, and it knows one of its own again by its arguments where these are hashable, hence tuples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Any, TypeVar
 
@@ -97,7 +101,7 @@ def several(values: SearchStrategy[int], most: int) -> SearchStrategy[tuple[int,
 
 @composite
 def address_matches(draw: DrawFn) -> AddressMatch:
-    wildcard = draw(st.sampled_from([0, 0xFF, 0xFFFF, 0x1, 0xFFFFFFFF]))
+    wildcard = draw(st.sampled_from((0, 0xFF, 0xFFFF, 0x1, 0xFFFFFFFF)))
     address = draw(st.integers(0, 0xFFFFFFFF)) & ~wildcard & 0xFFFFFFFF
     return AddressMatch(IPv4Address(address), IPv4Address(wildcard))
 
@@ -108,10 +112,12 @@ def ipv6_matches(draw: DrawFn) -> AddressMatch:
     return AddressMatch(network.network_address, network.hostmask)
 
 
+ports = st.integers(0, 65535) | st.sampled_from((80, 53, 23, 514, 5001))
+
+
 @composite
 def port_matches(draw: DrawFn) -> PortMatch:
     op = draw(st.sampled_from(("eq", "neq", "gt", "lt", "range")))
-    ports = st.integers(0, 65535) | st.sampled_from([80, 53, 23, 514, 5001])
     if op in ("eq", "neq"):
         return PortMatch(op, draw(several(ports, 4)))  # type: ignore[arg-type]
     if op == "range":
@@ -121,8 +127,8 @@ def port_matches(draw: DrawFn) -> PortMatch:
 
 @composite
 def extended_entries(draw: DrawFn) -> AccessEntry:
-    protocol = draw(st.sampled_from([None, 6, 17, 1, 47, 89, 200]))
-    has_ports, icmp = protocol in (6, 17), draw(st.sampled_from([(None, None), (8, None), (3, 1), (3, None), (200, 7)]))
+    protocol = draw(st.sampled_from((None, 6, 17, 1, 47, 89, 200)))
+    has_ports, icmp = protocol in (6, 17), draw(st.sampled_from(((None, None), (8, None), (3, 1), (3, None), (200, 7))))
     source, destination = (draw(maybe(port_matches())) if has_ports else None for _ in range(2))
     return AccessEntry(
         action=draw(st.sampled_from(("permit", "deny"))),
@@ -143,9 +149,9 @@ def extended_entries(draw: DrawFn) -> AccessEntry:
 
 @composite
 def ipv6_entries(draw: DrawFn) -> AccessEntry:
-    protocol = draw(st.sampled_from([None, 6, 17, 58, 132, 89]))
+    protocol = draw(st.sampled_from((None, 6, 17, 58, 132, 89)))
     has_ports = protocol in (6, 17)
-    icmp = draw(st.sampled_from([(None, None), (128, None), (1, 4), (4, None), (200, 7)]))
+    icmp = draw(st.sampled_from(((None, None), (128, None), (1, 4), (4, None), (200, 7))))
     source, destination = (draw(maybe(port_matches())) if has_ports else None for _ in range(2))
     return AccessEntry(
         action=draw(st.sampled_from(("permit", "deny"))),
@@ -166,15 +172,19 @@ def ipv6_entries(draw: DrawFn) -> AccessEntry:
 standard_entries = st.builds(
     AccessEntry, action=st.sampled_from(("permit", "deny")), source=address_matches(), log=st.booleans()
 )
+remarks = st.builds(Remark, texts)
+standard_lines, extended_lines, ipv6_lines = (
+    remarks | entries for entries in (standard_entries, extended_entries(), ipv6_entries())
+)
 
 
 @composite
 def access_lists(draw: DrawFn) -> dict[str, AccessList]:
-    names = draw(st.lists(st.sampled_from(["1", "1399", "101", "2001", "Hosts", "P5001"]), unique=True))
+    names = draw(st.lists(st.sampled_from(("1", "1399", "101", "2001", "Hosts", "P5001")), unique=True))
     lists = {}
     for name in names:
         standard = name in ("1", "1399", "Hosts")
-        lines = st.builds(Remark, texts) | (standard_entries if standard else extended_entries())
+        lines = standard_lines if standard else extended_lines
         # A numbered list exists by its lines.
         least = 1 if name.isdigit() else 0
         content = draw(st.lists(lines, min_size=least, max_size=4, unique=True))
@@ -185,9 +195,8 @@ def access_lists(draw: DrawFn) -> dict[str, AccessList]:
 @composite
 def ipv6_access_lists(draw: DrawFn) -> dict[str, AccessList]:
     lists = {}
-    for name in draw(st.lists(st.sampled_from(["V6", "Voice6"]), unique=True)):
-        lines = st.builds(Remark, texts) | ipv6_entries()
-        lists[name] = AccessList(name, "ipv6", tuple(draw(st.lists(lines, max_size=4, unique=True))))
+    for name in draw(st.lists(st.sampled_from(("V6", "Voice6")), unique=True)):
+        lists[name] = AccessList(name, "ipv6", tuple(draw(st.lists(ipv6_lines, max_size=4, unique=True))))
     return lists
 
 
@@ -196,7 +205,7 @@ def criteria(known: tuple[str, ...]) -> SearchStrategy[Criterion]:
     negate = st.booleans()
     kinds: list[SearchStrategy[Criterion]] = [
         st.builds(Criterion, st.just("any"), negate),
-        st.builds(Criterion, st.just("access_group"), negate, name=st.sampled_from(["7", "101", "P5001", "V6"])),
+        st.builds(Criterion, st.just("access_group"), negate, name=st.sampled_from(("7", "101", "P5001", "V6"))),
         st.builds(Criterion, st.just("dscp"), negate, values=several(dscps, 8), ip_only=st.booleans()),
         st.builds(Criterion, st.just("precedence"), negate, values=several(precedences, 4), ip_only=st.booleans()),
         st.builds(Criterion, st.just("cos"), negate, values=several(precedences, 4)),
@@ -217,7 +226,7 @@ def criteria(known: tuple[str, ...]) -> SearchStrategy[Criterion]:
 def class_maps(draw: DrawFn) -> dict[str, ClassMap]:
     maps: dict[str, ClassMap] = {}
     for name in draw(st.lists(st.sampled_from(CLASSES), unique=True)):
-        matches = draw(st.lists(criteria(tuple(maps)), max_size=3, unique=True).map(tuple))
+        matches = tuple(draw(st.lists(criteria(tuple(maps)), max_size=3, unique=True)))
         maps[name] = ClassMap(name, draw(st.sampled_from(("all", "any"))), matches, draw(maybe(texts)))
     return maps
 
@@ -234,7 +243,7 @@ _MARKED = {
 def actions(draw: DrawFn) -> tuple[PoliceAction, ...]:
     if draw(st.booleans()):
         return (PoliceAction(draw(st.sampled_from(("transmit", "drop")))),)
-    chosen = draw(st.sets(st.sampled_from(list(_MARKED)), min_size=1))
+    chosen = draw(st.sets(st.sampled_from(tuple(_MARKED)), min_size=1))
     return tuple(PoliceAction(name, draw(_MARKED[name])) for name in _MARKED if name in chosen)  # type: ignore[arg-type]
 
 
@@ -265,6 +274,7 @@ def polices(draw: DrawFn) -> Police:
     )
 
 
+@cache
 def dynamic_buckets() -> st.SearchStrategy[DynamicBucket]:
     sizes, times, shares = st.integers(1518, 512_000_000), st.integers(1, 60_000), st.integers(1, 99)
     kinds = (sizes, sizes, sizes, times, times, shares, shares, shares, shares, shares)
@@ -330,7 +340,7 @@ def random_detects(draw: DrawFn) -> RandomDetect:
 
 @composite
 def policy_classes(
-    draw: DrawFn, name: str, generation: Generation, children: list[str], unit: str, queues: bool
+    draw: DrawFn, name: str, generation: Generation, children: tuple[str, ...], unit: str, queues: bool
 ) -> PolicyClass:
     default = name == CLASS_DEFAULT
     kind = draw(st.sampled_from((None, "bandwidth", "priority"))) if queues else None
@@ -346,7 +356,7 @@ def policy_classes(
         shape=shape,
         shape_buffers=draw(maybe(st.integers(1, 4096))) if shape is not None and generation == "classic" else None,
         police=draw(maybe(polices())),
-        fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096])))))
+        fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from((16, 256, 4096))))))
         if fair and queues
         else None,
         queue_limit=draw(maybe(st.builds(QueueLimit, st.integers(1, 4096)))) if queues else None,
@@ -357,16 +367,16 @@ def policy_classes(
 
 
 @composite
-def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dict[str, PolicyMap]:
+def policy_maps(draw: DrawFn, generation: Generation, classes: tuple[str, ...]) -> dict[str, PolicyMap]:
     maps: dict[str, PolicyMap] = {}
     depth: dict[str, int] = {}
-    units = ["kbps", "percent", "remaining_percent", *(["remaining_ratio"] if generation == "hqf" else [])]
+    units = ("kbps", "percent", "remaining_percent", *(("remaining_ratio",) if generation == "hqf" else ()))
     for name in draw(st.lists(st.sampled_from(POLICIES), unique=True)):
         chosen = draw(st.lists(st.sampled_from(classes), unique=True, max_size=3)) if classes else []
         if draw(st.booleans()):
             chosen.append(CLASS_DEFAULT)
         unit, queues = draw(st.sampled_from(units)), draw(st.booleans())
-        below = [each for each in maps if depth[each] < 3]
+        below = tuple(each for each in maps if depth[each] < 3)
         content = tuple(draw(policy_classes(each, generation, below, unit, queues)) for each in chosen)
         policy = PolicyMap(name, content, draw(maybe(texts)))
         device = Device(hardware(generation), policy_maps=maps)
@@ -399,7 +409,7 @@ def fair_queues(draw: DrawFn, generation: Generation, serial: bool) -> Interface
         return InterfaceFairQueue(enabled=False)
     if generation == "hqf":
         return InterfaceFairQueue()
-    powers = st.sampled_from([16, 64, 4096])
+    powers = st.sampled_from((16, 64, 4096))
     figures = draw(st.lists(powers, max_size=2))
     if len(figures) == 2 and draw(st.booleans()):
         figures.append(draw(st.integers(0, 1000)))
@@ -429,23 +439,18 @@ def rate_limits(draw: DrawFn) -> tuple[RateLimit, ...]:
 @composite
 def rate_limit_lists(draw: DrawFn) -> dict[int, RateLimitList]:
     numbers = draw(st.lists(st.integers(0, 99), max_size=2, unique=True))
-    one = st.builds(lambda each: (each, None), precedences) | st.builds(lambda mask: (None, mask), st.integers(0, 255))
-    return {number: RateLimitList(number, *draw(one)) for number in numbers}
+    return {number: RateLimitList(number, *draw(_one_or_mask)) for number in numbers}
+
+
+_one_or_mask = st.tuples(precedences, st.none()) | st.tuples(st.none(), st.integers(0, 255))
 
 
 @composite
 def queue_rules(draw: DrawFn, queues: int) -> tuple[QueueRule, ...]:
-    kinds: list[tuple[str | None, int]] = [
-        (None, 0),
-        ("fragments", 0),
-        ("gt", 700),
-        ("list", 101),
-        ("tcp", 80),
-        ("udp", 9),
-    ]
+    kinds = ((None, 0), ("fragments", 0), ("gt", 700), ("list", 101), ("tcp", 80), ("udp", 9))
     rules: list[QueueRule] = []
     for kind, value in draw(st.lists(st.sampled_from(kinds), max_size=3, unique=True)):
-        protocol = draw(st.sampled_from(["ip", "ipv6", "arp", "cdp"]))
+        protocol = draw(st.sampled_from(("ip", "ipv6", "arp", "cdp")))
         rules.append(QueueRule(draw(st.integers(0, queues - 1)), protocol, kind=kind, value=value))  # type: ignore[arg-type]
     if draw(st.booleans()):
         rules.append(QueueRule(draw(st.integers(0, queues - 1)), None, "Serial0/1"))
@@ -456,19 +461,21 @@ def queue_rules(draw: DrawFn, queues: int) -> tuple[QueueRule, ...]:
 def priority_lists(draw: DrawFn) -> dict[int, PriorityList]:
     lists = {}
     for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
-        limits = draw(maybe(st.lists(st.integers(0, 32767), min_size=4, max_size=4).map(tuple)))
+        limits = draw(maybe(st.tuples(*[st.integers(0, 32767)] * 4)))
         made = PriorityList(number, draw(queue_rules(4)), draw(maybe(st.integers(0, 3))), limits)
         if made != PriorityList(number):
             lists[number] = made
     return lists
 
 
+_queue_figures = st.tuples(maybe(st.integers(0, 32767)), maybe(st.integers(1, 16_777_215))).filter(any)
+
+
 @composite
 def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
     lists = {}
     for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
-        figures = st.tuples(maybe(st.integers(0, 32767)), maybe(st.integers(1, 16_777_215)))
-        drawn = draw(st.dictionaries(st.integers(0, 16), figures.filter(any), max_size=3))
+        drawn = draw(st.dictionaries(st.integers(0, 16), _queue_figures, max_size=3))
         queues = tuple(CustomQueue(queue, *drawn[queue]) for queue in sorted(drawn))
         default, lowest = draw(maybe(st.integers(0, 16))), draw(maybe(st.integers(1, 16)))
         made = CustomList(number, draw(queue_rules(17)), default, lowest, queues)
@@ -477,20 +484,23 @@ def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
     return lists
 
 
+_bits = st.integers(256, 100_000_000)
+_bits_or_none = st.just(0) | _bits
+
+
 @composite
 def shapers(draw: DrawFn) -> tuple[Shaper, ...]:
-    bits = st.integers(256, 100_000_000)
-    lists = sorted(draw(st.sets(st.sampled_from([1, 101, 150]), max_size=2)))
-    found: list[int | None] = [*lists, *draw(st.sampled_from([[], [None]]))]
+    lists = sorted(draw(st.sets(st.sampled_from((1, 101, 150)), max_size=2)))
+    found: list[int | None] = [*lists, *draw(st.sampled_from(((), (None,))))]
     rates, buffers = st.integers(8_000, 100_000_000), st.integers(1, 4096)
-    return tuple(Shaper(each, draw(rates), draw(bits), draw(st.just(0) | bits), draw(buffers)) for each in found)
+    return tuple(Shaper(each, draw(rates), draw(_bits), draw(_bits_or_none), draw(buffers)) for each in found)
 
 
 @composite
 def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap], generation: Generation) -> Interface:
     bare = draw(_bare_interfaces(name, number, generation))
     for direction in ("input", "output"):
-        carried = _carried(generation, bare, maps, direction)
+        carried = tuple(_carried(generation, bare, maps, direction))
         queues = bare.shapers or bare.priority_group or bare.custom_queue_list
         if carried and not (queues and direction == "output"):
             setattr(bare, f"service_policy_{direction}", draw(maybe(st.sampled_from(carried))))
@@ -514,41 +524,41 @@ def packet_sizes(draw: DrawFn) -> dict[str, int | None]:
     }
 
 
-@composite
-def object_groups(draw: DrawFn) -> dict[str, ObjectGroup]:
-    found: dict[str, ObjectGroup] = {}
-    addresses = st.integers(1, 0xFFFFFF00).map(IPv4Address)
-    networks = st.one_of(
-        st.just(NetworkObject("any")),
-        addresses.map(lambda each: NetworkObject("host", each)),
-        addresses.map(lambda each: NetworkObject("range", each, each + 5)),
-        addresses.map(lambda each: NetworkObject("subnet", each, IPv4Address("255.255.255.0"))),
-    )
-    services = st.one_of(
-        st.just(ServiceObject()),
-        st.builds(ServiceObject, st.sampled_from([(6,), (17,), (6, 17)]), st.none(), st.none() | _group_ports),
-        st.builds(ServiceObject, st.just((6,)), _group_ports, _group_ports),
-        st.sampled_from([ServiceObject((1,)), ServiceObject((1,), icmp_type=8), ServiceObject((47,))]),
-    )
-    for name in draw(st.lists(st.sampled_from(["NetA", "NetB", "NetC"]), unique=True)):
-        nested = [NetworkObject("group", group=other) for other in found if draw(st.booleans())]
-        own = draw(st.lists(networks, min_size=1, max_size=3, unique=True))
-        found[name] = ObjectGroup(name, "network", draw(maybe(texts)), (*own, *nested))
-    for name in draw(st.lists(st.sampled_from(["SvcA", "SvcB"]), unique=True)):
-        own_services = draw(st.lists(services, min_size=1, max_size=3, unique=True))
-        found[name] = ObjectGroup(name, "service", draw(maybe(texts)), services=tuple(own_services))
-    return found
-
-
 _group_ports = st.builds(PortMatch, st.sampled_from(("eq", "gt", "lt")), st.tuples(st.integers(0, 65535))) | st.builds(
     PortMatch, st.just("range"), st.just((2000, 2005))
+)
+_addresses = st.integers(1, 0xFFFFFF00).map(IPv4Address)
+_networks = st.one_of(
+    st.just(NetworkObject("any")),
+    _addresses.map(lambda each: NetworkObject("host", each)),
+    _addresses.map(lambda each: NetworkObject("range", each, each + 5)),
+    _addresses.map(lambda each: NetworkObject("subnet", each, IPv4Address("255.255.255.0"))),
+)
+_services = st.one_of(
+    st.just(ServiceObject()),
+    st.builds(ServiceObject, st.sampled_from(((6,), (17,), (6, 17))), st.none(), st.none() | _group_ports),
+    st.builds(ServiceObject, st.just((6,)), _group_ports, _group_ports),
+    st.sampled_from((ServiceObject((1,)), ServiceObject((1,), icmp_type=8), ServiceObject((47,)))),
 )
 
 
 @composite
+def object_groups(draw: DrawFn) -> dict[str, ObjectGroup]:
+    found: dict[str, ObjectGroup] = {}
+    for name in draw(st.lists(st.sampled_from(("NetA", "NetB", "NetC")), unique=True)):
+        nested = [NetworkObject("group", group=other) for other in found if draw(st.booleans())]
+        own = draw(st.lists(_networks, min_size=1, max_size=3, unique=True))
+        found[name] = ObjectGroup(name, "network", draw(maybe(texts)), (*own, *nested))
+    for name in draw(st.lists(st.sampled_from(("SvcA", "SvcB")), unique=True)):
+        own_services = draw(st.lists(_services, min_size=1, max_size=3, unique=True))
+        found[name] = ObjectGroup(name, "service", draw(maybe(texts)), services=tuple(own_services))
+    return found
+
+
+@composite
 def grouped_lists(draw: DrawFn, groups: dict[str, ObjectGroup]) -> dict[str, AccessList]:
-    networks: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "network")]
-    services: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "service")]
+    networks = (None, *(name for name, each in groups.items() if each.kind == "network"))
+    services = (None, *(name for name, each in groups.items() if each.kind == "service"))
     entries = st.builds(
         AccessEntry,
         action=st.sampled_from(("permit", "deny")),
@@ -565,7 +575,7 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
     serial = name.startswith("Serial")
     fair_queue = draw(maybe(fair_queues(generation, serial)))
     fair = fair_queue is not None and fair_queue.enabled
-    kind = draw(st.sampled_from([None, "shapers"] if fair else [None, "shapers", "priority", "custom"]))
+    kind = draw(st.sampled_from((None, "shapers") if fair else (None, "shapers", "priority", "custom")))
     which = draw(st.integers(1, 16))
     address = draw(maybe(st.integers(1, 254)))
     second = draw(st.integers(0, 2)) if address is not None else 0
@@ -578,13 +588,13 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
         ipv6_addresses=tuple(
             IPv6Interface(f"2001:db8:{number}:{each}::1/64") for each in sorted(draw(st.sets(st.integers(0, 2))))
         ),
-        ipv6_link_local=draw(maybe(st.sampled_from([IPv6Address("fe80::1"), IPv6Address("fe80::2")]))),
+        ipv6_link_local=draw(maybe(st.sampled_from((IPv6Address("fe80::1"), IPv6Address("fe80::2"))))),
         ipv6_enable=draw(st.booleans()),
         filters=draw(access_groups(("1", "101", "P5001", "Absent"))),
         ipv6_filters=draw(access_groups(("V6", "Absent"))),
         **draw(packet_sizes()),
         encapsulation=draw(maybe(st.just("ppp"))) if serial else None,
-        load_interval_s=draw(maybe(st.sampled_from([30, 60, 600]))),
+        load_interval_s=draw(maybe(st.sampled_from((30, 60, 600)))),
         shutdown=draw(st.booleans()),
         duplex="auto" if serial else draw(st.sampled_from(("auto", "full"))),
         speed="auto" if serial else draw(st.sampled_from(("auto", "100"))),
@@ -614,7 +624,7 @@ def routes(draw: DrawFn) -> list[StaticRoute]:
     for _ in range(draw(st.integers(0, 2))):
         prefix6 = IPv6Network((draw(st.integers(0, (1 << 128) - 1)), draw(st.integers(0, 128))), strict=False)
         out = draw(maybe(st.sampled_from(PORTS)))
-        hops = [IPv6Address("2001:db8:9::9"), *([] if out is None else [IPv6Address("fe80::9"), None])]
+        hops = (IPv6Address("2001:db8:9::9"), *(() if out is None else (IPv6Address("fe80::9"), None)))
         hop6 = draw(st.sampled_from(hops))
         found[prefix6, out, hop6] = StaticRoute(prefix6, hop6, out, draw(maybe(st.integers(2, 254))))
     return sorted(found.values(), key=route_order)
@@ -638,14 +648,14 @@ def terminal_lines(draw: DrawFn) -> dict[str, Line]:
 def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
     chosen: Generation = generation or draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     classes = draw(class_maps())
-    maps = draw(policy_maps(chosen, list(classes)))
-    users = draw(st.lists(st.sampled_from(["admin", "lab"]), unique=True))
+    maps = draw(policy_maps(chosen, tuple(classes)))
+    users = draw(st.lists(st.sampled_from(("admin", "lab")), unique=True))
     groups = draw(object_groups()) if chosen == "hqf" else {}
     return Device(
         hardware(chosen),
-        hostname=draw(st.sampled_from(["Router", "R1", "edge-2.lab_x"])),
+        hostname=draw(st.sampled_from(("Router", "R1", "edge-2.lab_x"))),
         timestamps=draw(
-            st.dictionaries(st.sampled_from(["debug", "log"]), st.sampled_from(["uptime", "datetime msec localtime"]))
+            st.dictionaries(st.sampled_from(("debug", "log")), st.sampled_from(("uptime", "datetime msec localtime")))
         ),
         logging_console=draw(st.booleans()),
         logging_buffered=draw(maybe(st.integers(4096, 100_000))),
@@ -669,6 +679,6 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         rate_limit_lists=draw(rate_limit_lists()),
         priority_lists=draw(priority_lists()),
         queue_lists=draw(queue_lists()),
-        banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),
+        banner_motd=draw(maybe(st.sampled_from(("\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n")))),
         lines=draw(terminal_lines()),
     )
