@@ -1,7 +1,7 @@
 """The script `qoslab`: first starts, also two at once, broken off, offline; clones that were copied or moved.
 
-Environments, pip and the lock are real. In place of uv there is a script that makes an environment with one package,
-and says what it was asked for.
+Environments, pip and the lock are real; but for a first start, which makes its own, environments with pip are copies
+of one. In place of uv there is a script that makes an environment with one package, and says what it was asked for.
 """
 
 from __future__ import annotations
@@ -71,6 +71,26 @@ def write_version(clone: Path, version: str) -> None:
     (clone / "src/qoslab/__main__.py").write_text(f"import sys\nprint('qoslab', {version!r}, *sys.argv[1:])\n")
 
 
+COPYING = """\
+#!/bin/sh
+if [ "$1 $2 $3" = "-m venv --clear" ]; then
+    rm -rf "$4"
+    exec cp -a '{made}' "$4"
+fi
+exec '{python}' "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a Python that makes an environment with pip by copying one: pip takes seconds to install."""
+    folder, python = tmp_path_factory.mktemp("quick"), Path(sys.executable).resolve()
+    subprocess.run([python, "-m", "venv", folder / "made"], check=True)
+    (folder / "python3").write_text(COPYING.format(made=folder / "made", python=python))
+    (folder / "python3").chmod(0o755)
+    return folder
+
+
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A fresh clone of a very small qoslab, on a machine that has all system packages and the built programs."""
@@ -92,7 +112,7 @@ def fresh(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def clone(fresh: Path, tmp_path: Path) -> Path:
-    """The same with the tools, which pip takes its time to install."""
+    """The same with the tools."""
     tools = fresh / ".qoslab/tools"
     (tools / "bin").mkdir(parents=True)
     (tools / "bin/python").symlink_to(Path(sys.executable).resolve())
@@ -103,12 +123,17 @@ def clone(fresh: Path, tmp_path: Path) -> Path:
     return fresh
 
 
+def path_with(folder: Path) -> str:
+    """The search path on which what is in this folder comes first."""
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
 def environment(clone: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("SUDO_", "QOSLAB_", "UV_", "PYTHON"))
     }
     # Without a detour over what chooses among Pythons, such as pyenv: that starts a shell for each.
-    path = f"{Path(sys.executable).resolve().parent}{os.pathsep}{inherited['PATH']}"
+    path = path_with(Path(sys.executable).resolve().parent)
     return {**inherited, "PATH": path, "UV_CALLS": str(clone.parent / "calls"), **more}
 
 
@@ -156,26 +181,26 @@ def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n", "that one is made when it is needed"
 
 
-def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path) -> None:
+def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n"
     copy = clone.with_name("copy")
     subprocess.run(["cp", "-a", str(clone), str(copy)], check=True)
     write_version(copy, "9.9.9")
-    assert start(copy).stdout == "qoslab 9.9.9\n"
+    assert start(copy, PATH=path_with(quick)).stdout == "qoslab 9.9.9\n"
     assert start(clone).stdout == "qoslab 1\n"
     moved = clone.rename(clone.with_name("moved"))
-    again = start(moved)
+    again = start(moved, PATH=path_with(quick))
     assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
 
 
-def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(clone: Path) -> None:
+def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(clone: Path, quick: Path) -> None:
     (clone / ".venv/bin").mkdir(parents=True)
     (clone / ".venv/pyvenv.cfg").write_text("half")
     assert start(clone).stdout == "qoslab 1\n"
     for python in (clone / ".venv/bin/python", clone / ".qoslab/tools/bin/python"):
         python.unlink()
         python.symlink_to("/usr/bin/python3.gone")
-        again = start(clone)
+        again = start(clone, PATH=path_with(quick))
         assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
     # Broken off while packages were being installed: the environment has no word of where it is.
     (clone / ".venv/place").unlink()
@@ -212,11 +237,11 @@ def test_without_network(clone: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
 
 
-def test_a_hash_that_is_not_the_locked_one(fresh: Path) -> None:
+def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
     clone = fresh
     lock = clone / "requirements/tools.txt"
     lock.write_text(lock.read_text()[:-9] + "00000000\n")
-    failed = start(clone)
+    failed = start(clone, PATH=path_with(quick))
     assert failed.returncode == 2 and "DO NOT MATCH THE HASHES" in failed.stderr
     assert not (clone / ".qoslab/tools/place").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -18,6 +19,12 @@ from qoslab.schema.expectations import parameters_of
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 ALL = sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
+
+
+@cache
+def loaded(name: str) -> Experiment:
+    """An experiment of the folder, which nothing can change."""
+    return load_experiment(EXPERIMENTS / f"{name}.yml")
 
 
 def expected(experiment: Experiment) -> list[Expectation]:
@@ -74,7 +81,7 @@ def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) 
     ("kbps", "ring"), [(128, 1), (128, 2), (128, 5), (512, 2), (512, 5), (512, 10)], ids=lambda value: str(value)
 )
 def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
-    experiment = load_experiment(EXPERIMENTS / "tx-ring-limit.yml")
+    experiment = loaded("tx-ring-limit")
     said = {
         each.metric: each.prediction
         for each in expected(experiment)
@@ -97,7 +104,7 @@ def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_not_reproduced_is_explained(name: str) -> None:
     """The report says of a publication that is not as predicted what would explain it."""
-    experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
+    experiment = loaded(name)
     known = published(name, experiment)
     if experiment.compare is None:
         return
@@ -111,7 +118,7 @@ def test_what_is_not_reproduced_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_prediction_is_within_its_own_bounds(name: str) -> None:
-    experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
+    experiment = loaded(name)
     if experiment.compare is None:
         return
     for each in expected(experiment):
@@ -133,7 +140,7 @@ figures that are counted too: the spread of ten streams, and a second quotient o
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
     """Each is expected of the experiment, or its row says why nothing can be."""
-    experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
+    experiment = loaded(name)
     judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
     rows = rows_of(name, experiment)
     assert len([each for each in rows if each.is_published]) == FIGURES[name]
