@@ -23,7 +23,7 @@ from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
 from qoslab.run.task import CellTask
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
-RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed"]
+RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--scheduler", "local"]
 CHANGING = ("create", "append", "sync", "rename")
 
 
