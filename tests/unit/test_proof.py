@@ -42,6 +42,12 @@ def test_the_document_has_all_mistakes() -> None:
     assert headings == listed, "run: tox -e prove"
 
 
+def test_no_mistake_passes_unnoticed() -> None:
+    text = (TOP / "docs/proof.md").read_text(encoding="utf-8")
+    every = len(CATALOGUE) + len(ANALYSIS)
+    assert f"\n{every} of {every} mistakes are noticed in " in text, "give an experiment an expectation that fails"
+
+
 @pytest.mark.parametrize("patched", [made for _, _, made in ANALYSIS], ids=[name for name, _, _ in ANALYSIS])
 def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
     compute, warm_up = analysis.metrics, analysis.metrics.__globals__.get("warm_up")

@@ -169,9 +169,11 @@ pub struct Answered {
 impl Answered {
     /// (T4 - T1) - (T3 - T2), not below zero.
     pub fn rtt(&self) -> u64 {
-        let whole = crate::difference_ms(self.arrived, self.sent);
-        let remote = self.remote.filter(|_| !mistaken!(RoundTripWithResponder));
-        let inside = remote.map_or(0, |(t2, t3)| crate::difference_ms(t3, t2));
+        let whole = match self.remote {
+            Some((_, t3)) if mistaken!(RoundTripOneWay) => crate::difference_ms(t3, self.sent),
+            _ => crate::difference_ms(self.arrived, self.sent),
+        };
+        let inside = self.remote.map_or(0, |(t2, t3)| crate::difference_ms(t3, t2));
         (whole - inside).max(0).unsigned_abs()
     }
 }

@@ -82,7 +82,7 @@ catalogue! {
     JitterCountsZeros, "jitter-counts-zeros", "packets that are as far apart as before count in the jitter";
     JitterSmoothed, "jitter-smoothed", "a sixteenth of each difference counts in the jitter, as in RFC 3550's filter";
     JitterReversed, "jitter-reversed", "the two directions of jitter are taken for each other";
-    RoundTripWithResponder, "round-trip-with-responder", "round trips contain the time at the other end";
+    RoundTripOneWay, "round-trip-one-way", "a round trip is the way there alone, where the other end stamps";
     RoundTripLater, "round-trip-later", "the arrival of every 50th answer is stamped 20 ms late, as on a busy machine";
     TimestampRounded, "timestamp-rounded", "stamps of ICMP are in tens of milliseconds";
 }
