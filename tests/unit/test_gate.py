@@ -23,6 +23,7 @@ from qoslab.report.page import build_page
 from qoslab.results import RunFolder
 
 TOP = Path(__file__).parents[2]
+OF_PROJECTS = ["project/.gitlab-ci.yml", "project/.github/workflows/qos.yml", "project/README.md"]
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_the_forge_is_known_by_its_environment() -> None:
     assert artifacts({}) == ""
 
 
-@pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", "docs/ci.md"])
+@pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", "docs/ci.md", *OF_PROJECTS])
 def test_the_templates_call_qoslab_with_options_that_it_has(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8")
     if not name.endswith(".md"):

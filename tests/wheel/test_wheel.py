@@ -99,7 +99,7 @@ def test_the_sources_hold_all_that_the_wheel_is_made_from(tmp_path: Path) -> Non
 def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name.removeprefix("qoslab/data/") for name in archive.namelist() if name.startswith("qoslab/data/")}
-    folders = ("analysis", "docs/schema", "experiments", "inventory", "playbooks", "reports/published")
+    folders = ("analysis", "docs/schema", "experiments", "inventory", "playbooks", "project", "reports/published")
     listed = subprocess.run(["git", "ls-files", *folders], cwd=TOP, capture_output=True, text=True, check=True)
     tracked = set(listed.stdout.split())
     assert tracked

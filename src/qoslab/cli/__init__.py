@@ -32,6 +32,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("qoslab.cli.verify", "Tell whether the files of a run are what it wrote."),
     "advise": ("qoslab.cli.advise", "Say how many repetitions would show a difference."),
     "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),
+    "init": ("qoslab.cli.init", "Make a folder for experiments of one's own."),
     "validate": ("qoslab.cli.validate", "Check an experiment file."),
     "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),
     "list": ("qoslab.cli.listing", "List experiments and runs."),

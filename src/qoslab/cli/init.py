@@ -1,0 +1,51 @@
+"""`qoslab init`: a folder for experiments of one's own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import click
+
+from qoslab.errors import UserError
+from qoslab.printing import echo
+from qoslab.shipped import shipped
+
+_RENAMED = {"gitignore": ".gitignore"}
+"""What would mean something to git where it is shipped."""
+_OTHER = ("inventory/hardware.example.yml",)
+"""Shipped files that a project has, too."""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def command(folder: Path) -> None:
+    """Make FOLDER: an experiment that runs, its template, a notebook, an example of an inventory, workflows.
+
+    FOLDER must not be there yet, or be empty. Everything of the project stays in it.
+    """
+    make_project(folder)
+    echo(f"{folder} is made. Next:")
+    echo(f"  cd {folder}")
+    echo("  qoslab run first-policy --lab simulated")
+
+
+def make_project(folder: Path) -> None:
+    """Write a project; all of it, or nothing. `UserError` where the folder has something in it or cannot be written."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            what = "a folder with something in it" if folder.is_dir() else "a file"
+            raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:
+            draft = Path(place) / "project"
+            shutil.copytree(shipped("project"), draft)
+            for old, new in _RENAMED.items():
+                (draft / old).rename(draft / new)
+            for name in _OTHER:
+                (draft / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(shipped(name), draft / name)
+            draft.rename(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}") from error

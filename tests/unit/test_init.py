@@ -1,0 +1,57 @@
+"""A project of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "deep" / "mine"
+    assert main(["init", str(folder)]) == 0
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_its_experiment_runs_as_its_file_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["valid"] and [row["verdict"] for row in found["comparison"]].count("within") == 2
+    assert (project / "runs/first-policy/latest/report.html").is_file()
+    shown: dict[str, object] = {}
+    for cell in json.loads((project / "analysis/first-policy.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), shown)
+    assert str(shown["run"]).startswith("A policer and a shaper of 2 Mb/s, run ")
+
+
+def test_all_of_it_stays_in_its_folder(project: Path) -> None:
+    assert [path.name for path in project.parent.iterdir()] == ["mine"]
+    made = {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
+    assert {".gitignore", ".gitlab-ci.yml", ".github/workflows/qos.yml", "README.md"} <= made
+    assert {"experiments/first-policy.yml", "analysis/first-policy.ipynb", "inventory/hardware.example.yml"} <= made
+
+
+def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    assert main(["init", str(mine)]) == 0  # an empty folder may be taken
+    before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
+    assert main(["init", str(mine)]) == 2
+    assert "found a folder with something in it, expected none" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["init", str(file)]) == 2
+    assert "found a file, expected none" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "/proc/nobody/mine"]) == 2
+    assert "/proc/nobody/mine: cannot be made: " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
