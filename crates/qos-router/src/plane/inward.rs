@@ -4,7 +4,8 @@ use qos_core::frame::parse;
 use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Descriptor, Time};
 
-use super::port::{Arrival, Held, Port, Sending, Wire};
+use super::link_end::Sending;
+use super::port::{Arrival, Held, Port, Wire};
 use super::Dataplane;
 use crate::bridge::retag;
 use crate::forwarding::Inside;

@@ -4,104 +4,16 @@
 //! captured: while somebody listens at either end, copies of the frames are sent over it.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 
-use netlink_packet_core::ParseableParametrized;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::Socket;
 use qos_core::frame::parse;
 use qos_core::{Departure, Time};
 
-use super::port::{send_all, Held, Port, Sending, StartError, Wire};
+use super::faces::{self, Faces};
+use super::link_end::{Crossing, Memory, Sending, WireState};
+use super::port::{send_all, Held, Port, StartError, Wire};
 use super::Dataplane;
-use crate::forwarding::netlink::{dump, messages, monitor, DATAGRAM, LINKS};
-use crate::frame_pool::Frame;
 use crate::ring;
-
-/// The group of `linux/rtnetlink.h` that hears of interfaces.
-const LINK_GROUP: u32 = 1;
-/// Bytes of messages that may wait.
-const BUFFER: usize = 1 << 20;
-
-/// Such an end.
-#[derive(Debug)]
-pub(super) struct Memory {
-    /// Of the interface that stands for the link.
-    pub name: String,
-    pub index: u32,
-    state: WireState,
-    /// Somebody captures at the interface of either end: copies go out by this.
-    tap: Option<OwnedFd>,
-    copies: Vec<Sending>,
-}
-
-/// What its interface says of an end of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WireState {
-    /// Frames pass: this end and the other one are up.
-    pub up: bool,
-    /// Somebody captures there.
-    pub captured: bool,
-}
-
-/// A frame that leaves for another router of this process.
-#[derive(Debug)]
-pub struct Crossing {
-    /// Index of the port by which it leaves.
-    pub port: usize,
-    /// When it is on the wire.
-    pub time: Time,
-    frame: Frame,
-}
-
-/// Hears what becomes of the interfaces that stand for links.
-#[derive(Debug)]
-pub(super) struct Faces {
-    socket: Socket,
-    datagram: Vec<u8>,
-}
-
-impl Memory {
-    pub fn new(name: &str, index: u32) -> Self {
-        Self { name: name.to_owned(), index, state: WireState::default(), tap: None, copies: Vec::new() }
-    }
-}
-
-impl Faces {
-    /// Begins to hear of the interfaces of this thread's namespace.
-    fn open() -> io::Result<Self> {
-        Ok(Self { socket: monitor(NETLINK_ROUTE, LINK_GROUP, BUFFER)?.0, datagram: Vec::with_capacity(DATAGRAM) })
-    }
-
-    /// Calls `each` with the number and the state of interfaces that have changed. False when some news were lost.
-    fn news(&mut self, mut each: impl FnMut(u32, WireState)) -> bool {
-        loop {
-            self.datagram.clear();
-            match self.socket.recv(&mut self.datagram, 0) {
-                Ok(_) => messages(&self.datagram).for_each(|(header, body)| read(header.message_type, body, &mut each)),
-                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
-            }
-        }
-    }
-}
-
-/// Reads a message about an interface.
-fn read(kind: u16, body: &[u8], each: &mut impl FnMut(u32, WireState)) {
-    match RouteNetlinkMessage::parse_with_param(body, kind) {
-        Ok(RouteNetlinkMessage::NewLink(link)) => {
-            let listeners = link.attributes.iter().find_map(|attribute| match attribute {
-                LinkAttribute::Promiscuity(count) => Some(*count),
-                _ => None,
-            });
-            let up = link.header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp);
-            each(link.header.index, WireState { up, captured: listeners.unwrap_or(0) > 0 });
-        }
-        Ok(RouteNetlinkMessage::DelLink(link)) => each(link.header.index, WireState::default()),
-        _ => {}
-    }
-}
 
 impl Dataplane {
     /// Begins to follow the interfaces that stand for links, where there are some. In their namespace.
@@ -115,7 +27,7 @@ impl Dataplane {
 
     /// Descriptor by which the kernel tells of these interfaces.
     pub fn faces_descriptor(&self) -> Option<RawFd> {
-        self.faces.as_ref().map(|faces| faces.socket.as_raw_fd())
+        self.faces.as_ref().map(Faces::descriptor)
     }
 
     /// Takes what the kernel has told of these interfaces. True when something has changed.
@@ -136,10 +48,8 @@ impl Dataplane {
     /// Asks for all of them.
     fn look_at_faces(&mut self) -> io::Result<()> {
         let ports = &mut self.ports;
-        dump(NETLINK_ROUTE, LINKS, |kind, body| {
-            read(kind, body, &mut |index, state| {
-                set_state(ports, index, state);
-            });
+        faces::look(|index, state| {
+            set_state(ports, index, state);
         })
     }
 

@@ -5,14 +5,16 @@
 //! So after a stall policers, queues and shapers see what they would have seen on time.
 
 mod counts;
+mod faces;
 mod forward;
 mod inward;
+mod link_end;
 mod memory;
 mod outward;
 mod port;
 mod subinterfaces;
 
-pub use memory::Crossing;
+pub use link_end::Crossing;
 pub use port::StartError;
 
 use std::collections::BTreeSet;
@@ -22,7 +24,7 @@ use std::thread;
 use qos_core::counters::Resolved;
 use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, Time};
 
-use self::memory::Faces;
+use self::faces::Faces;
 use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
 use crate::clock::Clock;

@@ -4,7 +4,8 @@ use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Output, Side, Time};
 
-use super::port::{Arrival, Held, Interface, Sending, Wire};
+use super::link_end::Sending;
+use super::port::{Arrival, Held, Interface, Wire};
 use super::Dataplane;
 use crate::bridge::retag;
 use crate::frame::{stamp_reply, TransitKeys};

@@ -10,7 +10,7 @@ use qos_core::wire::ethernet::Tag;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, PortId, Time};
 
-use super::memory::Memory;
+use super::link_end::{Memory, Sending};
 use crate::forwarding::Inside;
 use crate::frame_pool::{Frame, FramePool};
 use crate::netdev;
@@ -39,13 +39,6 @@ impl Held {
     pub fn new(pool: &mut FramePool, bytes: &[u8], descriptor: &Descriptor) -> Self {
         Self { frame: pool.put(bytes), dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos }
     }
-}
-
-/// A frame on its way to an interface.
-#[derive(Debug)]
-pub(super) struct Sending {
-    pub time: Time,
-    pub frame: Frame,
 }
 
 /// A frame that came from the router's side.

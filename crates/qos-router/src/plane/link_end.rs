@@ -1,0 +1,51 @@
+//! The end of a link: what goes over it, and what there is of one that is memory.
+
+use std::os::fd::OwnedFd;
+
+use qos_core::Time;
+
+use crate::frame_pool::Frame;
+
+/// A frame on its way to an interface.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub time: Time,
+    pub frame: Frame,
+}
+
+/// The end of a link to another router of this process.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Of the interface that stands for the link.
+    pub name: String,
+    pub index: u32,
+    pub state: WireState,
+    /// Somebody captures at the interface of either end: copies go out by this.
+    pub tap: Option<OwnedFd>,
+    pub copies: Vec<Sending>,
+}
+
+impl Memory {
+    pub fn new(name: &str, index: u32) -> Self {
+        Self { name: name.to_owned(), index, state: WireState::default(), tap: None, copies: Vec::new() }
+    }
+}
+
+/// What its interface says of an end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireState {
+    /// Frames pass: this end and the other one are up.
+    pub up: bool,
+    /// Somebody captures there.
+    pub captured: bool,
+}
+
+/// A frame that leaves for another router of this process.
+#[derive(Debug)]
+pub struct Crossing {
+    /// Index of the port by which it leaves.
+    pub port: usize,
+    /// When it is on the wire.
+    pub time: Time,
+    pub(super) frame: Frame,
+}
