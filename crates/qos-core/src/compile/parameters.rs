@@ -268,8 +268,9 @@ fn shape_burst(path: &str, burst: ShapeBurst, cir_bps: Option<u64>, zero: bool) 
         ShapeBurst::Ms(ms) => {
             in_range(path, ms, &SHAPE_BURST_MS, "ms")?;
             let Some(cir_bps) = cir_bps else { return Ok(None) };
+            // Of what is typed as bits the range is documented; of milliseconds only that of the milliseconds is.
             let bits = u64::try_from(u128::from(cir_bps) * u128::from(ms) / 1_000).unwrap_or(u64::MAX);
-            if bits == 0 || bits > *SHAPE_BURSTS.end() {
+            if bits == 0 {
                 return Err(ConfigError::out_of_range(
                     path,
                     format!("{ms} ms of {cir_bps} b/s gives a burst of {bits} bits"),
