@@ -156,6 +156,21 @@ def test_a_group_in_use_is_changed_in_place() -> None:
         assert device == wanted
 
 
+def test_what_a_group_loses_goes_before_what_would_be_too_much_beside_it() -> None:
+    hosts = "".join(f" host 10.0.1.{n}\n" for n in range(1, 21))
+    both = "ip access-list extended Both\n permit ip object-group Net object-group Hosts"
+    rest = f"object-group network Hosts\n{hosts}{both}"
+    wide, other = (
+        groups(f"object-group network Net\n host 10.0.0.1\n range 0.0.0.{first} 255.255.255.254\n{rest}")
+        for first in (1, 2)
+    )
+    assert lines_between(other, wide) == [
+        "object-group network Net",
+        " no range 0.0.0.1 255.255.255.254",
+        " range 0.0.0.2 255.255.255.254",
+    ]
+
+
 @st.composite
 def grouped_devices(draw: DrawFn) -> Device:
     """Of a device what an entry is expanded by: its groups and its lists, all other things as they are by default."""

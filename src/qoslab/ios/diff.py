@@ -280,13 +280,20 @@ def _whole(block: Block) -> bool:
 def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
     """Yield the changes below a line: removals, the last first, then additions."""
     misplaced = _misplaced(target, present)
-    gone = [
-        block for key, block in reversed(present.children.items()) if key not in target.children or key in misplaced
-    ]
-    yield from (" " * depth + block.taken_back for block in gone if not block.how.late)
+    gone: list[Block] = []
+    last: list[Block] = []
+    for key, block in reversed(present.children.items()):
+        if key not in target.children or key in misplaced:
+            (last if block.how.late else gone).append(block)
+    if last:
+        # One of them is enough that something is left, and all of them beside what comes may be too much.
+        stays = any(block.how.late and key in target.children for key, block in present.children.items())
+        kept = 0 if stays else 1
+        gone, last = gone + last[: len(last) - kept], last[len(last) - kept :]
+    yield from (" " * depth + block.taken_back for block in gone)
     for key, block in target.children.items():
         yield from _changed(block, None if key in misplaced else present.children.get(key), depth)
-    yield from (" " * depth + block.taken_back for block in gone if block.how.late)
+    yield from (" " * depth + block.taken_back for block in last)
 
 
 def _misplaced(target: Block, present: Block) -> set[str]:
