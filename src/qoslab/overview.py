@@ -12,12 +12,11 @@ from typing import Any
 
 from qoslab.labs import LABS
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.moved import Measured, moved
 from qoslab.schema.files import FileRefusedError, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
 """Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
-NEGLIGIBLE = 0.01
-"""Two figures without intervals that are nearer to one another than this share of the greater have not moved."""
 UNFINISHED, DAMAGED, FINISHED = "unfinished", "damaged", "finished"
 
 
@@ -43,18 +42,17 @@ class RunFigure:
         """What makes it the same figure in another run."""
         return self.arm, self.metric, self.where
 
-    def moved_from(self, before: RunFigure) -> bool:
-        """Whether it is another than before: by its verdict, or beyond both intervals.
+    @property
+    def figure(self) -> Measured | None:
+        """What was measured."""
+        if self.measured is None:
+            return None
+        low, high = (self.measured, self.measured) if self.low is None or self.high is None else (self.low, self.high)
+        return Measured(self.measured, low, high)
 
-        Without intervals a difference of more than `NEGLIGIBLE` of the greater of the two counts.
-        """
-        if self.verdict != before.verdict or (self.measured is None) != (before.measured is None):
-            return True
-        if self.measured is None or before.measured is None:
-            return False
-        if None not in (self.low, self.high, before.low, before.high):
-            return bool(self.low > before.high or self.high < before.low)  # type: ignore[operator]
-        return abs(self.measured - before.measured) > NEGLIGIBLE * max(abs(self.measured), abs(before.measured))
+    def moved_from(self, before: RunFigure) -> bool:
+        """Whether its verdict, or the figure itself, is another than before."""
+        return self.verdict != before.verdict or moved(self.figure, before.figure)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import click
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
+from qoslab.model.moved import NEGLIGIBLE
 from qoslab.printing import echo
 from qoslab.shipped import shipped
 from qoslab.units import Percent, QuantityError
@@ -20,10 +21,10 @@ from qoslab.units import Percent, QuantityError
 @click.argument("baseline", required=False)
 @click.option(
     "--difference",
-    default="5 %",
+    default=f"{100 * NEGLIGIBLE:g} %",
     show_default=True,
     metavar="PERCENT",
-    help="A figure may differ by so much of the baseline's.",
+    help="A figure may differ by so much of the greater of the two.",
 )
 @json_option
 def command(run: str, baseline: str | None, difference: str, as_json: bool) -> ExitStatus:

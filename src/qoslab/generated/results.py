@@ -100,9 +100,8 @@ def _measured(row: Row | None) -> str:
     if row is None:
         return ""
     text = _value(row.measured, row) or "not measured"
-    low, high = row.interval
-    if low < high:
-        text += f" ({_value(low, row)} to {_value(high, row)})"
+    if row.figure is not None and row.figure.low < row.figure.high:
+        text += f" ({_value(row.figure.low, row)} to {_value(row.figure.high, row)})"
     return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 

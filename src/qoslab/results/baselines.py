@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qoslab.errors import UserError
+from qoslab.model.moved import Measured, moved
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest
 
@@ -57,10 +58,12 @@ class Row:
         return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Between which the figure lies; without repetitions the figure itself."""
+    def figure(self) -> Measured | None:
+        """What was measured."""
+        if math.isnan(self.measured):
+            return None
         alone = math.isnan(self.low) or math.isnan(self.high)
-        return (self.measured, self.measured) if alone else (self.low, self.high)
+        return Measured(self.measured, *((self.measured, self.measured) if alone else (self.low, self.high)))
 
 
 @dataclass(frozen=True)
@@ -130,8 +133,7 @@ def changes(now: Sequence[Row], then: Sequence[Row], difference: float) -> Itera
     """What is not as in a baseline, a sentence each, in the order of the rows.
 
     A verdict that is another one; a row that is new or gone; a figure that was measured and was not, or the reverse;
-    and one that differs by more than `difference`, a part of the baseline's, where intervals of repetitions do not
-    overlap.
+    and one that has moved by more than `difference`, a part of the greater of the two.
     """
     before = {row.key: row for row in then}
     for row in now:
@@ -140,16 +142,9 @@ def changes(now: Sequence[Row], then: Sequence[Row], difference: float) -> Itera
             yield f"{row.place}: is new, {row.verdict}"
         elif row.verdict != old.verdict:
             yield f"{row.place}: {row.verdict}, was {old.verdict} ({_figures(row, old)})"
-        elif _differ(row, old, difference):
+        elif moved(row.figure, old.figure, difference):
             yield f"{row.place}: {_figures(row, old)}"
     yield from (f"{row.place}: is gone" for row in before.values())
-
-
-def _differ(row: Row, old: Row, difference: float) -> bool:
-    if math.isnan(row.measured) or math.isnan(old.measured):
-        return math.isnan(row.measured) != math.isnan(old.measured)
-    apart = row.interval[0] > old.interval[1] or row.interval[1] < old.interval[0]
-    return apart and abs(row.measured - old.measured) > difference * abs(old.measured)
 
 
 def _figures(row: Row, old: Row) -> str:
