@@ -118,7 +118,7 @@ def test_programs_end_with_the_connection(way: HostAccess, tmp_path: Path) -> No
     wait(lambda: mark.exists() and mark.read_text())
     channel._process.kill()
     wait(lambda: not alive(int(mark.read_text())), 5.0)
-    wait(lambda: folders(tmp_path) == [])
+    wait(lambda: folders(tmp_path) == [] and channel.lost)
     assert "ssh ended with status -9" in channel.lost and output.status is None
     with pytest.raises(HostLost, match="client is out of reach: ssh ended"):
         channel.ask("clock")

@@ -63,9 +63,9 @@ def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> Non
 
 
 def test_a_package_that_is_imported_is_found(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import scipy\n", encoding="utf-8")
+    (tmp_path / "heavier.py").write_text("import scipy\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", "import sitecustomize\n" + COMMAND, "--version"],
+        [sys.executable, "-c", "import heavier\n" + COMMAND, "--version"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
