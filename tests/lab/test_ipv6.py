@@ -230,9 +230,13 @@ def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, ad
     try:
         dual.run("client", ["python3", "-c", BURST, address], check=True)
         shown = session(dual, "show policy-map interface FastEthernet0/0")
-        conformed = re.search(r"conformed (\d+) packets", shown)
-        assert conformed is not None and int(conformed[1]) == 31250 // counted, shown
-        assert re.search(rf"exceeded {200 - 31250 // counted} packets", shown), shown
+        came, conformed, exceeded = (
+            int(re.search(rf"{words} packets", shown)[1])  # type: ignore[index]
+            for words in (r"(\d+)", r"conformed (\d+)", r"exceeded (\d+)")
+        )
+        assert conformed == 31250 // counted, shown
+        # The host may have had something of its own to say behind them.
+        assert exceeded == came - conformed and 200 <= came < 205, shown
     finally:
         session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
 

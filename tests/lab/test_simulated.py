@@ -100,19 +100,23 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
 
 def simulators(pid: int) -> dict[int, int]:
     """The simulators below a process, with their parents."""
-    found: dict[int, int] = {}
+    parents: dict[int, int] = {}
+    simulating = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
-                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
                 name, *arguments = (process / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if parent == pid:
-                # A run asks for the simulator's version, too.
-                simulates = name.endswith(b"qos-sim") and b"run" in arguments
-                found |= {int(process.name): pid} if simulates else simulators(int(process.name))
-    return found
+            # A run asks for the simulator's version, too.
+            if name.endswith(b"qos-sim") and b"run" in arguments:
+                simulating.append(int(process.name))
+
+    def below(process: int) -> bool:
+        return process in parents and (parents[process] == pid or below(parents[process]))
+
+    return {process: parents[process] for process in simulating if below(process)}
 
 
 def wait_for_simulator(command: Command) -> int:
