@@ -89,6 +89,7 @@ class TestCommands:
             "--window 16384",
             "--tos 184",
             "--cport 40000",
+            "--length 1460",
         ):
             assert option in client
         assert "--one-off" in commands.server and "--json" in commands.server
