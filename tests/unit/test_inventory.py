@@ -135,7 +135,7 @@ def test_the_testbed_changes_nothing_on_the_router() -> None:
     cli: dict[str, Any] = made["devices"]["R1"]["connections"]["cli"]
     assert cli["arguments"] == {"init_config_commands": [], "learn_hostname": True}
     assert (cli["ip"], cli["port"]) == ("127.0.0.1", 40022)
-    assert "UserKnownHostsFile=/run/known_hosts" in cli["ssh_options"]
+    assert cli["ssh_options"].startswith("-F none -o UserKnownHostsFile=/run/known_hosts ")
     assert made["devices"]["R1"]["credentials"]["enable"] == {"password": "enable secret"}
     # Unicon has no way into a data plane
     assert set(made["devices"]) == {"R1"}

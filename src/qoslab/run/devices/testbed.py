@@ -54,7 +54,8 @@ def _device(access: IosAccess, known_hosts: Path | None) -> dict[str, Any]:
         credentials["enable"] = {"password": access.enable}
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host, "port": access.port}
     if known_hosts is not None:
-        cli["ssh_options"] = f"-o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes"
+        # A port of this machine: what its users set up for their way to others is not for it.
+        cli["ssh_options"] = f"-F none -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes"
     # no configuration lines at login; the hostname is the one in the prompt; no waiting when hanging up
     cli["arguments"] = {"init_config_commands": [], "learn_hostname": True}
     cli["settings"] = {
