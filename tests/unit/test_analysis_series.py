@@ -13,7 +13,7 @@ import sample_run
 from analysis_tables import classes_table
 
 from qoslab.analysis import analyse, figures, series
-from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.packets import ALL, bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.results import RunFolder, tables
 
@@ -189,3 +189,17 @@ class TestSeries:
     )
     def test_axis_units(self, greatest: float, unit: str) -> None:
         assert figures.unit_of(greatest)[1] == unit
+
+
+def test_a_last_moment_of_a_server_is_no_peak() -> None:
+    flows = pd.DataFrame({"traffic": ["transfer"], "stream": [1], "local_port": [40000], "peer_port": [5201]})
+    intervals = pd.DataFrame(
+        {
+            "traffic": "transfer",
+            "stream": 1,
+            "start_s": [0.0, 1.0, 2.0],
+            "end_s": [1.0, 2.0, 2.0015],
+            "bps": [240e3, 250e3, 8e6],
+        }
+    )
+    assert list(series.reported_throughput(intervals, flows)[ALL]) == [240e3, 250e3]
