@@ -17,6 +17,8 @@ from qoslab.schema.files import FileRefusedError, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
 """Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
+Key = tuple[str, str, str]
+"""Arm, metric, cells in words."""
 UNFINISHED, DAMAGED, FINISHED = "unfinished", "damaged", "finished"
 
 
@@ -38,17 +40,14 @@ class RunFigure:
     verdict: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """What makes it the same figure in another run."""
         return self.arm, self.metric, self.where
 
     @property
     def figure(self) -> Measured | None:
         """What was measured."""
-        if self.measured is None:
-            return None
-        low, high = (self.measured, self.measured) if self.low is None or self.high is None else (self.low, self.high)
-        return Measured(self.measured, low, high)
+        return Measured.of(self.measured, self.low, self.high)
 
     def moved_from(self, before: RunFigure) -> bool:
         """Whether its verdict, or the figure itself, is another than before."""
@@ -83,6 +82,16 @@ class RunSummary:
         """Its report, where there is one."""
         file = self.folder / "report.html"
         return file if file.exists() else None
+
+    @property
+    def by_key(self) -> dict[Key, RunFigure]:
+        """The figures by what they are of."""
+        return {figure.key: figure for figure in self.figures}
+
+    def moved_since(self, before: RunSummary) -> list[RunFigure]:
+        """The figures that are others than in a run before, of those that both have."""
+        old = before.by_key
+        return [each for each in self.figures if each.key in old and each.moved_from(old[each.key])]
 
     def count(self, verdict: str) -> int:
         """How many figures have this verdict."""

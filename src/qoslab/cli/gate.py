@@ -54,9 +54,7 @@ class Gate:
 
         now = read_run(folder.path)
         if self.before is not None:
-            old = {figure.key: figure for figure in self.before.figures}
-            moved = [each for each in now.figures if each.key in old and each.moved_from(old[each.key])]
-            echo(f"qoslab: {len(moved)} figures moved since {self.before.folder}", err=True)
+            echo(f"qoslab: {len(now.moved_since(self.before))} figures moved since {self.before.folder}", err=True)
         if self.summary is not None:
             lead = build_page(folder, outcome).lead
             text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))

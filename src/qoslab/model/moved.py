@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Self
 
 NEGLIGIBLE = 0.05
 """Two figures that are nearer to one another than this share of the greater have not moved."""
@@ -15,6 +17,15 @@ class Measured:
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
+        """From what a table has, where None and nan stand for what is not there; None where nothing was measured."""
+        if value is None or math.isnan(value):
+            return None
+        if low is None or high is None or math.isnan(low) or math.isnan(high):
+            return cls(value, value, value)
+        return cls(value, low, high)
 
 
 def moved(now: Measured | None, before: Measured | None, negligible: float = NEGLIGIBLE) -> bool:

@@ -19,7 +19,7 @@ from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
-from qoslab.overview import RunFigure, RunSummary
+from qoslab.overview import Key, RunFigure, RunSummary
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict
 from qoslab.results import Manifest
@@ -99,9 +99,9 @@ def markdown(
     parts = [f"## {found.sign} {_plain(manifest.experiment.title)}: {found.word}", _plain(found.sentence)]
     parts += ["\n".join(f"- {_plain(detail)}" for detail in found.details)] if found.details else []
     parts += [f"*{_plain(kind.remark)}*"] if kind.remark else []
-    old = {figure.key: figure for figure in before.figures} if before is not None else {}
-    moved = [each for each in now.figures if each.key in old and each.moved_from(old[each.key])]
+    old = before.by_key if before is not None else {}
     if before is not None:
+        moved = now.moved_since(before)
         which = f"`{before.experiment}/{before.folder.name}`"
         words = "1 figure has moved" if len(moved) == 1 else f"{len(moved) or 'No'} figures have moved"
         parts.append(f"### {words} since {which}")
@@ -116,7 +116,7 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _table(figures: list[RunFigure], old: Mapping[tuple[str, str, str], RunFigure]) -> str:
+def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
     heads = ["Arm", "Figure", *(["Before"] if old else []), "Now", "Expected", "Verdict"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for each in figures:

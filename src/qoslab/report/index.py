@@ -158,7 +158,7 @@ def _lab(name: str) -> str:
 
 def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Trend]:
     """The figures of the newest run, those that were expected or have moved."""
-    by_run = {run.folder: {figure.key: figure for figure in run.figures} for run in (*shown, *alike)}
+    by_run = {run.folder: run.by_key for run in (*shown, *alike)}
     before = by_run[alike[1].folder] if len(alike) > 1 else {}
     trends = []
     for key, figure in by_run[alike[0].folder].items():

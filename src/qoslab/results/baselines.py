@@ -60,10 +60,7 @@ class Row:
     @property
     def figure(self) -> Measured | None:
         """What was measured."""
-        if math.isnan(self.measured):
-            return None
-        alone = math.isnan(self.low) or math.isnan(self.high)
-        return Measured(self.measured, *((self.measured, self.measured) if alone else (self.low, self.high)))
+        return Measured.of(self.measured, self.low, self.high)
 
 
 @dataclass(frozen=True)
