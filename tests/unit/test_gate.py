@@ -93,6 +93,16 @@ def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
     assert "<img" not in text and r"\| \[a\](b) \`c\` \@team \#1" in text
 
 
+def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
+    other = run.path.with_name("20260101T000000Z")
+    shutil.copytree(run.path, other)
+    rows = json.loads((other / "comparison.json").read_text())
+    row = next(row for row in rows if row["verdict"] == "within" and row["unit"] == "fraction")
+    row |= {"measured": 0.9, "unit": "furlongs"}
+    (other / "comparison.json").write_text(json.dumps(rows))
+    assert "| policed | police.exceed\\_share | 0.9 furlongs | 33.3 % |" in summary(run, RunFolder(other))
+
+
 def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None

@@ -20,6 +20,7 @@ from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
 from qoslab.overview import Key, RunFigure, RunSummary
+from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict
 from qoslab.results import Manifest
@@ -121,16 +122,10 @@ def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for each in figures:
         name = each.metric + (f" ({each.where})" if each.where else "")
-        past = [_value(old.get(each.key))] if old else []
-        cells = [each.arm, name, *past, _value(each), each.tolerance, each.verdict]
+        past = [text.of_run(old[each.key]) if each.key in old else text.NONE] if old else []
+        cells = [each.arm, name, *past, text.of_run(each), each.tolerance, each.verdict]
         lines.append(f"| {' | '.join(map(_plain, cells))} |")
     return "\n".join(lines)
-
-
-def _value(figure: RunFigure | None) -> str:
-    if figure is None or figure.measured is None:
-        return "–"
-    return format_value(figure.measured, figure.unit)  # type: ignore[arg-type]
 
 
 def _plain(words: str) -> str:
@@ -196,8 +191,8 @@ def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
     for each in expected(outcome):
         if not each.met:
             line = lines.get((each.arm, each.key), lines.get(("", ""), 1))
-            text = f"{each.name} is {each.measured}, expected {each.tolerance}"
-            found.append(Note(line, f"{each.arm}: outside tolerance", text))
+            words = f"{each.name} is {each.measured}, expected {each.tolerance}"
+            found.append(Note(line, f"{each.arm}: outside tolerance", words))
     return found
 
 

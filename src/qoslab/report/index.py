@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import get_args
 from urllib.parse import quote
 
 from qoslab import __version__
 from qoslab.labs import LABS
-from qoslab.model.metrics import Unit
-from qoslab.overview import FINISHED, UNFINISHED, RunFigure, RunSummary
+from qoslab.overview import FINISHED, UNFINISHED, RunSummary
 from qoslab.report import text
 
 COLUMNS = 5
@@ -172,21 +170,13 @@ def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Tr
                 name=f"{figure.arm}: {figure.metric}",
                 where=figure.where,
                 tolerance=text.bound(figure.tolerance),
-                cells=[(_text(each), each.verdict) if each is not None else (text.NONE, "") for each in cells],
+                cells=[(text.of_run(each), each.verdict) if each is not None else (text.NONE, "") for each in cells],
                 moved=moved,
                 spark=_spark([each.measured for each in past if each.measured is not None]),
-                words=f"{_text(past[0])} first, {_text(figure)} now, over {len(past)} runs",
+                words=f"{text.of_run(past[0])} first, {text.of_run(figure)} now, over {len(past)} runs",
             )
         )
     return trends
-
-
-def _text(figure: RunFigure) -> str:
-    if figure.measured is None:
-        return text.NONE
-    if figure.unit in get_args(Unit):
-        return text.figure(figure.measured, figure.unit)  # type: ignore[arg-type]
-    return f"{figure.measured:.4g} {figure.unit}".strip()
 
 
 def _spark(values: Sequence[float]) -> str:

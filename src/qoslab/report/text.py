@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
+from typing import cast, get_args
 
 from qoslab.model.metrics import Unit, format_value
+from qoslab.overview import RunFigure
 
 NONE = "–"
 """What stands where there is no figure."""
@@ -37,6 +39,16 @@ def difference(measured: float, published: float, unit: Unit) -> str:
 
 def _signed(value: float, unit: str) -> str:
     return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") + unit.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def of_run(figure_of_run: RunFigure) -> str:
+    """What a run found, which may be of another version and have a unit that is not known here."""
+    measured, unit = figure_of_run.measured, figure_of_run.unit
+    if measured is None:
+        return NONE
+    if unit in get_args(Unit):
+        return figure(measured, cast(Unit, unit))
+    return f"{measured:.4g} {unit}".strip()
 
 
 def bound(words: str) -> str:
