@@ -65,12 +65,12 @@ class Login:
         return login
 
 
-def session(lab: Lab, *lines: str) -> str:
+def session(lab: Lab, *lines: str, router: str = "R1") -> str:
     """Send lines one after the other at the privileged prompt; return all that was printed."""
 
     async def run() -> str:
-        async with connection(lab) as client:
-            login = await Login.enabled(lab, client)
+        async with connection(lab, router) as client:
+            login = await Login.enabled(lab, client, router)
             return "".join([await login.send(line) for line in lines])
 
     return asyncio.run(run())

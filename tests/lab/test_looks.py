@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 from commands import run
 from labs import topology
 from test_external import state
-from test_iosd import Login, connection
+from test_iosd import session
 
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -58,19 +57,8 @@ def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def typed(lab: Lab, router: str, *lines: str) -> str:
-    """What a router says to lines at its privileged prompt."""
-
-    async def enter() -> str:
-        async with connection(lab, router) as client:
-            login = await Login.enabled(lab, client, router)
-            return "".join([await login.send(line) for line in lines])
-
-    return asyncio.run(enter())
-
-
 def configured(lab: Lab, router: str, *lines: str) -> None:
-    said = typed(lab, router, "configure terminal", *lines, "end")
+    said = session(lab, "configure terminal", *lines, "end", router=router)
     assert "%" not in said, said
 
 
@@ -82,9 +70,9 @@ def said(checked: Looked) -> str:
 
 def test_a_lab_as_the_experiment_wants_it_is_left_as_it_was(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
-    before = [state(lab, host) for host in ("client", "server")], typed(lab, "R1", "show running-config", "show arp")
+    before = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     checked = check_lab(file, EXPERIMENT, collector)
-    after = [state(lab, host) for host in ("client", "server")], typed(lab, "R1", "show running-config", "show arp")
+    after = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     assert after == before
     assert checked.found == ()
     assert [line.partition(", round")[0] for line in checked.seen if "link" in line] == [
@@ -210,7 +198,7 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
     with exposed(tmp_path, "names", swapped) as (lab, file):
-        before = typed(lab, "R1", "show running-config")
+        before = session(lab, "show running-config")
         names = "{FastEthernet0/0: Fa0/1, FastEthernet0/1: Fa0/0}"
         text = file.read_text()
         assert text.count("        R1:\n") == 1
@@ -230,7 +218,7 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
         assert list(json.loads(raw.with_suffix(".json").read_text())) == ["FastEthernet0/1"]
         figures = json.loads((cell.parents[2] / "comparison.json").read_text())
         assert {row["metric"]: row["measured"] for row in figures}["police.bc"] == 31250
-        assert typed(lab, "R1", "show running-config") == before
+        assert session(lab, "show running-config") == before
 
 
 @pytest.mark.parametrize(
@@ -257,13 +245,13 @@ def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tup
     before = [state(lab, host) for host in ("client", "server")]
     configured(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")
     try:
-        running = typed(lab, "R1", "show running-config")
+        running = session(lab, "show running-config")
         status, output, errors = run(
             clean, "run", str(FILE), "--lab", str(file), "--duration", "2s", "--arm", "policed"
         )
         assert status == 2, errors + output
         assert "R1: found FastEthernet0/0 shut down" in errors and "R1: found FastEthernet0/1 half duplex" in errors
-        assert typed(lab, "R1", "show running-config") == running
+        assert session(lab, "show running-config") == running
         status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
         assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output
         assert "link wan: proven, round trip " in output

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from labs import ping, topology
-from test_iosd import Login, connection
+from test_iosd import session
 
 from qoslab.lab import Lab
 from qoslab.run.cell.sampling import read_health
@@ -43,17 +43,6 @@ ROUTER = (
 )
 
 
-def typed(lab: Lab, router: str, *lines: str) -> str:
-    """Send lines one after the other at the privileged prompt; return all that was printed."""
-
-    async def run() -> str:
-        async with connection(lab, router) as client:
-            login = await Login.enabled(lab, client, router)
-            return "".join([await login.send(line) for line in lines])
-
-    return asyncio.run(run())
-
-
 def interfaces(lab: Lab, namespace: str) -> set[str]:
     links = json.loads(lab.run(namespace, ["ip", "-j", "link"], check=True).stdout)
     return {each["ifname"] for each in links}
@@ -72,8 +61,8 @@ def counted(lab: Lab, router: str, port: str) -> dict[str, object]:
 
 def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None:
     with Lab.up(STICK, name=name) as lab:
-        typed(lab, "S1", "configure terminal", *SWITCH, "end")
-        said = typed(lab, "R1", "configure terminal", *ROUTER, "end", "show ip interface brief")
+        session(lab, "configure terminal", *SWITCH, "end", router="S1")
+        said = session(lab, "configure terminal", *ROUTER, "end", "show ip interface brief")
         assert "%" not in said
         assert "FastEthernet0/0.100        10.1.0.1        YES manual up                    up" in said
         assert interfaces(lab, "R1") == {"lo", "Fa0-0", "Fa0-0.1", "Fa0-0.100"}
@@ -90,11 +79,11 @@ def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None
         at_switch = counted(lab, "S1", "GigabitEthernet1/0/24")["switch"]
         assert at_switch["cos_in"][5] == tagged["output"]["packets"]
 
-        typed(lab, "R1", "configure terminal", "interface Fa0/0.100", "shutdown", "end")
+        session(lab, "configure terminal", "interface Fa0/0.100", "shutdown", "end")
         assert ping(lab, "b", "10.1.0.2", 0.3) is None
-        typed(lab, "R1", "configure terminal", "interface Fa0/0.100", "no shutdown", "end")
+        session(lab, "configure terminal", "interface Fa0/0.100", "no shutdown", "end")
         assert ping(lab, "b", "10.1.0.2") == 63
-        typed(lab, "R1", "configure terminal", "no interface Fa0/0.100", "end")
+        session(lab, "configure terminal", "no interface Fa0/0.100", "end")
         assert interfaces(lab, "R1") == {"lo", "Fa0-0", "Fa0-0.1"}
         assert interfaces(lab, "R1.dp") == {"lo", "Fa0-0", "Fa0-0.in", "Fa0-0.1"}
         assert ping(lab, "b", "10.2.0.1") == 64

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import time
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from labs import topology
-from test_iosd import Login, connection
+from test_iosd import session
 from test_switch import RECEIVE
 
 from qoslab.genie.parse import parse
@@ -67,23 +66,12 @@ for _ in range(80):
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     with Lab.up(TOPOLOGY, name=f"test-switch-vlans-{os.getpid()}") as lab:
-        assert "%" not in typed(lab, "configure terminal", *VLAN_POLICY.splitlines(), "end")
+        assert "%" not in session(lab, "configure terminal", *VLAN_POLICY.splitlines(), "end", router="SW")
         yield lab
 
 
-def typed(lab: Lab, *lines: str) -> str:
-    """What lines at the privileged prompt print."""
-
-    async def run() -> str:
-        async with connection(lab, "SW") as client:
-            login = await Login.enabled(lab, client, "SW")
-            return "".join([await login.send(line) for line in lines])
-
-    return asyncio.run(run())
-
-
 def shown(lab: Lab, command: str) -> object:
-    text = typed(lab, command).split(command + "\n", 1)[1].rpartition("SW#")[0]
+    text = session(lab, command, router="SW").split(command + "\n", 1)[1].rpartition("SW#")[0]
     return parse("ios", command, text).parsed
 
 
@@ -121,10 +109,11 @@ def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
 def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
     marking = ["no service-policy input VLAN", "policy-map PORTS", "class FLOOR", "no police"]
     marking += ["police 1000000 8000 exceed-action policed-dscp-transmit", "interface Vlan30"]
-    said = typed(
+    said = session(
         lab,
         *("configure terminal", "mls qos map policed-dscp 34 to 8", "interface Vlan30", *marking),
         *("service-policy input VLAN", "end", "clear mls qos interface statistics"),
+        router="SW",
     )
     assert "%" not in said and "rejected" not in said, said
     lab.run("left", ["python3", "-c", BURST], check=True)
