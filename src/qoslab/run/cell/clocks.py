@@ -28,10 +28,13 @@ class Clocks:
 
     def until_now(self) -> ClockRecord:
         """What became of them since."""
-        now = self.read()
+        return self.until(self.read())
+
+    def until(self, then: Clocks) -> ClockRecord:
+        """What became of them until then."""
         # Sleep moves the wall clock ahead as well: that is no step.
-        asleep = now.boot_ns - self.boot_ns
-        return ClockRecord(stepped_ns=now.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
+        asleep = then.boot_ns - self.boot_ns
+        return ClockRecord(stepped_ns=then.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
 
 
 class HostClocks:
@@ -49,13 +52,12 @@ class HostClocks:
 
 def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:
     assert after is not None
-    asleep = after.boot_ahead_ns - before.boot_ahead_ns
-    stepped = after.wall_ahead_ns - before.wall_ahead_ns - asleep
+    own, then = (Clocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
     return HostClockRecord(
         looked_ns=(before.at_ns, after.at_ns),
         ahead_ns=(before.ahead_ns, after.ahead_ns),
         error_ns=(before.error_ns, after.error_ns),
-        own=ClockRecord(stepped_ns=stepped, asleep_ns=asleep),
+        own=own.until(then),
     )
 
 
