@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from qoslab.ios.model.names import interface_kind
 from qoslab.model.experiment import Link, LinkEnd
 from qoslab.run.labs.external.looks.facts import Facts, Found, OnCable
 
@@ -146,11 +147,8 @@ def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
 
 def _same(short: str, name: str) -> bool:
     """Whether Gi1/0/15 is GigabitEthernet1/0/15."""
-    kind = short.rstrip("0123456789/.")
-    return (
-        name.startswith(kind)
-        and name.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == short[len(kind) :]
-    )
+    kind, full = interface_kind(short), interface_kind(name)
+    return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
 
 
 def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
