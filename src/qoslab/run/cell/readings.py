@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 from qoslab.errors import QoslabError
@@ -109,6 +109,7 @@ class ShowSampler:
             told |= {LOAD} if taken.busy_percent else set()
             if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
                 told = {command for command in told if not command.startswith(DROPS_OF_ASIC)}
+            taken.answers = [(command, replace(each, parsed=parsed[command])) for command, each in taken.answers]
             taken.answers = [each for each in taken.answers if each[0] in told]
             taken.commands = [command for command in taken.commands if command in told]
         return self
@@ -175,9 +176,11 @@ class ShowSampler:
         for router, taken in self._taken.items():
             found = []
             for command, answer in taken.answers:
-                said = (
-                    self._shows.parse(router, command, answer.raw).data if parse else {"unparsed": "the cell broke off"}
-                )
+                said = {"unparsed": "the cell broke off"}
+                if parse:
+                    # Those before the traffic were read then.
+                    is_read = answer.parsed is not None
+                    said = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
                 instants = {"before_ns": answer.before_ns, "after_ns": answer.after_ns}
                 found.append({"command": command, **instants, "raw": answer.raw, "parsed": said})
             self._cell.write_readings(router, found)
