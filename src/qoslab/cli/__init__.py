@@ -153,10 +153,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"qoslab: {error.message}")
         if error.hint:
             _say(f"  {error.hint}")
-        if isinstance(error, ExperimentError) and os.environ.get("GITHUB_ACTIONS") == "true":
-            from qoslab.cli.gate import annotate_findings
+        if isinstance(error, ExperimentError):
+            from qoslab.cli.gate import annotate_findings, on_github
 
-            annotate_findings(error.findings)
+            if on_github():
+                annotate_findings(error.findings)
         return error.exit_status
     except Exception as error:
         _say(traceback.format_exc())
