@@ -161,7 +161,8 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             continue
         add("probes", row)
     origin_ns = 0 if record.traffic_started is None else _ns(record.traffic_started)
-    for device in cell.devices_with_counters():
+    counted, lines = cell.devices_with_counters(), _lines(experiment)
+    for device in counted:
         replies = list(cell.counter_replies(device))
         for row in raw.class_rows(device, replies, origin_ns):
             add("classes", row)
@@ -172,7 +173,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     seconds = experiment.duration.seconds
     moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
     for entry in record.observed:
-        if entry.command.startswith(COMMAND) and entry.device not in cell.devices_with_counters():
+        if entry.command.startswith(COMMAND) and entry.device not in counted:
             parsed = cell.parsed(entry.device, entry.moment, entry.command)
             times: raw.Row = {"time_s": moments[entry.moment]}
             if entry.before is not None and entry.after is not None:
@@ -181,7 +182,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
                 add("classes", row | times)
     for device in cell.devices_with_readings():
         try:
-            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, _lines(experiment)):
+            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines):
                 add(name, row)
         except (LookupError, TypeError, ValueError, AttributeError):
             problems.append(f"the readings of {device} are damaged")
@@ -217,9 +218,8 @@ def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
 
 def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
     """Routers that drop what nothing of what was read counts, by their configurations."""
-    found = []
+    found, told = [], cell.devices_with_counters()
     for router in routers_of(experiment.topology):
-        told = cell.devices_with_counters()
         files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
         text = "".join(cell.text(file) for file in files if file.exists())
         words = UNCOUNTED if router not in told else ("rate-limit",)

@@ -85,15 +85,15 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         missing = len(cells.missing)
         progress.expect(len(request.plan.cells), len(request.plan.cells) - missing)
         interrupted = threading.Event()
+        real_time = lab_kind(request.plan.lab).real_time
         schedule = Schedule(
             cells,
-            Jobs(request.jobs, missing, spare=lab_kind(request.plan.lab).real_time),
+            Jobs(request.jobs, missing, spare=real_time),
             progress,
             interrupted=interrupted,
             attempts=request.attempts,
             enough=request.enough,
         )
-        real_time = lab_kind(request.plan.lab).real_time
         shared = _Shared(
             request, folder, progress, schedule, interrupted, Meanwhile(request.meanwhile, punctual=real_time)
         )
