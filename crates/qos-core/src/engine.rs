@@ -171,6 +171,7 @@ impl<P> Engine<P> {
     }
 
     /// Notes when a port's way out next has something to do.
+    #[inline]
     fn note_out(&mut self, index: usize) {
         let due = self.ports[index].out_due(index, &mut self.shared.pools);
         self.out_due.set(index, due_key(due));
@@ -214,14 +215,18 @@ impl<P> Engine<P> {
     ///
     /// # Panics
     /// If there is no such port.
-    pub fn transmit(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
+    pub fn transmit(&mut self, arrival: Time, port: PortId, mut descriptor: Descriptor, payload: P) {
         let index = usize::from(port.0);
-        if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
-            self.note_out(index);
-            self.settle_memory(asic, now);
+        // Only a switch's ports have memory to prepare.
+        if !self.shared.pools.is_empty() {
+            if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
+                self.note_out(index);
+                self.settle_memory(asic, now);
+            }
         }
-        self.ports[index].transmit(arrival, descriptor, payload, &mut self.shared);
-        self.note_out(index);
+        let port = &mut self.ports[index];
+        port.transmit(arrival, &mut descriptor, payload, &mut self.shared);
+        self.out_due.set(index, due_key(port.out_due(index, &mut self.shared.pools)));
     }
 
     /// Lets the ports of a switch's ASIC give back the cells that are due by `now`.
@@ -235,8 +240,15 @@ impl<P> Engine<P> {
     /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across
     /// ports.
     pub fn poll(&mut self, now: Time, into: &mut Vec<Output<P>>) {
-        self.advance(now);
-        into.append(&mut self.shared.outputs.0);
+        if !self.shared.outputs.0.is_empty() {
+            into.append(&mut self.shared.outputs.0);
+        }
+        if self.in_due.least_key().min(self.out_due.least_key()) <= now.0 {
+            // What comes out is written to where it is wanted, behind what came out before.
+            std::mem::swap(&mut self.shared.outputs.0, into);
+            self.advance(now);
+            std::mem::swap(&mut self.shared.outputs.0, into);
+        }
     }
 
     /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`,
@@ -260,12 +272,16 @@ impl<P> Engine<P> {
         into.append(&mut self.shared.outputs.0);
     }
 
+    #[inline]
     fn advance(&mut self, now: Time) {
-        self.advance_in(now);
+        if self.in_due.least_key() <= now.0 {
+            self.advance_in(now);
+        }
         while self.out_due.least_key() <= now.0 {
             let Some(index) = self.out_due.least() else { return };
-            self.ports[index].advance_out(now, &mut self.shared);
-            self.note_out(index);
+            let port = &mut self.ports[index];
+            port.advance_out(now, &mut self.shared);
+            self.out_due.set(index, due_key(port.out_due(index, &mut self.shared.pools)));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::meter::load_average::LoadAverage;
 use crate::meter::policer::Meter;
 use crate::meter::token_bucket::TokenBuckets;
 use crate::meter::tokens::Colour;
-use crate::plan::classes::{ClassPlan, LevelPlan, PolicyPlan};
+use crate::plan::classes::{ClassPlan, LevelPlan, Matcher, PolicyPlan};
 use crate::plan::police::{Algorithm, PolicePlan};
 use crate::plan::port::PortPlan;
 use crate::queueing::random_detect::RandomDetect;
@@ -24,68 +24,70 @@ use crate::queueing::scheduler::{Node, Scheduler};
 use crate::queueing::statistics;
 use crate::time::Time;
 
-/// A count with its average rate.
-#[derive(Clone, Debug)]
-struct Metered {
-    count: Count,
-    average: LoadAverage,
+/// What is shown of a stream of packets.
+fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCounters {
+    let (rate_bps, _) = stream.rates(now, load_interval_s);
+    ColourCounters { packets: stream.count.packets, bytes: stream.count.bytes, rate_bps }
 }
 
-impl Metered {
-    fn new(now: Time) -> Metered {
-        Metered { count: Count::default(), average: LoadAverage::new(now) }
-    }
-
-    fn add(&mut self, now: Time, bytes: u32, load_interval_s: u32) {
-        self.count.add(bytes);
-        self.average.add(now, bytes, load_interval_s);
-    }
-
-    fn colour(&mut self, now: Time, load_interval_s: u32) -> ColourCounters {
-        let (rate_bps, _) = self.average.rates(now, load_interval_s);
-        ColourCounters { packets: self.count.packets, bytes: self.count.bytes, rate_bps }
-    }
+/// Whether the packets that match each statement of a class are others than those that match the class.
+fn tells_apart(matcher: &Matcher) -> bool {
+    matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
 
 /// What a class counts.
 #[derive(Clone, Debug)]
 struct ClassState {
-    meter: Option<Meter>,
-    /// The conditional policer of a priority class.
-    conditional: Option<TokenBuckets>,
-    offered: Metered,
-    dropped: Metered,
-    drops: ClassDrops,
+    /// The class around it.
+    parent: Option<usize>,
+    /// The class whose priority its packets have.
+    priority_of: Option<usize>,
+    /// The node of the queue that its packets join.
+    leaf: usize,
+    /// It neither marks nor polices, and has no child.
+    plain: bool,
+    offered: LoadAverage,
+    /// By statement, where [`tells_apart`] says so: else each has what the class has.
+    criteria: Vec<LoadAverage>,
     /// Left the class: passed on, or left its queue.
     sent: Count,
     /// Waits in a queue.
     queued: Count,
     /// What waited when the counters were cleared.
     carried: Count,
-    criteria: Vec<Metered>,
-    marked: Vec<u64>,
-    colours: [Metered; 3],
     /// Packets that could not go straight to the transmit ring.
     congested: Count,
+    drops: ClassDrops,
+    dropped: LoadAverage,
+    marked: Vec<u64>,
+    colours: [LoadAverage; 3],
+    meter: Option<Meter>,
+    /// The conditional policer of a priority class.
+    conditional: Option<TokenBuckets>,
 }
 
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
+        let apart = if tells_apart(&plan.matcher) { plan.matcher.criteria.len() } else { 0 };
         ClassState {
+            parent: plan.parent,
+            priority_of: plan.priority_of,
+            leaf: plan.leaf,
+            plain: plan.set.is_empty() && plan.police.is_none() && plan.child.is_none(),
+            offered: LoadAverage::new(now),
+            criteria: vec![LoadAverage::new(now); apart],
+            sent: Count::default(),
+            queued: Count::default(),
+            carried: Count::default(),
+            congested: Count::default(),
+            drops: ClassDrops::default(),
+            dropped: LoadAverage::new(now),
+            marked: vec![0; plan.set.len()],
+            colours: std::array::from_fn(|_| LoadAverage::new(now)),
             meter: plan.police.as_ref().map(|police| Meter::of(police, now)),
             conditional: plan.priority.and_then(|priority| {
                 Some(TokenBuckets::single_bucket(priority.kbps? * 1_000, priority.burst_bytes?, now))
             }),
-            offered: Metered::new(now),
-            dropped: Metered::new(now),
-            drops: ClassDrops::default(),
-            sent: Count::default(),
-            queued: Count::default(),
-            carried: Count::default(),
-            criteria: vec![Metered::new(now); plan.matcher.criteria.len()],
-            marked: vec![0; plan.set.len()],
-            colours: [Metered::new(now), Metered::new(now), Metered::new(now)],
-            congested: Count::default(),
         }
     }
 }
@@ -105,6 +107,8 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
+    /// The class of all packets, where the policy-map has no other.
+    sole: Option<usize>,
     /// Of the classes of the policy-map, and by class of those of its child.
     top: Option<ClassIndex>,
     children: Vec<Option<ClassIndex>>,
@@ -116,7 +120,11 @@ pub(crate) struct Policy {
 impl Policy {
     pub fn new(plan: PolicyPlan, now: Time, load_interval_s: u32, police_in_drop_rate: bool) -> Policy {
         let states = plan.classes.iter().map(|class| ClassState::new(class, now)).collect();
-        Policy { plan, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
+        let sole = match plan.top.classes[..] {
+            [class] => Some(class),
+            _ => None,
+        };
+        Policy { plan, sole, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
     }
 
     /// The input policy of a port.
@@ -155,6 +163,7 @@ impl Policy {
 
     /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as
     /// dropped; one that may is on the caller to count by `queued`, `dropped` or `sent`.
+    #[inline]
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
         let verdict = self.enter(now, descriptor, lists, None, true);
         if !verdict.pass {
@@ -169,6 +178,7 @@ impl Policy {
     }
 
     /// In a child policy-map there is the class above, and the packet as it came to the policy.
+    #[inline]
     fn enter(
         &mut self,
         now: Time,
@@ -178,18 +188,37 @@ impl Policy {
         act: bool,
     ) -> Verdict {
         let bytes = descriptor.counted_len;
-        let came = above.map(|(_, came)| came).filter(|_| !defaults::CHILD_MATCHES_PARENTS_MARK);
-        let parent = above.map(|(parent, _)| parent);
-        let (class, statement) = self.classify(came.unwrap_or(descriptor), lists, parent);
-        let plan = &self.plan.classes[class];
+        let (class, statement) = match (above, self.sole) {
+            (None, Some(class)) => (class, 0),
+            (above, _) => {
+                let came = above.map(|(_, came)| came).filter(|_| !defaults::CHILD_MATCHES_PARENTS_MARK);
+                self.classify(came.unwrap_or(descriptor), lists, above.map(|(parent, _)| parent))
+            }
+        };
         let state = &mut self.states[class];
         state.offered.add(now, bytes, self.load_interval_s);
-        match plan.matcher.combine {
-            MatchMode::Any => state.criteria[statement].add(now, bytes, self.load_interval_s),
-            MatchMode::All => state.criteria.iter_mut().for_each(|c| c.add(now, bytes, self.load_interval_s)),
+        if let Some(criterion) = state.criteria.get_mut(statement) {
+            criterion.add(now, bytes, self.load_interval_s);
         }
+        if state.plain {
+            return Verdict { class, leaf: state.leaf, pass: true };
+        }
+        self.act(now, descriptor, lists, (class, above.map(|(_, came)| came)), act)
+    }
+
+    /// Marks and polices a packet of a class, unless the policy is to `act` no more, and has the class's child do so.
+    fn act(
+        &mut self,
+        now: Time,
+        descriptor: &mut Descriptor,
+        lists: &mut [AccessList],
+        (class, came): (usize, Option<&Descriptor>),
+        act: bool,
+    ) -> Verdict {
+        let plan = &self.plan.classes[class];
+        let state = &mut self.states[class];
         // Only for a child: a copy for each packet costs more than it seems.
-        let unmarked = if above.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
+        let unmarked = if came.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
         if act {
             for (set, marked) in plan.set.iter().zip(&mut state.marked) {
                 *marked += u64::from(marking::set(descriptor, set.field, set.value));
@@ -197,7 +226,7 @@ impl Policy {
         }
         let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
         // The child acts before the parent's policer. Unconfirmed for policers in both.
-        if let Some(came) = above.map(|(_, came)| came).or(unmarked.as_ref()).filter(|_| plan.child.is_some()) {
+        if let Some(came) = came.or(unmarked.as_ref()).filter(|_| plan.child.is_some()) {
             verdict = self.enter(now, descriptor, lists, Some((class, came)), act);
         }
         if act && verdict.pass {
@@ -238,15 +267,16 @@ impl Policy {
 
     /// A packet of the class finds congestion. Returns whether it may wait: a priority class above its rate may not
     /// (the conditional policer).
-    pub fn congested(&mut self, now: Time, class: usize, descriptor: &Descriptor) -> bool {
-        let bytes = descriptor.counted_len;
+    #[inline]
+    pub fn congested(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         self.each(class, |state| state.congested.add(bytes));
         self.within_rate(now, class, bytes)
     }
 
     /// Meters a packet by the conditional policer of its priority class, if it has one: whether it conforms.
+    #[inline]
     pub fn within_rate(&mut self, now: Time, class: usize, bytes: u32) -> bool {
-        let Some(class) = self.plan.classes[class].priority_of else { return true };
+        let Some(class) = self.states[class].priority_of else { return true };
         let Some(conditional) = &mut self.states[class].conditional else { return true };
         conditional.colour(now, bytes) == Colour::Conform
     }
@@ -256,20 +286,24 @@ impl Policy {
         std::iter::successors(Some(class), |class| self.plan.classes[*class].parent)
     }
 
+    #[inline]
     fn each(&mut self, class: usize, mut change: impl FnMut(&mut ClassState)) {
-        let mut next = Some(class);
-        while let Some(class) = next {
-            change(&mut self.states[class]);
-            next = self.plan.classes[class].parent;
+        let mut state = &mut self.states[class];
+        change(state);
+        while let Some(class) = state.parent {
+            state = &mut self.states[class];
+            change(state);
         }
     }
 
     /// A packet of the class passed on without waiting in a queue.
+    #[inline]
     pub fn sent(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.sent.add(bytes));
     }
 
     /// A packet of the class waits in a queue.
+    #[inline]
     pub fn queued(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| state.queued.add(bytes));
     }
@@ -280,6 +314,7 @@ impl Policy {
     }
 
     /// A packet of the class left its queue towards the line.
+    #[inline]
     pub fn left(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| {
             state.queued.remove(bytes);
@@ -339,7 +374,7 @@ impl Policy {
         let queues = level.priority_queues.iter();
         PolicyCounters {
             priority_queues: scheduler.map_or_else(Vec::new, |scheduler| {
-                queues.map(|(level, node)| statistics::priority(*level, &scheduler.nodes()[*node])).collect()
+                queues.map(|(level, node)| statistics::priority(*level, &scheduler.node(*node))).collect()
             }),
             classes: level.classes.iter().map(|class| self.class_counters(now, *class, below)).collect(),
             policy: level.name,
@@ -353,27 +388,29 @@ impl Policy {
         let load_interval_s = self.load_interval_s;
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
-        let node = scheduler.zip(plan.own).map(|(scheduler, own)| &scheduler.nodes()[own]);
-        let criteria = state.criteria.iter_mut().map(|criterion| {
-            let ColourCounters { packets, bytes, rate_bps } = criterion.colour(now, load_interval_s);
+        let node = scheduler.zip(plan.own).map(|(scheduler, own)| scheduler.node(own));
+        let criteria = (0..plan.matcher.criteria.len()).map(|statement| {
+            let stream = state.criteria.get_mut(statement).unwrap_or(&mut state.offered);
+            let ColourCounters { packets, bytes, rate_bps } = colour(stream, now, load_interval_s);
             CriterionCounters { packets, bytes, rate_bps }
         });
+        let criteria = criteria.collect();
         let set = plan.set.iter().zip(&state.marked);
         ClassCounters {
             name: plan.name.clone(),
             combine: plan.matcher.combine,
-            criteria: criteria.collect(),
+            criteria,
             packets: state.offered.count.packets,
             bytes: state.offered.count.bytes,
-            offered_rate_bps: state.offered.average.rates(now, load_interval_s).0,
-            drop_rate_bps: state.dropped.average.rates(now, load_interval_s).0,
+            offered_rate_bps: state.offered.rates(now, load_interval_s).0,
+            drop_rate_bps: state.dropped.rates(now, load_interval_s).0,
             drops: state.drops,
             set: set
                 .map(|(set, packets)| SetCounters { field: set.field, value: set.value, packets: *packets })
                 .collect(),
             police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
-            shape: node.and_then(statistics::shape),
-            queue: node.map(|node| {
+            shape: node.as_ref().and_then(statistics::shape),
+            queue: node.as_ref().map(|node| {
                 let in_ring = if plan.parent.is_none() { in_ring[class] } else { 0 };
                 statistics::class(node, plan.conversation, state.congested, in_ring)
             }),
@@ -387,7 +424,7 @@ impl Policy {
                 conversation: plan.conversation,
                 exceed_drops: state.drops.priority,
             }),
-            random_detect: node.and_then(Node::random_detect).map(RandomDetect::counters),
+            random_detect: node.as_ref().and_then(Node::random_detect).map(RandomDetect::counters),
             child,
         }
     }
@@ -411,7 +448,7 @@ impl Policy {
                 return fail("offered is not sent + dropped + queued");
             }
             let matched = state.criteria.iter().fold(Count::default(), |sum, c| sum.plus(c.count));
-            if plan.matcher.combine == MatchMode::Any && matched != state.offered.count {
+            if tells_apart(&plan.matcher) && matched != state.offered.count {
                 return fail("the match statements do not add up");
             }
         }
@@ -435,9 +472,9 @@ fn police_counters(police: &PolicePlan, state: &mut ClassState, now: Time, load_
         },
         pir_percent: police.pir_percent,
         be_bytes: two_buckets.then_some(police.be_bytes),
-        conformed: conformed.colour(now, load_interval_s),
-        exceeded: exceeded.colour(now, load_interval_s),
-        violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
+        conformed: colour(conformed, now, load_interval_s),
+        exceeded: colour(exceeded, now, load_interval_s),
+        violated: two_buckets.then(|| colour(violated, now, load_interval_s)),
         tokens_lost: meter.map(Meter::tokens_lost).unwrap_or_default(),
         dynamic,
     }

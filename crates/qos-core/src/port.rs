@@ -111,6 +111,7 @@ impl<P> NamedPort<P> {
 
     /// To be called before [`transmit`](Self::transmit). Where a Catalyst's memory lacks cells for the frame: of which
     /// ASIC, and up to when its ports should be settled first.
+    #[inline]
     pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, shared: &mut Shared<P>) -> Option<(usize, Time)> {
         match &mut self.port {
             Port::Router(_) => None,
@@ -121,16 +122,16 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// A frame goes out. In line: every call that hands a descriptor on copies it.
+    /// A frame goes out.
     #[inline]
-    pub fn transmit(&mut self, arrival: Time, descriptor: Descriptor, payload: P, shared: &mut Shared<P>) {
+    pub fn transmit(&mut self, arrival: Time, descriptor: &mut Descriptor, payload: P, shared: &mut Shared<P>) {
         match &mut self.port {
             Port::Router(port) => {
                 port.egress.transmit(arrival, descriptor, payload, &mut shared.lists, &mut shared.outputs);
             }
             Port::Catalyst(port) => {
                 let pool = &mut shared.pools[port.egress.asic()];
-                port.egress.transmit(descriptor, payload, pool, &mut shared.outputs);
+                port.egress.transmit(*descriptor, payload, pool, &mut shared.outputs);
             }
         }
     }
@@ -152,6 +153,7 @@ impl<P> NamedPort<P> {
     }
 
     /// Passes on what has reached the other end of the link by `now`.
+    #[inline]
     pub fn advance_out(&mut self, now: Time, shared: &mut Shared<P>) {
         match &mut self.port {
             Port::Router(port) => port.egress.advance(now, &mut shared.outputs),
@@ -168,12 +170,14 @@ impl<P> NamedPort<P> {
     }
 
     /// When the way in next has something to do.
+    #[inline]
     pub fn in_due(&self) -> Option<Time> {
         each!(&self.port, port => port.ingress.inbound.deadline())
     }
 
     /// When the way out next has something to do. Tells a Catalyst's memory when this port, of that number, gives cells
     /// back.
+    #[inline]
     pub fn out_due(&self, index: usize, pools: &mut [BufferPool]) -> Option<Time> {
         match &self.port {
             Port::Router(port) => port.egress.deadline(),
@@ -227,6 +231,7 @@ pub(crate) fn audit_memory<P>(ports: &[NamedPort<P>], pools: &[BufferPool]) -> R
 }
 
 /// The key of a deadline among others.
+#[inline]
 pub(crate) fn due_key(deadline: Option<Time>) -> u64 {
     deadline.map_or(WinnerTree::<u64>::NONE, |time| time.0)
 }

@@ -7,9 +7,7 @@
 //! tells them apart, all are tried.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter::Peekable;
 use std::net::IpAddr;
-use std::slice::Iter;
 
 use crate::classify::access_list::AccessList;
 use crate::config::classification::{AccessListEntry, AddressMatch, MatchMode, PortMatch, PortOperator};
@@ -21,6 +19,9 @@ const LEAST_CLASSES: usize = 8;
 
 /// A class that asks for more values than this is tried for every packet.
 const MOST_VALUES: usize = 256;
+
+/// From the least value to the greatest there are at most so many in a table.
+const MOST_DENSE: u32 = 4_096;
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,14 +181,49 @@ fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Valu
     }
 }
 
+/// The positions of classes, in order, by the value that they ask for.
+#[derive(Debug)]
+enum ByValue {
+    /// Values that lie close together, from the least on: a look instead of a search.
+    Dense {
+        least: u32,
+        positions: Vec<Vec<usize>>,
+    },
+    Sparse(BTreeMap<u32, Vec<usize>>),
+}
+
+impl ByValue {
+    fn of(sparse: BTreeMap<u32, Vec<usize>>) -> ByValue {
+        let ends = sparse.first_key_value().zip(sparse.last_key_value());
+        match ends.map(|((least, _), (greatest, _))| (*least, *greatest)) {
+            Some((least, greatest)) if greatest - least < MOST_DENSE => {
+                let mut positions = vec![Vec::new(); (greatest - least) as usize + 1];
+                sparse.into_iter().for_each(|(value, classes)| positions[(value - least) as usize] = classes);
+                ByValue::Dense { least, positions }
+            }
+            _ => ByValue::Sparse(sparse),
+        }
+    }
+
+    #[inline]
+    fn get(&self, value: u32) -> &[usize] {
+        let found = match self {
+            ByValue::Dense { least, positions } => positions.get(value.wrapping_sub(*least) as usize),
+            ByValue::Sparse(positions) => positions.get(&value),
+        };
+        found.map_or(&[], Vec::as_slice)
+    }
+}
+
 /// The classes of a policy-map by the values of a field.
 #[derive(Debug)]
 pub(crate) struct ClassIndex {
     field: Field,
-    /// The positions of the classes that ask for a value, in order.
-    by_value: BTreeMap<u32, Vec<usize>>,
-    /// Of those that do not.
+    by_value: ByValue,
+    /// Those that do not ask for a value.
     others: Vec<usize>,
+    /// Most classes that are tried for a packet.
+    most: usize,
 }
 
 impl ClassIndex {
@@ -198,55 +234,53 @@ impl ClassIndex {
             return None;
         }
         let indexes = FIELDS.into_iter().map(|field| ClassIndex::by(field, matchers.clone(), lists));
-        indexes.min_by_key(ClassIndex::most).filter(|index| index.most() <= classes / 2)
+        indexes.min_by_key(|index| index.most).filter(|index| index.most <= classes / 2)
     }
 
     fn by<'a>(field: Field, matchers: impl Iterator<Item = &'a Matcher>, lists: &[AccessList]) -> ClassIndex {
-        let mut index = ClassIndex { field, by_value: BTreeMap::new(), others: Vec::new() };
+        let (mut by_value, mut others) = (BTreeMap::<u32, Vec<usize>>::new(), Vec::new());
         for (position, matcher) in matchers.enumerate() {
             match matcher_values(field, matcher, lists) {
-                None => index.others.push(position),
+                None => others.push(position),
                 Some(values) => {
-                    values.into_iter().for_each(|value| index.by_value.entry(value).or_default().push(position));
+                    values.into_iter().for_each(|value| by_value.entry(value).or_default().push(position));
                 }
             }
         }
-        index
-    }
-
-    /// Most classes that are tried for a packet.
-    fn most(&self) -> usize {
-        self.others.len() + self.by_value.values().map(Vec::len).max().unwrap_or(0)
+        let most = others.len() + by_value.values().map(Vec::len).max().unwrap_or(0);
+        ClassIndex { field, by_value: ByValue::of(by_value), others, most }
     }
 
     /// The positions of the classes to try, in order; none to try all.
+    #[inline]
     pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
         if descriptor.later_fragment && self.field.lacking_in_fragments() {
             return None;
         }
-        let asked = self.field.of(descriptor).and_then(|value| self.by_value.get(&value));
-        Some(Candidates {
-            asked: asked.map_or(&[][..], Vec::as_slice).iter().peekable(),
-            others: self.others.iter().peekable(),
-        })
+        let asked = self.field.of(descriptor).map_or(&[][..], |value| self.by_value.get(value));
+        Some(Candidates { asked, others: &self.others })
     }
 }
 
 /// Two lists of positions as one, in order.
 pub(crate) struct Candidates<'a> {
-    asked: Peekable<Iter<'a, usize>>,
-    others: Peekable<Iter<'a, usize>>,
+    asked: &'a [usize],
+    others: &'a [usize],
 }
 
 impl Iterator for Candidates<'_> {
     type Item = usize;
 
+    #[inline]
     fn next(&mut self) -> Option<usize> {
-        let asked_first = match (self.asked.peek(), self.others.peek()) {
-            (Some(asked), Some(other)) => asked < other,
-            (asked, _) => asked.is_some(),
+        let list = match (self.asked, self.others) {
+            ([asked, ..], [other, ..]) if other < asked => &mut self.others,
+            ([], _) => &mut self.others,
+            _ => &mut self.asked,
         };
-        if asked_first { self.asked.next() } else { self.others.next() }.copied()
+        let (first, rest) = list.split_first()?;
+        *list = rest;
+        Some(*first)
     }
 }
 
@@ -414,7 +448,7 @@ mod tests {
         let class = |test: Test| Matcher { combine: MatchMode::All, criteria: vec![Statement { negate: false, test }] };
         let groups: Vec<_> = (0..1_000).map(|group| class(Test::QosGroup(group))).collect();
         let index = ClassIndex::new(groups.iter(), &[]).unwrap();
-        assert_eq!((index.field, index.most()), (Field::QosGroup, 1));
+        assert_eq!((index.field, index.most), (Field::QosGroup, 1));
         let lengths: Vec<_> = (0..1_000).map(|min| class(Test::PacketLength { min, max: min + 1 })).collect();
         assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
     }

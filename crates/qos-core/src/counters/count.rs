@@ -17,12 +17,14 @@ pub struct Count {
 
 impl Count {
     /// Counts one packet of `bytes`.
+    #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
     /// No longer counts one packet of `bytes` that is counted.
+    #[inline]
     pub(crate) fn remove(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);

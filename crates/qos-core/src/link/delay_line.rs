@@ -30,16 +30,24 @@ impl<P> DelayLine<P> {
     }
 
     /// A frame enters. Mostly it is the last to arrive, and if not, the search begins at the end.
+    #[inline]
     pub fn push(&mut self, mut frame: InFlight<P>) {
         frame.arrives = frame.arrives.max(self.left);
         if self.frames.back().is_none_or(|last| last.arrives <= frame.arrives) {
             return self.frames.push_back(frame);
         }
+        self.insert(frame);
+    }
+
+    /// A frame that overtakes others.
+    #[cold]
+    fn insert(&mut self, frame: InFlight<P>) {
         let later = self.frames.iter().rev().take_while(|other| other.arrives > frame.arrives).count();
         self.frames.insert(self.frames.len() - later, frame);
     }
 
     /// The next frame, if it has arrived by `now`.
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<InFlight<P>> {
         let arrives = self.next().filter(|arrives| *arrives <= now)?;
         self.left = arrives;
@@ -47,6 +55,7 @@ impl<P> DelayLine<P> {
     }
 
     /// When the next frame arrives.
+    #[inline]
     pub fn next(&self) -> Option<Time> {
         self.frames.front().map(|frame| frame.arrives)
     }

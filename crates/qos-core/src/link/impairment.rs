@@ -17,6 +17,15 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Impairment {
     delay: Duration,
+    /// The least time that a frame can take.
+    least: Duration,
+    /// What is not the same for each frame; none where nothing is.
+    varying: Option<Box<Varying>>,
+}
+
+/// What is not the same for each frame.
+#[derive(Clone, Debug)]
+struct Varying {
     jitter: Option<Jitter>,
     loss: Option<Loss>,
 }
@@ -40,32 +49,54 @@ impl Impairment {
         let loss = link.loss.map(|config| Loss::new(config, generator.clone()));
         generator.jump();
         let jitter = link.jitter.map(|config| Jitter::new(config, generator));
-        Impairment { delay: Duration(link.delay_ns), jitter, loss }
+        Impairment::new(Duration(link.delay_ns), jitter, loss)
+    }
+
+    fn new(delay: Duration, jitter: Option<Jitter>, loss: Option<Loss>) -> Impairment {
+        let early = jitter.as_ref().map_or(0, Jitter::most_early);
+        let varies = jitter.is_some() || loss.is_some();
+        Impairment {
+            delay,
+            least: Duration(delay.0.saturating_sub(early)),
+            varying: varies.then(|| Box::new(Varying { jitter, loss })),
+        }
     }
 
     /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not
     /// be on time for each frame that it passes on.
     pub fn first_half(link: &LinkConfig) -> Impairment {
-        Impairment { delay: Duration(Self::of(link, Side::Wire).least().0 / 2), jitter: None, loss: None }
+        Impairment::new(Duration(Self::of(link, Side::Wire).least.0 / 2), None, None)
     }
 
     /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the
     /// delay, where it would come on top.
     pub fn second_half(link: &LinkConfig) -> Impairment {
-        let Impairment { delay, jitter, loss } = Self::of(link, Side::Inside);
-        Impairment { delay: Duration(delay.0 - Self::first_half(link).delay.0), jitter, loss }
+        let whole = Self::of(link, Side::Inside);
+        let (jitter, loss) = whole.varying.map_or((None, None), |varying| (varying.jitter, varying.loss));
+        Impairment::new(Duration(whole.delay.0 - Self::first_half(link).delay.0), jitter, loss)
     }
 
     /// The least time that a frame can take.
+    #[inline]
     pub fn least(&self) -> Duration {
-        let early = self.jitter.as_ref().map_or(0, Jitter::most_early);
-        Duration(self.delay.0.saturating_sub(early))
+        self.least
     }
 
     /// A frame whose last bit is sent at `sent`. Frames come in order.
+    #[inline]
     pub fn pass(&mut self, sent: Time) -> Fate {
-        let lost = self.loss.as_mut().is_some_and(Loss::next);
         let punctual = sent + self.delay;
+        match &mut self.varying {
+            None => Fate { arrives: punctual, lost: false },
+            Some(varying) => varying.pass(punctual),
+        }
+    }
+}
+
+impl Varying {
+    /// A frame that would arrive at `punctual`.
+    fn pass(&mut self, punctual: Time) -> Fate {
+        let lost = self.loss.as_mut().is_some_and(Loss::next);
         let arrives = self.jitter.as_mut().map_or(punctual, |jitter| jitter.next(punctual, lost));
         Fate { arrives, lost }
     }

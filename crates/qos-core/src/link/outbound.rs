@@ -62,6 +62,7 @@ impl<P> Outbound<P> {
 
     /// A frame of so many bytes comes to the port: its arrival, which is not before the one before it, and the moment
     /// at which it joins, which is not before what is settled.
+    #[inline]
     pub fn arrive(&mut self, arrival: Time, bytes: u32) -> (Time, Time) {
         self.traffic.totals.offered.add(bytes);
         let arrival = arrival.max(self.last);
@@ -73,6 +74,7 @@ impl<P> Outbound<P> {
     }
 
     /// A frame that came to the port at `arrival` starts on the line at `now`; its last bit is on the wire at `end`.
+    #[inline]
     pub fn start(&mut self, (now, end): (Time, Time), arrival: Time, descriptor: Descriptor, payload: P) {
         let bytes = descriptor.counted_len;
         self.traffic.count(now, bytes);
@@ -87,12 +89,14 @@ impl<P> Outbound<P> {
     }
 
     /// When a frame whose last bit is on the wire at `end` can have reached the other end at the earliest.
+    #[inline]
     pub fn reaches(&self, end: Time) -> Time {
         end + self.impairment.least()
     }
 
     /// Passes on what has reached the other end by `now`. To be called when all that is due has started: with jitter
     /// what starts later may arrive earlier.
+    #[inline]
     pub fn deliver(&mut self, now: Time, outputs: &mut Outputs<P>) {
         while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
             if lost {
@@ -104,6 +108,7 @@ impl<P> Outbound<P> {
     }
 
     /// When there is something to do next: a frame reaches the other end, or what is `due` next could.
+    #[inline]
     pub fn deadline(&self, due: Option<Time>) -> Option<Time> {
         match (self.wire.next(), due) {
             (Some(next), Some(due)) => Some(next.min(due)),

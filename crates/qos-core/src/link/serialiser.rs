@@ -56,6 +56,7 @@ impl Serialiser {
     }
 
     /// When a frame that is ready at `ready` can start: then, or when the link is free.
+    #[inline]
     pub fn start(&self, ready: Time) -> Time {
         ready.max(self.free)
     }
@@ -68,6 +69,7 @@ impl Serialiser {
     }
 
     /// Takes a frame of `line_len` bytes as [`pass`](Self::pass) has said; nothing may have changed since.
+    #[inline]
     pub fn enter(&mut self, passage: Passage, line_len: u32) {
         if let Some(sustained) = &mut self.sustained {
             sustained.clock.take(passage.start, line_len);
@@ -76,6 +78,7 @@ impl Serialiser {
     }
 
     /// How such a frame would pass. A division: keep the result where the question comes again.
+    #[inline]
     pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.
         let carried = if ready > self.free { 0 } else { self.remainder };

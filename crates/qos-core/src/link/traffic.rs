@@ -14,10 +14,9 @@ pub(crate) struct Traffic {
     pub totals: PortTotals,
     pub load_interval_s: u32,
     /// Since the counters were cleared.
-    count: Count,
+    passed: LoadAverage,
     drops: u64,
     pub lost: Count,
-    average: LoadAverage,
 }
 
 impl Traffic {
@@ -25,19 +24,19 @@ impl Traffic {
         Traffic {
             totals: PortTotals::default(),
             load_interval_s,
-            count: Count::default(),
+            passed: LoadAverage::new(now),
             drops: 0,
             lost: Count::default(),
-            average: LoadAverage::new(now),
         }
     }
 
+    #[inline]
     pub fn count(&mut self, now: Time, bytes: u32) {
-        self.count.add(bytes);
-        self.average.add(now, bytes, self.load_interval_s);
+        self.passed.add(now, bytes, self.load_interval_s);
     }
 
     /// A frame was dropped; `shown`: among the interface's drops.
+    #[inline]
     pub fn dropped(&mut self, reason: DropReason, bytes: u32, shown: bool) {
         self.totals.dropped[reason as usize].add(bytes);
         self.drops += u64::from(shown);
@@ -55,10 +54,10 @@ impl Traffic {
     }
 
     pub fn counters(&mut self, now: Time) -> DirectionCounters {
-        let (rate_bps, rate_pps) = self.average.rates(now, self.load_interval_s);
+        let (rate_bps, rate_pps) = self.passed.rates(now, self.load_interval_s);
         DirectionCounters {
-            packets: self.count.packets,
-            bytes: self.count.bytes,
+            packets: self.passed.count.packets,
+            bytes: self.passed.count.bytes,
             rate_bps,
             rate_pps,
             drops: self.drops,
@@ -66,9 +65,8 @@ impl Traffic {
     }
 
     pub fn clear(&mut self, now: Time) {
-        self.count = Count::default();
+        self.passed = LoadAverage::new(now);
         self.drops = 0;
         self.lost = Count::default();
-        self.average = LoadAverage::new(now);
     }
 }

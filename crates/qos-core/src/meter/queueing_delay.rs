@@ -24,6 +24,7 @@ pub(crate) struct QueueingDelay {
     max: u64,
 }
 
+#[inline]
 fn bucket(wait: u64) -> usize {
     let shift = (u64::BITS - 1 - PRECISION).saturating_sub(wait.leading_zeros());
     (shift as usize * (1 << PRECISION)) + (wait >> shift) as usize
@@ -42,6 +43,7 @@ impl QueueingDelay {
     }
 
     /// A packet starts on the line, so long after it came to the interface.
+    #[inline]
     pub fn record(&mut self, waited: Duration) {
         self.buckets[bucket(waited.0)] += 1;
         self.packets += 1;

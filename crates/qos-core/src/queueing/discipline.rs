@@ -1,6 +1,5 @@
 //! The seam of queueing disciplines: [`Discipline`], and the packets that they hold.
 
-use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::time::Time;
@@ -24,27 +23,38 @@ impl<P> Item<P> {
     }
 }
 
-/// What became of a packet that was given to a queue.
+/// Where in a queue a packet goes, as far as the discipline tells its packets apart: the flow queue, and the sequence
+/// number that it gets there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    pub flow: usize,
+    pub number: u64,
+}
+
+/// What a packet changed in the queue that it has joined.
 #[derive(Debug)]
-pub(crate) enum Enqueued<P> {
-    /// It waits.
-    Queued,
-    /// It was not taken.
-    Refused(Item<P>, DropReason),
-    /// It waits, and another one was removed.
-    Displaced(Item<P>, DropReason),
+pub(crate) struct Inserted<P> {
+    /// It leaves next, although others were there.
+    pub leads: bool,
+    /// The packet that was removed for it. Rare, and apart, so that nobody moves the room that it takes.
+    pub displaced: Option<Box<Item<P>>>,
+}
+
+impl<P> Inserted<P> {
+    /// Behind the others, if there were any.
+    pub const BEHIND: Inserted<P> = Inserted { leads: false, displaced: None };
 }
 
 /// A queueing discipline: an order and a limit. Cost per packet must not grow with the number of flows.
 pub(crate) trait Discipline<P> {
-    /// Takes a packet or not.
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P>;
+    /// Where a packet goes, or why it is not taken.
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason>;
+    /// A packet takes its place.
+    fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P>;
     /// Counted bytes of the packet that `dequeue` would give.
     fn head(&self) -> Option<&Descriptor>;
-    /// Removes the next packet.
-    fn dequeue(&mut self) -> Option<Item<P>>;
-    /// Packets and counted bytes that wait.
-    fn depth(&self) -> Count;
+    /// Removes the next packet, which `take` gets: handed back it would be copied once more.
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R>;
     /// Everything that waits, in no particular order.
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
+use crate::queueing::discipline::{flow_index, Discipline, Inserted, Item, Place};
 
 /// Bytes that a flow may send each round: at least a full Ethernet frame, so that a round costs the same however many
 /// flows there are.
@@ -66,25 +66,29 @@ impl<P> FairQueue<P> {
 }
 
 impl<P> Discipline<P> for FairQueue<P> {
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
-        let index = flow_index(item.descriptor.flow, self.seed, self.flows.len() as u32);
-        let flow = &mut self.flows[index];
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
+        let flow = flow_index(descriptor.flow, self.seed, self.flows.len() as u32);
         let held = match self.per_flow {
             Some(_) if mistaken!(FairQueueSumLimited) => self.depth.packets as usize / 4,
-            _ => flow.items.len(),
+            _ => self.flows[flow].items.len(),
         };
         if self.per_flow.is_some_and(|most| held >= most) {
-            return Enqueued::Refused(item, DropReason::Flow);
+            return Err(DropReason::Flow);
         }
+        Ok(Place { flow, number: 0 })
+    }
+
+    fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P> {
         self.depth.add(item.bytes());
+        let flow = &mut self.flows[place.flow];
         flow.items.push_back(item);
         if flow.items.len() == 1 {
-            self.active.push_back(index as u32);
+            self.active.push_back(place.flow as u32);
             if self.active.len() == 1 {
                 self.settle();
             }
         }
-        Enqueued::Queued
+        Inserted::BEHIND
     }
 
     fn head(&self) -> Option<&Descriptor> {
@@ -92,14 +96,14 @@ impl<P> Discipline<P> for FairQueue<P> {
         self.flows[first as usize].items.front().map(|item| &item.descriptor)
     }
 
-    fn dequeue(&mut self) -> Option<Item<P>> {
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let first = *self.active.front()?;
         let flow = &mut self.flows[first as usize];
         let item = flow.items.pop_front()?;
-        let bytes = u64::from(item.bytes());
-        self.depth.packets -= 1;
-        self.depth.bytes -= bytes;
-        let cost = if mistaken!(PacketFair) { QUANTUM } else { bytes };
+        let bytes = item.bytes();
+        let taken = take(item);
+        self.depth.remove(bytes);
+        let cost = if mistaken!(PacketFair) { QUANTUM } else { u64::from(bytes) };
         flow.deficit = flow.deficit.saturating_sub(cost);
         if flow.items.is_empty() {
             flow.deficit = 0;
@@ -107,7 +111,7 @@ impl<P> Discipline<P> for FairQueue<P> {
             self.served = false;
         }
         self.settle();
-        Some(item)
+        Some(taken)
     }
 
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
@@ -115,10 +119,6 @@ impl<P> Discipline<P> for FairQueue<P> {
         P: 'a,
     {
         Box::new(self.flows.iter().flat_map(|flow| flow.items.iter()))
-    }
-
-    fn depth(&self) -> Count {
-        self.depth
     }
 
     fn flows(&self) -> Option<(u32, u32)> {

@@ -2,44 +2,48 @@
 
 use std::collections::VecDeque;
 
-use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::queueing::discipline::{Discipline, Enqueued, Item};
+use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 
 /// A FIFO of at most `limit` packets.
 #[derive(Debug)]
 pub(crate) struct Fifo<P> {
     items: VecDeque<Item<P>>,
     limit: usize,
-    bytes: u64,
 }
 
 impl<P> Fifo<P> {
     pub fn new(limit: u32) -> Fifo<P> {
         let limit = if mistaken!(QueueLimitHalf) { limit / 2 } else { limit };
-        Fifo { items: VecDeque::new(), limit: limit as usize, bytes: 0 }
+        Fifo { items: VecDeque::new(), limit: limit as usize }
     }
 }
 
 impl<P> Discipline<P> for Fifo<P> {
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
-        if self.items.len() >= self.limit {
-            return Enqueued::Refused(item, DropReason::Tail);
+    #[inline]
+    fn place(&self, _: &Descriptor) -> Result<Place, DropReason> {
+        if self.items.len() < self.limit {
+            Ok(Place::default())
+        } else {
+            Err(DropReason::Tail)
         }
-        self.bytes += u64::from(item.bytes());
-        self.items.push_back(item);
-        Enqueued::Queued
     }
 
+    #[inline]
+    fn insert(&mut self, _: Place, item: Item<P>) -> Inserted<P> {
+        self.items.push_back(item);
+        Inserted::BEHIND
+    }
+
+    #[inline]
     fn head(&self) -> Option<&Descriptor> {
         self.items.front().map(|item| &item.descriptor)
     }
 
-    fn dequeue(&mut self) -> Option<Item<P>> {
-        let item = self.items.pop_front()?;
-        self.bytes -= u64::from(item.bytes());
-        Some(item)
+    #[inline]
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
+        self.items.pop_front().map(take)
     }
 
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
@@ -47,9 +51,5 @@ impl<P> Discipline<P> for Fifo<P> {
         P: 'a,
     {
         Box::new(self.items.iter())
-    }
-
-    fn depth(&self) -> Count {
-        Count { packets: self.items.len() as u64, bytes: self.bytes }
     }
 }

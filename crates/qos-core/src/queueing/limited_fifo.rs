@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::LimitsPlan;
-use crate::queueing::discipline::{Discipline, Enqueued, Item};
+use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 
 /// A FIFO that takes a packet while it holds less than that packet's limit.
 #[derive(Debug)]
@@ -23,24 +22,29 @@ impl<P> LimitedFifo<P> {
 }
 
 impl<P> Discipline<P> for LimitedFifo<P> {
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
         let held = if self.limits.in_bytes { self.bytes } else { self.items.len() as u64 };
-        if held >= self.limits.of(&item.descriptor) {
-            return Enqueued::Refused(item, DropReason::Tail);
+        if held < self.limits.of(descriptor) {
+            Ok(Place::default())
+        } else {
+            Err(DropReason::Tail)
         }
+    }
+
+    fn insert(&mut self, _: Place, item: Item<P>) -> Inserted<P> {
         self.bytes += u64::from(item.bytes());
         self.items.push_back(item);
-        Enqueued::Queued
+        Inserted::BEHIND
     }
 
     fn head(&self) -> Option<&Descriptor> {
         self.items.front().map(|item| &item.descriptor)
     }
 
-    fn dequeue(&mut self) -> Option<Item<P>> {
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let item = self.items.pop_front()?;
         self.bytes -= u64::from(item.bytes());
-        Some(item)
+        Some(take(item))
     }
 
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
@@ -48,9 +52,5 @@ impl<P> Discipline<P> for LimitedFifo<P> {
         P: 'a,
     {
         Box::new(self.items.iter())
-    }
-
-    fn depth(&self) -> Count {
-        Count { packets: self.items.len() as u64, bytes: self.bytes }
     }
 }

@@ -1,9 +1,9 @@
 //! [`Queue`]: one of the disciplines.
 
-use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::QueuePlan;
-use crate::queueing::discipline::{Discipline, Enqueued, Item};
+use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::fair_queue::FairQueue;
 use crate::queueing::fifo::Fifo;
 use crate::queueing::limited_fifo::LimitedFifo;
@@ -47,17 +47,21 @@ impl<P> Queue<P> {
 }
 
 impl<P> Discipline<P> for Queue<P> {
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
-        each!(self, queue => queue.enqueue(item))
+    #[inline]
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
+        each!(self, queue => Discipline::<P>::place(queue, descriptor))
     }
+    #[inline]
+    fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P> {
+        each!(self, queue => queue.insert(place, item))
+    }
+    #[inline]
     fn head(&self) -> Option<&Descriptor> {
         each!(self, queue => queue.head())
     }
-    fn dequeue(&mut self) -> Option<Item<P>> {
-        each!(self, queue => queue.dequeue())
-    }
-    fn depth(&self) -> Count {
-        each!(self, queue => queue.depth())
+    #[inline]
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
+        each!(self, queue => queue.dequeue(take))
     }
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
     where
@@ -65,6 +69,7 @@ impl<P> Discipline<P> for Queue<P> {
     {
         each!(self, queue => queue.items())
     }
+    #[inline]
     fn flows(&self) -> Option<(u32, u32)> {
         each!(self, queue => Discipline::<P>::flows(queue))
     }
@@ -72,23 +77,29 @@ impl<P> Discipline<P> for Queue<P> {
 
 /// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
 impl<P> Queue<P> {
-    /// The queue itself, if it is one of that kind.
-    pub fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
-        match self {
-            Queue::WeightedFair(queue) => Some(queue),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+    /// Whether it is one of that kind.
+    pub fn numbers(&self) -> bool {
+        matches!(self, Queue::WeightedFair(_))
+    }
+
+    /// See [`WeightedFair::set_served`].
+    #[inline]
+    pub fn set_served(&mut self, number: u64) {
+        if let Queue::WeightedFair(queue) = self {
+            queue.set_served(number);
         }
     }
 
-    /// Whether a packet that has joined others is the next to leave.
-    pub fn leads(&self) -> bool {
+    /// The conversation of a packet and the number that it gets there, whatever the limits say.
+    pub fn next(&self, descriptor: &Descriptor) -> Place {
         match self {
-            Queue::WeightedFair(queue) => queue.leads(),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => false,
+            Queue::WeightedFair(queue) => queue.next(descriptor),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => Place::default(),
         }
     }
 
     /// The sequence number of the next packet.
+    #[inline]
     pub fn lowest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.lowest(),
@@ -106,6 +117,9 @@ impl<P> Queue<P> {
 
     /// See [`WeightedFair::discard`].
     pub fn discard(&mut self) -> Option<Item<P>> {
-        self.weighted()?.discard()
+        match self {
+            Queue::WeightedFair(queue) => queue.discard(),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+        }
     }
 }

@@ -48,17 +48,20 @@ impl Shaper {
     }
 
     /// What a packet of `bytes` takes of the credit.
+    #[inline]
     fn bits(&self, bytes: u32) -> i64 {
         let bytes = self.plan.account.map_or(bytes, |account| account.length(bytes));
         i64::from(bytes) * 8
     }
 
     /// Credit that a packet of `bytes` needs to leave.
+    #[inline]
     fn needed(&self, bytes: u32) -> i64 {
         self.bits(bytes).min(self.plan.limit_bits() as i64)
     }
 
     /// Intervals until a packet of `bytes` may leave; zero when it may now.
+    #[inline]
     fn intervals_until(&self, bytes: u32) -> u64 {
         let missing = self.needed(bytes) - self.credit;
         if missing <= 0 {
@@ -70,7 +73,13 @@ impl Shaper {
 
     /// Whether an interval ended by `now` that was not accounted for.
     pub fn due(&self, now: Time) -> bool {
-        now.since(self.last) >= self.plan.interval
+        now >= self.next_due()
+    }
+
+    /// When the next interval ends that was not accounted for.
+    #[inline]
+    pub fn next_due(&self) -> Time {
+        self.last + self.plan.interval
     }
 
     /// Adds the intervals that ended by `now`. `head` is the packet that waited all that time, if any. Call before
@@ -90,11 +99,13 @@ impl Shaper {
     }
 
     /// Whether a packet of `bytes` may leave, as of the last `advance`.
+    #[inline]
     pub fn allows(&self, bytes: u32) -> bool {
         self.credit >= self.needed(bytes)
     }
 
     /// When a packet of `bytes` at the head of the queue may leave, if it may not yet.
+    #[inline]
     pub fn release(&self, bytes: u32) -> Option<Time> {
         match self.intervals_until(bytes) {
             0 => None,

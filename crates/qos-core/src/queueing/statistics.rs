@@ -9,8 +9,8 @@ use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::Node;
 
 /// The shaper of a class.
-pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
-    let plan = node.shaper.as_ref()?.plan();
+pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
+    let plan = node.member().shaper.as_ref()?.plan();
     Some(ShapeCounters {
         mode: plan.mode,
         cir_bps: plan.cir_bps,
@@ -21,9 +21,9 @@ pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
         interval_ms: plan.interval.0 / 1_000_000,
         byte_limit: plan.limit_bits() / 8,
         increment_bytes: plan.increment_bits() / 8,
-        active: node.depth.packets > 0,
-        sent: node.output,
-        delayed: node.delayed,
+        active: node.member().depth.packets > 0,
+        sent: node.member().output,
+        delayed: node.member().delayed,
     })
 }
 
@@ -31,13 +31,13 @@ pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
 ///
 /// `in_ring` are its packets in the transmit ring.
 pub(crate) fn class<P>(
-    node: &Node<P>,
+    node: &Node<'_, P>,
     conversation: Option<u32>,
     congested: Count,
     in_ring: u64,
 ) -> ClassQueueCounters {
     let flows = node.queue().and_then(Discipline::<P>::flows);
-    let (discipline, limit, per_flow_limit, by_flow) = match &node.plan.body {
+    let (discipline, limit, per_flow_limit, by_flow) = match &node.member().plan.body {
         BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow(), queue.by_flow()),
         BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, ShownLimit::packets(*limit), None, false),
     };
@@ -47,55 +47,55 @@ pub(crate) fn class<P>(
         limit_packets: limit.packets,
         limit_bytes: limit.bytes,
         limit_ms: limit.ms,
-        depth_packets: node.depth.packets,
-        depth_bytes: node.depth.bytes,
+        depth_packets: node.member().depth.packets,
+        depth_bytes: node.member().depth.bytes,
         in_ring_packets: in_ring,
         per_flow_limit,
         flows: flows.map(|(active, _)| active),
         max_flows: flows.map(|(_, most)| most),
-        output: node.output,
+        output: node.member().output,
         conversation,
         congested,
     }
 }
 
 /// A queue that priority classes share.
-pub(crate) fn priority<P>(level: u8, node: &Node<P>) -> PriorityQueueCounters {
+pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounters {
     PriorityQueueCounters {
         level,
-        limit_packets: match &node.plan.body {
+        limit_packets: match &node.member().plan.body {
             BodyPlan::Leaf { queue, .. } => queue.limit().packets.unwrap_or_default(),
             BodyPlan::Inner { limit, .. } => *limit,
         },
-        depth_packets: node.depth.packets,
-        drops: node.drops,
-        output: node.output,
+        depth_packets: node.member().depth.packets,
+        drops: node.drops(),
+        output: node.member().output,
     }
 }
 
 /// A queue that is known by its number.
-pub(crate) fn numbered<P>(number: u8, node: &Node<P>) -> NumberedQueueCounters {
+pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounters {
     NumberedQueueCounters {
         number,
-        depth_packets: node.depth.packets,
-        limit_packets: match &node.plan.body {
+        depth_packets: node.member().depth.packets,
+        limit_packets: match &node.member().plan.body {
             BodyPlan::Leaf { queue, .. } => queue.limit().packets.filter(|limit| *limit < u32::MAX).unwrap_or_default(),
             BodyPlan::Inner { .. } => 0,
         },
-        drops: node.drops,
-        output: node.output,
+        drops: node.drops(),
+        output: node.member().output,
     }
 }
 
 /// A shaper of an interface with its queue.
-pub(crate) fn interface_shaper<P>(node: &Node<P>) -> Option<InterfaceShaperCounters> {
+pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperCounters> {
     let (active, most) = node.queue().and_then(Discipline::<P>::flows)?;
-    let BodyPlan::Leaf { queue, .. } = &node.plan.body else { return None };
+    let BodyPlan::Leaf { queue, .. } = &node.member().plan.body else { return None };
     Some(InterfaceShaperCounters {
         shape: shape(node)?,
-        depth_packets: node.depth.packets,
+        depth_packets: node.member().depth.packets,
         limit_packets: queue.limit().packets.unwrap_or_default(),
-        drops: node.drops,
+        drops: node.drops(),
         conversations: active,
         max_conversations: most,
     })

@@ -18,7 +18,7 @@ use crate::config::defaults::WEIGHT_NUMERATOR;
 use crate::counters::count::Count;
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::frame::drop_reason::DropReason;
-use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
+use crate::queueing::discipline::{flow_index, Discipline, Inserted, Item, Place};
 use crate::queueing::winner_tree::WinnerTree;
 
 #[derive(Debug)]
@@ -26,13 +26,6 @@ struct Conversation<P> {
     items: VecDeque<(u64, Item<P>)>,
     /// Sequence number of the last packet.
     last: u64,
-}
-
-/// Where a packet goes: its conversation, and the sequence number that it gets there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    index: usize,
-    pub number: u64,
 }
 
 /// Weighted fair queueing over hashed conversations.
@@ -45,8 +38,6 @@ pub(crate) struct WeightedFair<P> {
     tails: WinnerTree,
     /// The only conversation with packets, if there was no other since the queue was empty: it is in neither tree.
     lone: Option<usize>,
-    /// The packet that joined last leaves next.
-    leads: bool,
     /// Sequence number of the packet served last.
     served: u64,
     active: u32,
@@ -68,7 +59,6 @@ impl<P> WeightedFair<P> {
             heads: WinnerTree::new(flows as usize),
             tails: WinnerTree::new(flows as usize),
             lone: None,
-            leads: false,
             served: 0,
             active: 0,
             threshold: u64::from(threshold),
@@ -96,8 +86,8 @@ impl<P> WeightedFair<P> {
         self.tails.set(index, items.back().map_or(WinnerTree::NONE, |(number, _)| u64::MAX - 1 - number));
     }
 
-    fn count_out(&mut self, index: usize, item: &Item<P>) {
-        self.depth.remove(item.bytes());
+    fn count_out(&mut self, index: usize, bytes: u32) {
+        self.depth.remove(bytes);
         let emptied = self.conversations[index].items.is_empty();
         self.active -= u32::from(emptied);
         if self.lone.is_none() {
@@ -132,47 +122,17 @@ impl<P> WeightedFair<P> {
         self.conversations[self.last()?].items.back().map(|(number, _)| *number)
     }
 
-    /// Whether the packet that joined last leaves next.
-    pub fn leads(&self) -> bool {
-        self.leads
-    }
-
     /// The conversation of a packet and the number that it gets there.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
         let cost =
             u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor.precedence()));
-        Place { index, number: self.conversations[index].last.max(self.served).saturating_add(cost) }
+        Place { flow: index, number: self.conversations[index].last.max(self.served).saturating_add(cost) }
     }
 
-    /// Where a packet would go, or why it is not taken: the congestive discard.
-    pub fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
-        let place = self.next(descriptor);
-        let full = self.depth.packets >= self.threshold && !mistaken!(DiscardThresholdIgnored);
-        if full && self.highest().is_none_or(|highest| place.number >= highest) {
-            return Err(DropReason::Tail);
-        }
-        Ok(place)
-    }
-
-    /// A packet joins its conversation, whatever the limits say.
-    pub fn insert(&mut self, Place { index, number }: Place, item: Item<P>) {
-        if self.active == 0 {
-            self.lone = Some(index);
-        } else if let Some(lone) = self.lone.filter(|lone| *lone != index) {
-            self.lone = None;
-            self.update(lone);
-        }
-        self.depth.add(item.bytes());
-        let conversation = &mut self.conversations[index];
-        let starts = conversation.items.is_empty();
-        self.active += u32::from(starts);
-        conversation.last = number;
-        conversation.items.push_back((number, item));
-        if self.lone.is_none() {
-            self.update(index);
-        }
-        self.leads = starts && self.first() == Some(index);
+    /// Whether a packet can join only in the place of another one.
+    fn is_full(&self) -> bool {
+        self.total.is_some_and(|total| self.depth.packets >= total)
     }
 
     /// Removes the packet with the highest sequence number.
@@ -182,7 +142,7 @@ impl<P> WeightedFair<P> {
         let (_, item) = conversation.items.pop_back()?;
         // The conversation does not pay for what was not sent.
         conversation.last = conversation.items.back().map_or(self.served, |(number, _)| *number);
-        self.count_out(index, &item);
+        self.count_out(index, item.bytes());
         Some(item)
     }
 }
@@ -198,25 +158,41 @@ pub(crate) fn weight(precedence: u8) -> u64 {
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {
-    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
-        let mut place = match self.place(&item.descriptor) {
-            Ok(place) => place,
-            Err(reason) => return Enqueued::Refused(item, reason),
-        };
+    /// The congestive discard, and a limit of the queue's own.
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
+        let place = self.next(descriptor);
+        let behind_all = || self.highest().is_none_or(|highest| place.number >= highest);
+        let full = self.depth.packets >= self.threshold && !mistaken!(DiscardThresholdIgnored);
+        if (full || self.is_full()) && behind_all() {
+            return Err(DropReason::Tail);
+        }
+        Ok(place)
+    }
+
+    fn insert(&mut self, mut place: Place, item: Item<P>) -> Inserted<P> {
         let mut displaced = None;
-        if self.total.is_some_and(|total| self.depth.packets >= total) {
-            match self.highest() {
-                Some(highest) if highest > place.number => displaced = self.discard(),
-                _ => return Enqueued::Refused(item, DropReason::Tail),
-            }
+        if self.is_full() {
+            displaced = self.discard().map(Box::new);
             // The packet that went may have been of the same conversation.
             place = self.next(&item.descriptor);
         }
-        self.insert(place, item);
-        match displaced {
-            Some(item) => Enqueued::Displaced(item, DropReason::Tail),
-            None => Enqueued::Queued,
+        let Place { flow: index, number } = place;
+        if self.active == 0 {
+            self.lone = Some(index);
+        } else if let Some(lone) = self.lone.filter(|lone| *lone != index) {
+            self.lone = None;
+            self.update(lone);
         }
+        self.depth.add(item.bytes());
+        let conversation = &mut self.conversations[index];
+        let starts = conversation.items.is_empty();
+        self.active += u32::from(starts);
+        conversation.last = number;
+        conversation.items.push_back((number, item));
+        if self.lone.is_none() {
+            self.update(index);
+        }
+        Inserted { leads: starts && self.first() == Some(index), displaced }
     }
 
     fn head(&self) -> Option<&Descriptor> {
@@ -224,12 +200,14 @@ impl<P> Discipline<P> for WeightedFair<P> {
         self.conversations[index].items.front().map(|(_, item)| &item.descriptor)
     }
 
-    fn dequeue(&mut self) -> Option<Item<P>> {
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let index = self.first()?;
         let (number, item) = self.conversations[index].items.pop_front()?;
+        let bytes = item.bytes();
+        let taken = take(item);
         self.served = number;
-        self.count_out(index, &item);
-        Some(item)
+        self.count_out(index, bytes);
+        Some(taken)
     }
 
     fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
@@ -237,10 +215,6 @@ impl<P> Discipline<P> for WeightedFair<P> {
         P: 'a,
     {
         Box::new(self.conversations.iter().flat_map(|conversation| conversation.items.iter().map(|(_, item)| item)))
-    }
-
-    fn depth(&self) -> Count {
-        self.depth
     }
 
     fn flows(&self) -> Option<(u32, u32)> {

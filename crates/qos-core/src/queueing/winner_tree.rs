@@ -45,12 +45,16 @@ impl<K: Key> WinnerTree<K> {
     }
 
     /// Changes a key.
+    #[inline]
     pub fn set(&mut self, index: usize, key: K) {
-        let mut node = index + self.nodes.len() / 2;
-        if self.nodes[node].key == key {
-            return;
+        let node = index + self.nodes.len() / 2;
+        if self.nodes[node].key != key {
+            self.replay(node, Entry { key, index: index as u32 });
         }
-        let mut winner = Entry { key, index: index as u32 };
+    }
+
+    /// Plays the matches again from a leaf to the root.
+    fn replay(&mut self, mut node: usize, mut winner: Entry<K>) {
         self.nodes[node] = winner;
         while node > 1 {
             let sibling = self.nodes[node ^ 1];
@@ -69,17 +73,20 @@ impl<K: Key> WinnerTree<K> {
     }
 
     /// The least key, [`NONE`](Self::NONE) if none takes part.
+    #[inline]
     pub fn least_key(&self) -> K {
         self.nodes[1].key
     }
 
     /// The index of the least key, if any takes part.
+    #[inline]
     pub fn least(&self) -> Option<usize> {
         let Entry { key, index } = self.nodes[1];
         (key != K::NONE).then_some(index as usize)
     }
 
     /// The key of an index.
+    #[inline]
     pub fn key(&self, index: usize) -> K {
         self.nodes[index + self.nodes.len() / 2].key
     }

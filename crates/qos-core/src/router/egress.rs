@@ -20,13 +20,31 @@ use crate::link::serialiser::Passage;
 use crate::plan::port::{PortPlan, RouterPlan};
 use crate::plan::tree::{Rank, SINGLE};
 use crate::policy::{Policy, Verdict};
-use crate::queueing::discipline::{Discipline, Enqueued, Item};
-use crate::queueing::scheduler::Scheduler;
+use crate::queueing::discipline::{Discipline, Item};
+use crate::queueing::scheduler::{Room, Scheduler};
 use crate::queueing::statistics;
 use crate::router::admission::Admission;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
+
+/// Where a packet goes that has passed what stands ahead of the queues.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    class: Option<usize>,
+    /// The node of its queue.
+    leaf: usize,
+    /// It joins the queue only to go on to the transmit ring at once.
+    straight: bool,
+}
+
+/// Why and when a packet does not come to the queues, and the class that has to count it.
+#[derive(Clone, Copy, Debug)]
+struct Stopped {
+    at: Time,
+    class: Option<usize>,
+    reason: DropReason,
+}
 
 /// A router port's egress.
 #[derive(Debug)]
@@ -46,6 +64,16 @@ pub(crate) struct Egress<P> {
     on_wire: Option<(usize, Time)>,
     /// Of a port with subinterfaces.
     pub vlans: Option<Box<Vlans>>,
+}
+
+/// The node of the queue that a packet joins.
+#[inline]
+fn leaf(plan: &RouterPlan, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
+    match &plan.queueing {
+        None => verdict.map_or(SINGLE, |verdict| verdict.leaf),
+        // A policy beside it has no queues.
+        Some(queueing) => queueing.steering.leaf(descriptor, lists),
+    }
 }
 
 impl<P> Egress<P> {
@@ -131,8 +159,17 @@ impl<P> Egress<P> {
         for mut item in scheduler.drain() {
             let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
             item.class = verdict.map(|verdict| verdict.class);
-            let leaf = self.leaf(verdict, &item.descriptor, lists);
-            self.enqueue(now, leaf, item, false, outputs);
+            let leaf = leaf(&self.plan, verdict, &item.descriptor, lists);
+            match self.scheduler.admit(now, leaf, &mut item.descriptor, false) {
+                Ok(room) => {
+                    item.delayed = room.delayed;
+                    self.join(now, room, item, outputs);
+                }
+                Err(reason) => {
+                    self.queue_drops += 1;
+                    self.drop(now, item.class, item.bytes(), item.payload, reason, outputs);
+                }
+            }
         }
     }
 
@@ -142,21 +179,22 @@ impl<P> Egress<P> {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
                 policy.unqueued(class, item.bytes());
             }
-            self.drop(now, item, DropReason::Disabled, outputs);
+            self.drop_item(now, item, DropReason::Disabled, outputs);
         }
         while let Some(mut item) = self.ring.pop() {
             // Its class counted it as sent when it left the queue.
             item.class = None;
-            self.drop(now, item, DropReason::Disabled, outputs);
+            self.drop_item(now, item, DropReason::Disabled, outputs);
         }
         self.upcoming = None;
     }
 
-    /// The router sends a frame.
+    /// The router sends a frame, which is described where the description need not be copied before it is queued.
+    #[inline]
     pub fn transmit(
         &mut self,
         arrival: Time,
-        mut descriptor: Descriptor,
+        descriptor: &mut Descriptor,
         payload: P,
         lists: &mut [AccessList],
         outputs: &mut Outputs<P>,
@@ -164,49 +202,70 @@ impl<P> Egress<P> {
         let (arrival, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now);
         self.drop_refused(outputs);
+        let Passed { class, leaf, straight } = match self.pass(arrival, now, descriptor, lists) {
+            Ok(passed) => passed,
+            Err(Stopped { at, class, reason }) => {
+                return self.drop(at, class, descriptor.counted_len, payload, reason, outputs);
+            }
+        };
+        match self.scheduler.admit(now, leaf, descriptor, straight) {
+            // Made where it is handed on, so that it is not copied.
+            Ok(room) => {
+                let delayed = room.delayed;
+                let item = Item { descriptor: *descriptor, payload, class, arrival, delayed };
+                self.join(now, room, item, outputs);
+            }
+            Err(reason) => {
+                self.queue_drops += 1;
+                // Up to now everything is settled, and nothing has joined.
+                return self.drop(now, class, descriptor.counted_len, payload, reason, outputs);
+            }
+        }
+        if self.ring.has_room() {
+            self.fill(now);
+            self.run(now);
+        }
+        self.drop_refused(outputs);
+    }
+
+    /// What stands ahead of the queues decides on a packet that joins them at `now`.
+    #[inline]
+    fn pass(
+        &mut self,
+        arrival: Time,
+        now: Time,
+        descriptor: &mut Descriptor,
+        lists: &mut [AccessList],
+    ) -> Result<Passed, Stopped> {
+        let stopped = |reason| Err(Stopped { at: arrival, class: None, reason });
         if !self.outbound.enabled {
-            let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
-            return self.drop(arrival, item, DropReason::Disabled, outputs);
+            return stopped(DropReason::Disabled);
         }
         if let Some(admission) = &mut self.admission {
-            if let Some(reason) = admission.refuses(arrival, &mut descriptor, lists) {
-                let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
-                return self.drop(arrival, item, reason, outputs);
+            if let Some(reason) = admission.refuses(arrival, descriptor, lists) {
+                return stopped(reason);
             }
         }
-        let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
-        let class = verdict.map(|verdict| verdict.class);
-        match verdict {
-            Some(verdict) if !verdict.pass => {
-                // The policy has counted it already.
-                let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
-                self.drop(arrival, item, DropReason::Police, outputs);
-            }
-            _ => {
-                let leaf = self.leaf(verdict, &descriptor, lists);
-                let mut straight = false;
-                if let (Some(policy), Some(class)) = (&mut self.policy, class) {
-                    let bytes = descriptor.counted_len;
-                    straight = self.ring.has_room() && self.scheduler.passes(now, leaf, bytes);
-                    if straight && defaults::CONDITIONAL_POLICER_METERS_ALWAYS {
-                        policy.within_rate(arrival, class, bytes);
-                    }
-                    if !straight && !policy.congested(arrival, class, &descriptor) {
-                        self.queue_drops += 1;
-                        let item = Item { descriptor, payload, class: Some(class), arrival, delayed: 0 };
-                        return self.drop(now, item, DropReason::Priority, outputs);
-                    }
-                }
-                // Made where it is handed on, so that it is not copied.
-                let item = Item { descriptor, payload, class, arrival, delayed: 0 };
-                self.enqueue(now, leaf, item, straight, outputs);
-                if self.ring.has_room() {
-                    self.fill(now);
-                    self.run(now);
-                }
-                self.drop_refused(outputs);
-            }
+        let Some(policy) = &mut self.policy else {
+            return Ok(Passed { class: None, leaf: leaf(&self.plan, None, descriptor, lists), straight: false });
+        };
+        let verdict = policy.apply(arrival, descriptor, lists);
+        if !verdict.pass {
+            // The policy has counted it already.
+            return stopped(DropReason::Police);
         }
+        let (class, bytes) = (verdict.class, descriptor.counted_len);
+        let leaf = leaf(&self.plan, Some(verdict), descriptor, lists);
+        let straight = self.ring.has_room() && self.scheduler.passes(now, leaf, bytes);
+        if straight {
+            if defaults::CONDITIONAL_POLICER_METERS_ALWAYS {
+                policy.within_rate(arrival, class, bytes);
+            }
+        } else if !policy.congested(arrival, class, bytes) {
+            self.queue_drops += 1;
+            return Err(Stopped { at: now, class: Some(class), reason: DropReason::Priority });
+        }
+        Ok(Passed { class: Some(class), leaf, straight })
     }
 
     /// Drops what shapers had let go and the queues behind them did not take.
@@ -224,65 +283,69 @@ impl<P> Egress<P> {
                 policy.unqueued(class, item.bytes());
             }
             self.queue_drops += 1;
-            self.drop(now, item, DropReason::Tail, outputs);
+            self.drop_item(now, item, DropReason::Tail, outputs);
         }
     }
 
-    /// The queue that a packet joins.
-    fn leaf(&self, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
-        match &self.plan.queueing {
-            None => verdict.map_or(SINGLE, |verdict| verdict.leaf),
-            // A policy beside it has no queues.
-            Some(queueing) => queueing.steering.leaf(descriptor, lists),
-        }
-    }
-
-    fn enqueue(&mut self, now: Time, leaf: usize, item: Item<P>, straight: bool, outputs: &mut Outputs<P>) {
-        let (class, bytes) = (item.class, item.bytes());
-        let enqueued = self.scheduler.enqueue(now, leaf, item, straight);
-        if let (Some(policy), Some(class)) = (&mut self.policy, class) {
-            if !matches!(enqueued, Enqueued::Refused(..)) {
-                policy.queued(class, bytes);
-            }
-        }
-        match enqueued {
-            Enqueued::Queued => {}
-            Enqueued::Refused(item, reason) => {
-                self.queue_drops += 1;
-                self.drop(now, item, reason, outputs);
-            }
-            Enqueued::Displaced(item, reason) => {
-                if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                    policy.unqueued(class, item.bytes());
-                }
-                self.queue_drops += 1;
-                self.drop(now, item, reason, outputs);
-            }
-        }
-    }
-
-    fn drop(&mut self, now: Time, item: Item<P>, reason: DropReason, outputs: &mut Outputs<P>) {
-        let bytes = item.bytes();
+    /// A packet takes its room in a queue.
+    #[inline]
+    fn join(&mut self, now: Time, room: Room<P>, item: Item<P>, outputs: &mut Outputs<P>) {
         if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+            policy.queued(class, item.bytes());
+        }
+        if let Some(other) = self.scheduler.join(now, room, item) {
+            self.drop_displaced(now, *other, outputs);
+        }
+    }
+
+    #[cold]
+    fn drop_displaced(&mut self, now: Time, item: Item<P>, outputs: &mut Outputs<P>) {
+        if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+            policy.unqueued(class, item.bytes());
+        }
+        self.queue_drops += 1;
+        self.drop_item(now, item, DropReason::Tail, outputs);
+    }
+
+    fn drop_item(&mut self, now: Time, item: Item<P>, reason: DropReason, outputs: &mut Outputs<P>) {
+        self.drop(now, item.class, item.bytes(), item.payload, reason, outputs);
+    }
+
+    fn drop(
+        &mut self,
+        now: Time,
+        class: Option<usize>,
+        bytes: u32,
+        payload: P,
+        reason: DropReason,
+        outputs: &mut Outputs<P>,
+    ) {
+        if let (Some(policy), Some(class)) = (&mut self.policy, class) {
             policy.dropped(now, class, bytes, reason);
         }
-        self.outbound.drop(now, bytes, item.payload, reason, outputs);
+        self.outbound.drop(now, bytes, payload, reason, outputs);
     }
 
     /// Fills the ring from the queues.
     fn fill(&mut self, now: Time) {
         while self.ring.has_room() {
-            let Some(item) = self.scheduler.dequeue(now) else { return };
-            if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                policy.left(class, item.bytes());
+            let Egress { scheduler, policy, ring, .. } = self;
+            let left = scheduler.dequeue(now, |item| {
+                if let (Some(policy), Some(class)) = (policy, item.class) {
+                    policy.left(class, item.bytes());
+                }
+                ring.push(now, item);
+            });
+            if !left {
+                return;
             }
-            self.ring.push(now, item);
             if self.upcoming.is_none() {
                 self.look_ahead();
             }
         }
     }
 
+    #[inline(always)]
     fn head_passage(&self) -> Option<Passage> {
         let (entered, item) = self.ring.head()?;
         Some(self.outbound.link.pass(entered, item.descriptor.line_len))
@@ -290,6 +353,7 @@ impl<P> Egress<P> {
 
     /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is
     /// another one.
+    #[inline]
     fn look_ahead(&mut self) {
         self.upcoming = self.head_passage();
     }
@@ -299,39 +363,55 @@ impl<P> Egress<P> {
         (self.ring.has_room() || self.scheduler.releases_apart()) && self.scheduler.len() > 0
     }
 
-    /// What is due is the frame at the head of the ring, or else the packet that a shaper lets go next: when it starts
-    /// (or is let go), and when it can have reached the other end at the earliest.
-    fn next_due(&self) -> Option<(Time, Time)> {
-        let (time, end) = match self.upcoming {
-            Some(upcoming) => (upcoming.start, upcoming.end),
-            None => {
-                let (time, descriptor) = if self.releases() { self.scheduler.next_release()? } else { return None };
-                (time, self.outbound.link.pass(time, descriptor.line_len).end)
-            }
-        };
-        Some((time, self.outbound.reaches(end)))
+    /// The packet that a shaper lets go next, where no frame is in the ring: when it is let go, and when it can have
+    /// reached the other end at the earliest.
+    fn next_release(&self) -> Option<(Time, Time)> {
+        if !self.scheduler.shapes() || !self.releases() {
+            return None;
+        }
+        let (time, descriptor) = self.scheduler.next_release()?;
+        Some((time, self.outbound.reaches(self.outbound.link.pass(time, descriptor.line_len).end)))
     }
 
     /// Settles everything up to `until`.
+    #[inline]
     fn run(&mut self, until: Time) {
-        loop {
-            let start = self.upcoming.map(|upcoming| upcoming.start).filter(|time| *time <= until);
-            let release = if self.releases() { self.scheduler.next_release_time() } else { None };
-            let release = release.filter(|time| *time <= until);
-            match (start, release) {
-                (None, None) => break,
-                (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(),
-                (_, Some(release)) if self.ring.has_room() => self.fill(release),
-                (_, Some(release)) => self.scheduler.expire(release),
-                (Some(_), None) => unreachable!("a start without a release is taken above"),
+        if self.scheduler.shapes() {
+            self.run_shaped(until);
+        } else {
+            while let Some(passage) = self.upcoming.filter(|passage| passage.start <= until) {
+                self.start_frame(passage);
             }
         }
         self.outbound.settled = self.outbound.settled.max(until);
     }
 
-    /// The frame at the head of the ring starts.
-    fn start_frame(&mut self) {
-        let Some((passage, item)) = self.upcoming.take().zip(self.ring.pop()) else { return };
+    /// The same where there are shapers. Of two things at the same time a frame's start comes first.
+    fn run_shaped(&mut self, until: Time) {
+        loop {
+            let release = if self.releases() { self.scheduler.next_release_time() } else { None };
+            match (self.upcoming, release) {
+                (Some(passage), release) if release.is_none_or(|release| passage.start <= release) => {
+                    if passage.start > until {
+                        return;
+                    }
+                    self.start_frame(passage);
+                }
+                (_, Some(release)) if release <= until => {
+                    if self.ring.has_room() {
+                        self.fill(release);
+                    } else {
+                        self.scheduler.expire(release);
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The frame at the head of the ring starts, and passes as was found out.
+    fn start_frame(&mut self, passage: Passage) {
+        let Some(item) = self.ring.pop() else { return self.look_ahead() };
         let Passage { start: now, end, .. } = passage;
         self.outbound.link.enter(passage, item.descriptor.line_len);
         self.on_wire = item.class.map(|class| (class, end));
@@ -344,9 +424,17 @@ impl<P> Egress<P> {
     }
 
     /// Passes on what has reached the other end by `now`.
+    #[inline]
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
-        while let Some((time, arrives)) = self.next_due() {
-            if arrives > now {
+        loop {
+            let (time, reaches) = match self.upcoming {
+                Some(passage) => (passage.start, self.outbound.reaches(passage.end)),
+                None => match self.next_release() {
+                    Some(release) => release,
+                    None => break,
+                },
+            };
+            if reaches > now {
                 break;
             }
             self.run(time);
@@ -355,8 +443,13 @@ impl<P> Egress<P> {
         self.outbound.deliver(now, outputs);
     }
 
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        self.outbound.deadline(self.next_due().map(|(_, arrives)| arrives))
+        let due = match self.upcoming {
+            Some(passage) => Some(self.outbound.reaches(passage.end)),
+            None => self.next_release().map(|(_, reaches)| reaches),
+        };
+        self.outbound.deadline(due)
     }
 
     pub fn queue_counters(&self) -> InterfaceQueueCounters {
@@ -364,10 +457,10 @@ impl<P> Egress<P> {
         let conversations = self.plan.conversations;
         // What waits for a shaper has not come to the interface's queue yet.
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
-        let nodes = shapers.iter().map(|node| &self.scheduler.nodes()[*node]);
+        let nodes = shapers.iter().map(|node| self.scheduler.node(*node));
         // The scheduler leaves out those that stand before weighted fair queueing.
-        let beside = nodes.filter(|node| !matches!(node.plan.rank, Rank::Released(_)));
-        let held: u64 = beside.map(|node| node.depth.packets).sum();
+        let beside = nodes.map(|node| node.member()).filter(|member| !matches!(member.plan.rank, Rank::Released(_)));
+        let held: u64 = beside.map(|member| member.depth.packets).sum();
         InterfaceQueueCounters {
             strategy: self.plan.strategy,
             depth: self.scheduler.depth() - held,
@@ -385,13 +478,13 @@ impl<P> Egress<P> {
     /// The queues that have numbers.
     pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
         let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
-        queues.iter().map(|(number, node)| statistics::numbered(*number, &self.scheduler.nodes()[*node])).collect()
+        queues.iter().map(|(number, node)| statistics::numbered(*number, &self.scheduler.node(*node))).collect()
     }
 
     /// The interface's own shapers.
     pub fn shaper_counters(&self) -> Vec<InterfaceShaperCounters> {
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
-        shapers.iter().filter_map(|node| statistics::interface_shaper(&self.scheduler.nodes()[*node])).collect()
+        shapers.iter().filter_map(|node| statistics::interface_shaper(&self.scheduler.node(*node))).collect()
     }
 
     pub fn ring_counters(&self) -> RingCounters {
@@ -428,10 +521,7 @@ impl<P> Egress<P> {
     }
 
     fn queued(&self) -> Count {
-        let mut queued = Count::default();
-        for queue in self.scheduler.queues() {
-            queued = queued.plus(queue.depth());
-        }
+        let mut queued = self.scheduler.waiting();
         self.ring.iter().for_each(|item| queued.add(item.bytes()));
         queued
     }

@@ -29,6 +29,7 @@ impl<P> TxRing<P> {
         self.used = self.entries.iter().map(|(_, item)| room(plan, item)).sum();
     }
 
+    #[inline]
     pub fn has_room(&self) -> bool {
         let limit = match self.plan.limit {
             limit if mistaken!(RingLonger) => limit + 1,
@@ -38,16 +39,19 @@ impl<P> TxRing<P> {
         self.used < limit
     }
 
+    #[inline]
     pub fn push(&mut self, now: Time, item: Item<P>) {
         self.used += room(self.plan, &item);
         self.entries.push_back((now, item));
     }
 
     /// The first packet and when it came into the ring.
+    #[inline]
     pub fn head(&self) -> Option<(Time, &Item<P>)> {
         self.entries.front().map(|(entered, item)| (*entered, item))
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<Item<P>> {
         let (_, item) = self.entries.pop_front()?;
         self.used -= room(self.plan, &item);
@@ -70,6 +74,7 @@ impl<P> TxRing<P> {
 }
 
 /// What of a ring's limit a packet takes.
+#[inline]
 fn room<P>(plan: RingPlan, item: &Item<P>) -> u32 {
     if plan.particles {
         (item.bytes() - ATM_CORE_HEADER).div_ceil(ATM_PARTICLE)

@@ -37,3 +37,4 @@ mod switch_config;
 mod tcp_options;
 mod tokens_lost;
 mod tx_ring_delays;
+mod verdicts;

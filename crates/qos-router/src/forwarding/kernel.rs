@@ -217,6 +217,10 @@ impl Kernel {
                 _ => plain = false,
             }
         }
+        // The kernel has no such route, and no table here a place for it.
+        if header.destination_prefix_length > if prefix.is_ipv4() { 32 } else { 128 } {
+            return None;
+        }
         let table = match number {
             TABLE_LOCAL => Table::Local,
             TABLE_MAIN => Table::Main,

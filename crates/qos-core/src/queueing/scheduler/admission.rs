@@ -2,183 +2,224 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::plan::tree::ROOT;
-use crate::queueing::discipline::{Discipline, Enqueued, Item};
-use crate::queueing::queue::Queue;
-use crate::queueing::scheduler::node::Body;
+use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
+use crate::queueing::scheduler::node::{InnerId, LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
-use crate::queueing::weighted_fair::Place;
 use crate::time::Time;
 
+/// The room that a packet has got in a queue.
+#[derive(Debug)]
+pub(crate) struct Room<P> {
+    leaf: LeafId,
+    place: Place,
+    /// Bit n set: the packet has to wait for the shaper at level n of the hierarchy. It is told so.
+    pub delayed: u8,
+    /// What the queues lost for it.
+    displaced: Option<Box<Item<P>>>,
+}
+
+/// Where a packet goes, and what was lost for it.
+type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
+
 impl<P> Scheduler<P> {
-    /// Whether a packet of `bytes` could leave a queue at `now` if the ring had room: no shaper holds it.
-    pub fn passes(&mut self, now: Time, leaf: usize, bytes: u32) -> bool {
-        if !self.nodes[leaf].shaped {
+    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it.
+    #[inline]
+    pub fn passes(&mut self, now: Time, node: usize, bytes: u32) -> bool {
+        let leaf = self.joins[node];
+        if !self.leaves[leaf.0].member.shaped {
             return true;
         }
-        self.touch(leaf, now);
-        self.line(leaf).all(|node| self.nodes[node].shaper.as_ref().is_none_or(|shaper| shaper.allows(bytes)))
+        self.touch(NodeId::Leaf(leaf), now);
+        let mut shapers = self.line(NodeId::Leaf(leaf)).filter_map(|node| self.member(node).shaper.as_ref());
+        shapers.all(|shaper| shaper.allows(bytes))
     }
 
     /// What random early detection says of a packet; none where it may join. A packet that goes `straight` to the
     /// transmit ring never meets the software queue of the classic generation, nor its early detection; the later
     /// generation asks early detection before anything else.
-    pub(super) fn detect(
-        &mut self,
-        now: Time,
-        leaf: usize,
-        descriptor: &mut Descriptor,
-        straight: bool,
-    ) -> Option<DropReason> {
-        let depth = self.nodes[leaf].depth;
-        let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body else { return None };
+    fn detect(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor, straight: bool) -> Result<(), DropReason> {
+        let leaf = &mut self.leaves[id.0];
+        let depth = leaf.member.depth;
+        let Some(red) = &mut leaf.random_detect else { return Ok(()) };
         if depth.packets == 0 {
             red.age(now);
         }
-        if straight && self.classic {
-            return None;
+        let early = if straight && self.classic { None } else { red.arrive(depth, descriptor) };
+        if early.is_some() {
+            leaf.drops.add(descriptor.counted_len);
         }
-        red.arrive(depth, descriptor)
+        early.map_or(Ok(()), Err)
     }
 
-    /// A packet joins a queue; `straight`: it does so only to go on to the transmit ring at once.
-    pub fn enqueue(&mut self, now: Time, leaf: usize, mut item: Item<P>, straight: bool) -> Enqueued<P> {
-        self.touch(leaf, now);
-        let bytes = item.bytes();
-        if let Some(reason) = self.detect(now, leaf, &mut item.descriptor, straight) {
-            self.nodes[leaf].drops.add(bytes);
-            return Enqueued::Refused(item, reason);
+    /// Finds room for a packet in the queue of a node, or says why there is none; `straight`: it joins only to go on to
+    /// the transmit ring at once. Room that was found has to be taken by [`join`](Self::join).
+    #[inline]
+    pub fn admit(
+        &mut self,
+        now: Time,
+        node: usize,
+        descriptor: &mut Descriptor,
+        straight: bool,
+    ) -> Result<Room<P>, DropReason> {
+        let id = self.joins[node];
+        let leaf = &mut self.leaves[id.0];
+        if !leaf.plain {
+            return self.admit_by_all(now, id, descriptor, straight);
         }
-        // A shaper with packets waiting is active, and every packet waits.
-        if self.nodes[leaf].shaped {
-            for node in self.line(leaf) {
-                let node = &self.nodes[node];
-                if node.shaper.as_ref().is_some_and(|shaper| node.depth.packets > 0 || !shaper.allows(bytes)) {
-                    item.delayed |= 1 << node.level;
-                }
+        match leaf.queue.place(descriptor) {
+            Ok(place) => Ok(Room { leaf: id, place, delayed: 0, displaced: None }),
+            Err(reason) => {
+                leaf.drops.add(descriptor.counted_len);
+                Err(reason)
             }
         }
-        // Spelt out, since a packet that is handed from function to function is copied each time.
-        let node = &mut self.nodes[leaf];
-        let numbered = node.numbered;
-        let first = node.depth.packets == 0;
-        let leads;
-        let enqueued = if numbered {
-            match self.make_room(leaf, &item.descriptor) {
-                Err(reason) => return self.refused(leaf, item, reason),
-                Ok((place, displaced)) => {
-                    let queue = self.weighted(leaf);
-                    queue.insert(place, item);
-                    leads = queue.leads() || displaced.is_some();
-                    displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
-                }
-            }
-        } else {
-            let Body::Leaf { queue, .. } = &mut node.body else { unreachable!("packets join leaves") };
-            match queue.enqueue(item) {
-                Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
-                Enqueued::Queued => {
-                    leads = queue.leads();
-                    Enqueued::Queued
-                }
-                Enqueued::Displaced(other, reason) => {
-                    leads = true;
-                    self.lose(leaf, &other);
-                    Enqueued::Displaced(other, reason)
-                }
-            }
+    }
+
+    /// The same for a queue that has more than its discipline.
+    fn admit_by_all(
+        &mut self,
+        now: Time,
+        id: LeafId,
+        descriptor: &mut Descriptor,
+        straight: bool,
+    ) -> Result<Room<P>, DropReason> {
+        self.touch(NodeId::Leaf(id), now);
+        self.detect(now, id, descriptor, straight)?;
+        let leaf = &self.leaves[id.0];
+        let delayed = if leaf.member.shaped { self.delayed(id, descriptor.counted_len) } else { 0 };
+        let room = match leaf.numbered {
+            true => self.make_room(id, descriptor),
+            false => leaf.queue.place(descriptor).map(|place| (place, None)),
         };
-        self.joined(leaf, bytes);
+        match room {
+            Ok((place, displaced)) => Ok(Room { leaf: id, place, delayed, displaced }),
+            Err(reason) => {
+                self.leaves[id.0].refuse(descriptor);
+                Err(reason)
+            }
+        }
+    }
+
+    /// The shapers for which a packet of so many bytes has to wait, by level. One with packets waiting is active, and
+    /// every packet waits.
+    fn delayed(&self, id: LeafId, bytes: u32) -> u8 {
+        let members = self.line(NodeId::Leaf(id)).map(|node| self.member(node));
+        let waits = members.filter(|member| {
+            member.shaper.as_ref().is_some_and(|shaper| member.depth.packets > 0 || !shaper.allows(bytes))
+        });
+        waits.fold(0, |levels, member| levels | (1 << member.level))
+    }
+
+    /// A packet takes the room that it has got. Gives what was lost for it.
+    #[inline]
+    pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
+        let Room { leaf: id, place, displaced, .. } = room;
+        let Inserted { leads, displaced: own } = self.insert(id, place, item);
         // Behind others it changes nothing for those above.
-        if first || leads {
-            self.settle(leaf);
+        if leads || displaced.is_some() {
+            self.settle(NodeId::Leaf(id));
         }
         if self.releases_apart() {
             self.expire(now);
         }
-        enqueued
+        displaced.or(own)
     }
 
-    /// Counts a packet that has joined a queue.
-    pub(super) fn joined(&mut self, leaf: usize, bytes: u32) {
-        let mut at = leaf;
+    /// A packet joins a queue, and is counted. It leads, too, where there were no others.
+    #[inline]
+    pub(super) fn insert(&mut self, id: LeafId, place: Place, item: Item<P>) -> Inserted<P> {
+        let bytes = item.bytes();
+        let leaf = &mut self.leaves[id.0];
+        let first = leaf.member.depth.packets == 0;
+        let recount = first || leaf.flows;
+        let Inserted { leads, displaced } = leaf.queue.insert(place, item);
+        leaf.member.depth.add(bytes);
+        self.held += u64::from(leaf.numbered);
+        let mut at = leaf.member.parent;
         loop {
-            let node = &mut self.nodes[at];
-            node.depth.add(bytes);
-            if at == ROOT {
+            let inner = &mut self.inners[at.0].member;
+            inner.depth.add(bytes);
+            if at == inner.parent {
                 break;
             }
-            at = node.plan.parent;
+            at = inner.parent;
         }
-        self.held += u64::from(self.nodes[leaf].numbered);
-        self.recount(leaf);
-    }
-
-    pub(super) fn refused(&mut self, leaf: usize, item: Item<P>, reason: DropReason) -> Enqueued<P> {
-        self.nodes[leaf].drops.add(item.bytes());
-        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
-            red.overflowed(&item.descriptor);
+        if let Some(other) = &displaced {
+            self.lose(id, other);
         }
-        Enqueued::Refused(item, reason)
+        if recount {
+            self.recount(id);
+        }
+        Inserted { leads: first || leads || displaced.is_some(), displaced }
     }
 
     /// Asks the congestive discard where the last packet served in the space of numbers is told. Where the hold-queue
     /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
-    pub(super) fn make_room(
-        &mut self,
-        leaf: usize,
-        descriptor: &Descriptor,
-    ) -> Result<(Place, Option<Item<P>>), DropReason> {
-        let served = self.virtual_time(self.nodes[leaf].plan.parent) as u64;
-        let queue = self.weighted(leaf);
-        queue.set_served(served);
-        let place = queue.place(descriptor)?;
+    pub(super) fn make_room(&mut self, id: LeafId, descriptor: &Descriptor) -> Result<MadeRoom<P>, DropReason> {
+        let leaf = &mut self.leaves[id.0];
+        // A queue that has the space of numbers to itself knows what it served last.
+        if !leaf.member.only {
+            leaf.queue.set_served(self.inners[leaf.member.parent.0].virtual_time as u64);
+        }
+        let place = leaf.queue.place(descriptor)?;
         if self.hold.is_none_or(|hold| self.held < hold) {
             return Ok((place, None));
         }
-        self.make_room_in_hold(leaf, descriptor, place)
+        self.make_room_in_hold(id, descriptor, place)
     }
 
     #[cold]
     fn make_room_in_hold(
         &mut self,
-        leaf: usize,
+        id: LeafId,
         descriptor: &Descriptor,
         mut place: Place,
-    ) -> Result<(Place, Option<Item<P>>), DropReason> {
-        let Some(last) = self.tails.least() else { return Err(DropReason::Tail) };
-        if self.nodes[last].queue().and_then(Queue::highest) <= Some(place.number) {
+    ) -> Result<MadeRoom<P>, DropReason> {
+        let Some(last) = self.tails.least().map(LeafId) else { return Err(DropReason::Tail) };
+        let queue = &mut self.leaves[last.0].queue;
+        if queue.highest() <= Some(place.number) {
             return Err(DropReason::Tail);
         }
-        let Some(other) = self.queue(last).discard() else { return Err(DropReason::Tail) };
+        let Some(other) = queue.discard() else { return Err(DropReason::Tail) };
         self.lose(last, &other);
-        if last == leaf {
+        if last == id {
             // It may have been of the same conversation.
-            place = self.weighted(leaf).next(descriptor);
+            place = self.leaves[id.0].queue.next(descriptor);
         } else {
             self.recount(last);
-            self.settle(last);
+            self.settle(NodeId::Leaf(last));
         }
-        Ok((place, Some(other)))
+        Ok((place, Some(Box::new(other))))
     }
 
     /// A packet that waited in a queue was removed to make room.
-    pub(super) fn lose(&mut self, leaf: usize, item: &Item<P>) {
-        self.nodes[leaf].drops.add(item.bytes());
-        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+    fn lose(&mut self, id: LeafId, item: &Item<P>) {
+        let leaf = &mut self.leaves[id.0];
+        leaf.drops.add(item.bytes());
+        if let Some(red) = &mut leaf.random_detect {
             red.overflowed(&item.descriptor);
         }
-        self.uncount(leaf, item.bytes());
+        self.uncount(id, item.bytes());
     }
 
-    pub(super) fn uncount(&mut self, leaf: usize, bytes: u32) {
-        self.held -= u64::from(self.nodes[leaf].numbered);
-        let mut at = Some(leaf);
-        while let Some(node) = at {
-            let depth = &mut self.nodes[node].depth;
-            depth.packets -= 1;
-            depth.bytes -= u64::from(bytes);
-            at = self.parent(node);
+    pub(super) fn uncount(&mut self, id: LeafId, bytes: u32) {
+        let leaf = &mut self.leaves[id.0];
+        self.held -= u64::from(leaf.numbered);
+        leaf.member.depth.remove(bytes);
+        let parent = leaf.member.parent;
+        self.remove(parent, bytes);
+    }
+
+    /// A packet of so many bytes is no longer below a node.
+    #[inline]
+    pub(super) fn remove(&mut self, mut at: InnerId, bytes: u32) {
+        loop {
+            let inner = &mut self.inners[at.0].member;
+            inner.depth.remove(bytes);
+            if at == inner.parent {
+                break;
+            }
+            at = inner.parent;
         }
     }
 }

@@ -1,110 +1,104 @@
 //! How packets leave the queues.
 
-use crate::plan::tree::{Rank, ROOT};
+use crate::plan::tree::Rank;
 use crate::queueing::discipline::{Discipline, Item};
-use crate::queueing::scheduler::node::Body;
+use crate::queueing::scheduler::node::{InnerId, Leaf, LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
-use crate::queueing::turns;
 use crate::time::Time;
 
-const BYTE: u64 = 1 << 60;
-
 impl<P> Scheduler<P> {
-    /// The next packet that may leave at `now`, if any.
-    pub fn dequeue(&mut self, now: Time) -> Option<Item<P>> {
+    /// The next packet that may leave at `now`, if any, leaves: `take` gets it. Whether there was one.
+    #[inline]
+    pub fn dequeue(&mut self, now: Time, take: impl FnOnce(Item<P>)) -> bool {
         if self.len() == 0 {
-            return None;
+            return false;
         }
-        if !self.shaped.is_empty() {
+        if self.timers.least_key() <= now.0 {
             self.expire(now);
         }
-        self.leave_queue(now, ROOT)
+        self.leave_queue(now, NodeId::ROOT, take).is_some()
+    }
+
+    /// The queue whose packet a node would send.
+    #[inline]
+    fn next(&self, mut node: NodeId) -> Option<LeafId> {
+        loop {
+            match node {
+                NodeId::Leaf(leaf) => return Some(leaf),
+                NodeId::Inner(inner) => node = self.inners[inner.0].next()?,
+            }
+        }
     }
 
     /// The next packet below a node leaves its queue, and all nodes from there up to this one, the `top`. One that is
-    /// not the root is settled by the caller. In line: else the packet is copied once more.
-    #[inline(always)]
-    pub(super) fn leave_queue(&mut self, now: Time, top: usize) -> Option<Item<P>> {
-        let mut leaf = top;
-        while let Body::Inner(inner) = &self.nodes[leaf].body {
-            leaf = inner.next()?;
-        }
-        self.touch(leaf, now);
-        let this = &mut self.nodes[leaf];
-        let Body::Leaf { queue, random_detect } = &mut this.body else { return None };
-        let item = queue.dequeue()?;
-        if let Some(red) = random_detect {
-            red.transmitted(&item.descriptor);
-            if this.depth.packets == 1 {
+    /// not the root is settled by the caller. `take` gets the packet.
+    #[inline]
+    pub(super) fn leave_queue<R>(&mut self, now: Time, top: NodeId, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
+        let id = self.next(top)?;
+        self.touch(NodeId::Leaf(id), now);
+        let Leaf { queue, random_detect, member, numbered, flows, .. } = &mut self.leaves[id.0];
+        let (bytes, delayed, taken) = queue.dequeue(|item| {
+            if let Some(red) = random_detect.as_mut() {
+                red.transmitted(&item.descriptor);
+            }
+            (item.bytes(), item.delayed, take(item))
+        })?;
+        member.count_out((bytes, delayed));
+        let emptied = member.depth.packets == 0;
+        if emptied {
+            if let Some(red) = random_detect {
                 red.emptied(now);
             }
         }
-        self.held -= u64::from(this.numbered);
-        let urgent = self.propagates && matches!(this.plan.rank, Rank::Priority(_));
-        let (bytes, delayed) = (item.bytes(), item.delayed);
-        let mut node = leaf;
-        while node != top {
-            self.leave(node, (bytes, delayed), urgent);
+        if let Some(shaper) = &mut member.shaper {
+            shaper.take(bytes, emptied);
+        }
+        self.held -= u64::from(*numbered);
+        let recount = emptied || *flows;
+        // A queue without siblings that still has packets and no shaper is as ready as it was.
+        let settled = member.only && member.shaper.is_none() && !emptied;
+        let urgent = self.propagates && matches!(member.plan.rank, Rank::Priority(_));
+        let mut parent = member.parent;
+        if !member.only {
+            member.served(&mut self.inners[parent.0], bytes, urgent);
+        }
+        let mut node = NodeId::Leaf(id);
+        if !settled && node != top {
             self.contend(node);
-            node = self.nodes[node].plan.parent;
         }
-        self.leave(top, (bytes, delayed), urgent);
-        while node != ROOT {
-            node = self.nodes[node].plan.parent;
-            self.nodes[node].depth.remove(bytes);
+        while node != top && parent != InnerId::ROOT {
+            node = NodeId::Inner(parent);
+            self.leave(parent, (bytes, delayed), urgent);
+            parent = self.inners[parent.0].member.parent;
+            if node != top {
+                self.contend(node);
+            }
         }
-        self.recount(leaf);
-        Some(item)
+        // Above the top nothing but the depth changes, and of the root nobody asks what left it.
+        self.remove(parent, bytes);
+        if recount {
+            self.recount(id);
+        }
+        Some(taken)
     }
 
     /// A packet of so many bytes that waited below a node leaves it, and had waited for the shapers at some levels; an
     /// `urgent` one takes nothing of what its class shares with others.
-    #[inline(always)]
-    fn leave(&mut self, node: usize, (bytes, delayed): (u32, u8), urgent: bool) {
-        let this = &mut self.nodes[node];
-        this.depth.remove(bytes);
-        this.output.add(bytes);
-        if delayed & (1 << this.level) != 0 {
-            this.delayed.add(bytes);
-        }
-        if this.shaper.is_some() {
-            let waits = matches!(this.body, Body::Inner(_)) && self.head(node).is_none();
-            let emptied = self.nodes[node].depth.packets == 0 || waits;
-            if let Some(shaper) = &mut self.nodes[node].shaper {
+    #[inline]
+    fn leave(&mut self, id: InnerId, (bytes, delayed): (u32, u8), urgent: bool) {
+        let member = &mut self.inners[id.0].member;
+        member.count_out((bytes, delayed));
+        if member.shaper.is_some() {
+            let emptied = self.head(NodeId::Inner(id)).is_none() || self.inners[id.0].member.depth.packets == 0;
+            if let Some(shaper) = &mut self.inners[id.0].member.shaper {
                 shaper.take(bytes, emptied);
             }
         }
-        if node == ROOT {
-            return;
-        }
-        let (above, from) = self.nodes.split_at_mut(node);
-        let this = &mut from[0];
-        let Body::Inner(parent) = &mut above[this.plan.parent].body else {
-            unreachable!("a parent is an inner node");
-        };
-        if urgent {
-            // It goes behind its siblings with priority.
-            if let Some(propagated) = &mut parent.propagated {
-                propagated.set(this.child, None);
-            }
-        } else if let Some(key) = this.key.take() {
-            this.finish = match this.plan.rank {
-                Rank::Weight(weight) => key + u128::from(bytes) * u128::from(BYTE / weight),
-                Rank::AccountedWeight(weight, account) => {
-                    key + u128::from(account.length(bytes)) * u128::from(BYTE / weight)
-                }
-                Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
-                Rank::Turn(turn) => {
-                    let (next, used) = turns::after(turn, key, this.used, bytes, this.depth.packets == 0);
-                    this.used = used;
-                    next
-                }
-                Rank::Strict(_) => 0,
-            };
-            // A queue that is served ahead of the others takes nobody's turn.
-            if !matches!(this.plan.rank, Rank::Strict(_)) {
-                parent.virtual_time = key;
-            }
+        let (above, from) = self.inners.split_at_mut(id.0);
+        // Above the root there is nothing.
+        let this = &mut from[0].member;
+        if let Some(parent) = above.get_mut(this.parent.0) {
+            this.served(parent, bytes, urgent);
         }
     }
 }

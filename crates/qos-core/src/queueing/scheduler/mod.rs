@@ -21,19 +21,17 @@ mod departure;
 mod node;
 mod release;
 
+pub(crate) use admission::Room;
 pub(crate) use node::Node;
 
 use crate::config::defaults;
 use crate::counters::count::Count;
-use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::queue::Queue;
-use crate::queueing::shaper::Shaper;
-use crate::queueing::weighted_fair::WeightedFair;
 use crate::queueing::winner_tree::WinnerTree;
 use crate::time::{Rate, Time};
-use node::{Body, Inner};
+use node::{Inner, InnerId, Leaf, LeafId, Member, NodeId, Standing};
 
 /// Which inner nodes have a class with priority below one of their children.
 fn propagating(plans: &[NodePlan]) -> Vec<bool> {
@@ -50,16 +48,25 @@ fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     found
 }
 
+/// Whether a node's children are served by sequence number.
+fn sequence(plans: &[NodePlan], node: usize) -> bool {
+    matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. })
+}
+
 /// All queues of an interface.
 #[derive(Debug)]
 pub(crate) struct Scheduler<P> {
-    nodes: Vec<Node<P>>,
+    leaves: Vec<Leaf<P>>,
+    /// The root first.
+    inners: Vec<Inner>,
+    /// By the number of a node in the plan: which it is.
+    nodes: Vec<NodeId>,
+    /// The same: the queue that packets join there, of a choice the last below it.
+    joins: Vec<LeafId>,
     /// When shapers let the next packet go, by timer.
     timers: WinnerTree<u64>,
-    /// The node up to whose shapers, and the time up to which, credit was counted last.
-    touched: (usize, Time),
     /// The nodes of the timers.
-    shaped: Vec<usize>,
+    shaped: Vec<NodeId>,
     /// The classic hold-queue: most packets of all conversations, and how many there are.
     hold: Option<u64>,
     held: u64,
@@ -81,83 +88,118 @@ impl<P> Scheduler<P> {
     /// `plans` is a tree with its root first; `hold` limits the conversations of a classic interface; `rate` is the
     /// line's.
     pub fn new(plans: &[NodePlan], hold: Option<u32>, seed: u64, rate: Rate, now: Time) -> Scheduler<P> {
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); plans.len()];
-        for (index, plan) in plans.iter().enumerate().skip(1) {
-            children[plan.parent].push(index);
-        }
-        let urgent = propagating(plans);
-        let mut shaped = Vec::new();
-        let mut nodes: Vec<Node<P>> = Vec::with_capacity(plans.len());
-        for (index, plan) in plans.iter().enumerate() {
-            let body =
-                Body::new(index, plans, (std::mem::take(&mut children[index]), urgent[index]), seed, (rate, now));
-            let timer = shaped.len();
-            if plan.shape.is_some() {
-                shaped.push(index);
-            }
-            let classic = matches!(plans[plan.parent].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. });
-            let numbered = classic
-                && plan.shape.is_none()
-                && matches!(&body, Body::Leaf { queue: Queue::WeightedFair(_), .. })
-                && index != ROOT;
-            let siblings = match nodes.get(plan.parent).map(|parent| &parent.body) {
-                Some(Body::Inner(inner)) => inner.children.iter().position(|child| *child == index),
-                _ => None,
-            };
-            nodes.push(Node {
-                child: siblings.unwrap_or(0),
-                level: nodes.get(plan.parent).filter(|_| index != ROOT).map_or(0, |parent| parent.level + 1),
-                plan: plan.clone(),
-                body,
-                shaped: plan.shape.is_some() || nodes.get(plan.parent).is_some_and(|parent| parent.shaped),
-                shaper: plan.shape.map(|shape| Shaper::new(shape, now)),
-                timer,
-                key: None,
-                finish: 0,
-                used: 0,
-                numbered,
-                active: 0,
-                depth: Count::default(),
-                output: Count::default(),
-                delayed: Count::default(),
-                drops: Count::default(),
-            });
-        }
-        Scheduler {
-            timers: WinnerTree::new(shaped.len()),
-            tails: WinnerTree::new(if hold.is_some() { nodes.len() } else { 0 }),
-            nodes,
-            touched: (ROOT, Time(0)),
-            shaped,
+        let mut scheduler = Scheduler {
+            leaves: Vec::new(),
+            inners: Vec::new(),
+            nodes: Vec::with_capacity(plans.len()),
+            joins: vec![LeafId(0); plans.len()],
+            timers: WinnerTree::new(plans.iter().filter(|plan| plan.shape.is_some()).count()),
+            shaped: Vec::new(),
             hold: hold.map(u64::from),
             held: 0,
-            propagates: urgent.contains(&true),
-            classic: matches!(plans[ROOT].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. }),
+            propagates: false,
+            classic: sequence(plans, ROOT),
+            tails: WinnerTree::new(if hold.is_some() { plans.len() } else { 0 }),
             active: 0,
             max_active: 0,
             apart: plans.iter().any(|plan| matches!(plan.rank, Rank::Released(_))),
             refused: Vec::new(),
+        };
+        scheduler.grow(plans, seed, (rate, now));
+        for number in (0..plans.len()).rev() {
+            scheduler.joins[number] = match scheduler.nodes[number] {
+                NodeId::Leaf(leaf) => leaf,
+                // Children come behind their parent.
+                NodeId::Inner(_) => plans
+                    .iter()
+                    .rposition(|plan| plan.parent == number)
+                    .map_or(LeafId(0), |child| scheduler.joins[child]),
+            };
+        }
+        scheduler
+    }
+
+    /// Makes the nodes.
+    fn grow(&mut self, plans: &[NodePlan], seed: u64, (rate, now): (Rate, Time)) {
+        let mut children = vec![0; plans.len()];
+        plans.iter().skip(1).for_each(|plan| children[plan.parent] += 1);
+        let urgent = propagating(plans);
+        self.propagates = urgent.contains(&true);
+        for (number, plan) in plans.iter().enumerate() {
+            let root = number == ROOT;
+            let parent = match self.nodes.get(plan.parent) {
+                Some(NodeId::Inner(parent)) => *parent,
+                // What a plan has below a queue would stand beside it.
+                Some(NodeId::Leaf(leaf)) => self.leaves[leaf.0].member.parent,
+                None => InnerId::ROOT,
+            };
+            let above = self.inners.get(parent.0);
+            let standing = Standing {
+                parent,
+                child: above.map_or(0, |above| above.children.len()),
+                level: above.map_or(0, |above| above.member.level + 1),
+                shaped: above.is_some_and(|above| above.member.shaped),
+                only: !root && children[plan.parent] == 1,
+                timer: self.shaped.len(),
+            };
+            let member = Member::new(plan, standing, now);
+            let id = match &plan.body {
+                BodyPlan::Leaf { .. } => NodeId::Leaf(LeafId(self.leaves.len())),
+                BodyPlan::Inner { .. } => NodeId::Inner(InnerId(self.inners.len())),
+            };
+            if let Some(above) = self.inners.get_mut(parent.0) {
+                above.push(id, plan.rank);
+            }
+            if plan.shape.is_some() {
+                self.shaped.push(id);
+            }
+            self.nodes.push(id);
+            match &plan.body {
+                BodyPlan::Leaf { queue, random_detect } => {
+                    let queue = Queue::of(queue, seed);
+                    let numbered = sequence(plans, plan.parent) && plan.shape.is_none() && queue.numbers();
+                    let detect = random_detect.as_ref();
+                    let random_detect = Leaf::<P>::random_detect((plans, number), detect, seed, (rate, now));
+                    let drops = Count::default();
+                    let plain = !member.shaped && random_detect.is_none() && !numbered;
+                    let flows = queue.flows().is_some();
+                    let leaf = Leaf { member, queue, random_detect, numbered, plain, flows, active: 0, drops };
+                    self.leaves.push(leaf);
+                }
+                BodyPlan::Inner { .. } => self.inners.push(Inner::new(member, children[number], urgent[number])),
+            }
         }
     }
 
-    pub fn nodes(&self) -> &[Node<P>] {
-        &self.nodes
+    /// The node of that number in the plan.
+    pub fn node(&self, number: usize) -> Node<'_, P> {
+        match self.nodes[number] {
+            NodeId::Leaf(leaf) => Node::Leaf(&self.leaves[leaf.0]),
+            NodeId::Inner(inner) => Node::Inner(&self.inners[inner.0]),
+        }
     }
 
     pub fn queues(&self) -> impl Iterator<Item = &Queue<P>> {
-        self.nodes.iter().filter_map(Node::queue)
+        self.leaves.iter().map(|leaf| &leaf.queue)
+    }
+
+    /// Packets that wait, and their counted bytes.
+    pub fn waiting(&self) -> Count {
+        self.leaves.iter().fold(Count::default(), |sum, leaf| sum.plus(leaf.member.depth))
     }
 
     /// Packets that wait.
+    #[inline]
     pub fn len(&self) -> u64 {
-        self.nodes[ROOT].depth.packets
+        self.inners[InnerId::ROOT.0].member.depth.packets
     }
 
     /// Packets that wait for the line, and not for a shaper that stands before the interface's queues.
     pub fn depth(&self) -> u64 {
-        let shaped = self.shaped.iter().map(|node| &self.nodes[*node]);
-        let before = shaped.filter(|node| node.plan.parent == ROOT && matches!(node.plan.rank, Rank::Released(_)));
-        self.len() - before.map(|node| node.depth.packets).sum::<u64>()
+        let shaped = self.shaped.iter().map(|node| self.member(*node));
+        let before =
+            shaped.filter(|member| member.parent == InnerId::ROOT && matches!(member.plan.rank, Rank::Released(_)));
+        self.len() - before.map(|member| member.depth.packets).sum::<u64>()
     }
 
     /// Whether shapers let packets go whether or not there is room in the transmit ring.
@@ -181,10 +223,10 @@ impl<P> Scheduler<P> {
 
     /// The line has another rate.
     pub fn set_rate(&mut self, rate: Rate) {
-        for index in 0..self.nodes.len() {
-            let shapes = self.line(index).filter_map(|node| self.nodes[node].plan.shape);
+        for number in 0..self.leaves.len() {
+            let shapes = self.line(NodeId::Leaf(LeafId(number))).filter_map(|node| self.member(node).plan.shape);
             let fastest = tree::slowest(rate, shapes);
-            if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[index].body {
+            if let Some(red) = &mut self.leaves[number].random_detect {
                 red.set_rate(fastest);
             }
         }
@@ -195,77 +237,55 @@ impl<P> Scheduler<P> {
         (self.active, self.max_active)
     }
 
-    /// The packet that a node would send.
-    fn head(&self, mut node: usize) -> Option<&Descriptor> {
-        loop {
-            match &self.nodes[node].body {
-                Body::Leaf { queue, .. } => return queue.head(),
-                Body::Inner(inner) => node = inner.next()?,
-            }
+    #[inline]
+    fn member(&self, node: NodeId) -> &Member {
+        match node {
+            NodeId::Leaf(leaf) => &self.leaves[leaf.0].member,
+            NodeId::Inner(inner) => &self.inners[inner.0].member,
         }
     }
 
-    fn queue(&mut self, leaf: usize) -> &mut Queue<P> {
-        match &mut self.nodes[leaf].body {
-            Body::Leaf { queue, .. } => queue,
-            Body::Inner(_) => unreachable!("packets join leaves"),
+    #[inline]
+    fn member_mut(&mut self, node: NodeId) -> &mut Member {
+        match node {
+            NodeId::Leaf(leaf) => &mut self.leaves[leaf.0].member,
+            NodeId::Inner(inner) => &mut self.inners[inner.0].member,
         }
-    }
-
-    /// The queue of a leaf with sequence numbers.
-    fn weighted(&mut self, leaf: usize) -> &mut WeightedFair<P> {
-        self.queue(leaf).weighted().expect("only weighted fair queueing gives numbers")
-    }
-
-    fn inner(&mut self, node: usize) -> &mut Inner {
-        match &mut self.nodes[node].body {
-            Body::Inner(inner) => inner,
-            Body::Leaf { .. } => unreachable!("a parent is an inner node"),
-        }
-    }
-
-    /// Start time, or sequence number, of the packet served last below a node.
-    fn virtual_time(&self, node: usize) -> u128 {
-        match &self.nodes[node].body {
-            Body::Inner(inner) => inner.virtual_time,
-            Body::Leaf { .. } => 0,
-        }
-    }
-
-    /// The node above; none above the root.
-    fn parent(&self, node: usize) -> Option<usize> {
-        (node != ROOT).then(|| self.nodes[node].plan.parent)
     }
 
     /// The node and those above it, the root last.
-    fn line(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(Some(from), |node| self.parent(*node))
+    fn line(&self, from: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let parent = |node: &NodeId| (*node != NodeId::ROOT).then(|| NodeId::Inner(self.member(*node).parent));
+        std::iter::successors(Some(from), parent)
     }
 
     /// Removes all packets, whatever the shapers say; queue by queue, each in its order. Nothing else must be done with
     /// the scheduler then.
     pub fn drain(&mut self) -> Vec<Item<P>> {
         let mut items = Vec::with_capacity(self.len() as usize);
-        for node in 0..self.nodes.len() {
-            let Body::Leaf { queue, .. } = &mut self.nodes[node].body else { continue };
+        for leaf in (0..self.leaves.len()).map(LeafId) {
             let first = items.len();
-            items.extend(std::iter::from_fn(|| queue.dequeue()));
+            let queue = &mut self.leaves[leaf.0].queue;
+            items.extend(std::iter::from_fn(|| queue.dequeue(|item| item)));
             for item in &items[first..] {
-                self.uncount(node, item.descriptor.counted_len);
+                self.uncount(leaf, item.descriptor.counted_len);
             }
-            self.recount(node);
-            self.settle(node);
+            self.recount(leaf);
+            self.settle(NodeId::Leaf(leaf));
         }
         items
     }
 
     pub fn clear_counters(&mut self) {
         self.max_active = self.active;
-        for node in &mut self.nodes {
-            node.output = Count::default();
-            node.delayed = Count::default();
-            node.drops = Count::default();
-            if let Body::Leaf { random_detect: Some(red), .. } = &mut node.body {
+        let inners = self.inners.iter_mut().map(|inner| &mut inner.member);
+        for member in self.leaves.iter_mut().map(|leaf| &mut leaf.member).chain(inners) {
+            member.output = Count::default();
+            member.delayed = Count::default();
+        }
+        for leaf in &mut self.leaves {
+            leaf.drops = Count::default();
+            if let Some(red) = &mut leaf.random_detect {
                 red.clear();
             }
         }

@@ -1,100 +1,267 @@
-//! The nodes of a scheduler's tree: queues, and the choices between them.
+//! The nodes of a scheduler's tree: queues, and the choices between them. Each kind has an arena and an index type of
+//! its own, so that a packet can join nothing but a queue, and nothing but a choice can stand above a node.
 
 use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
 use crate::plan::queue::RandomDetectPlan;
-use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, PRIORITY_LEVELS};
+use crate::plan::tree::{self, NodePlan, Rank, PRIORITY_LEVELS};
 use crate::queueing::discipline::Discipline;
 use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
 use crate::queueing::winner_tree::WinnerTree;
+use crate::queueing::{turns, weighted_fair};
 use crate::time::{Rate, Time};
 
-/// A node of the tree.
+/// A virtual time that a byte of a queue with weight 1 takes.
+const BYTE: u64 = 1 << 60;
+
+/// A queue, by its number among the queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LeafId(pub usize);
+
+/// A choice between nodes, by its number among the choices. A parent has a lower one than its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InnerId(pub usize);
+
+impl InnerId {
+    /// The interface.
+    pub const ROOT: InnerId = InnerId(0);
+}
+
+/// A node of either kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeId {
+    Leaf(LeafId),
+    Inner(InnerId),
+}
+
+impl NodeId {
+    pub const ROOT: NodeId = NodeId::Inner(InnerId::ROOT);
+}
+
+/// The packet that a node would send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Front {
+    pub bytes: u32,
+    precedence: u8,
+}
+
+impl Front {
+    #[inline]
+    pub fn of(descriptor: &Descriptor) -> Front {
+        Front { bytes: descriptor.counted_len, precedence: descriptor.precedence() }
+    }
+}
+
+/// What nodes of both kinds have: their place among their siblings, a shaper, and what is counted of them.
 #[derive(Debug)]
-pub(crate) struct Node<P> {
-    pub plan: NodePlan,
-    /// Its number among its parent's children.
-    pub(super) child: usize,
-    /// How far below the root.
-    pub(super) level: u8,
-    pub(super) body: Body<P>,
-    pub shaper: Option<Shaper>,
-    /// It or a node above it has a shaper.
-    pub(super) shaped: bool,
-    pub(super) timer: usize,
-    /// Its key among its siblings while it may send.
-    pub(super) key: Option<u128>,
-    /// Virtual time (sequence number) at which the last packet served from here ended.
-    pub(super) finish: u128,
-    /// Bytes of the present turn, where turns are taken.
-    pub(super) used: u64,
-    /// Sequence numbers are those of its packets.
-    pub(super) numbered: bool,
-    /// Of its queue, the conversations with packets, as far as the scheduler has counted them.
-    pub(super) active: u32,
+pub(crate) struct Member {
     pub depth: Count,
     /// What left.
     pub output: Count,
     /// What of that had waited for the shaper.
     pub delayed: Count,
-    /// What the queue dropped.
-    pub drops: Count,
+    /// The root's is itself.
+    pub(super) parent: InnerId,
+    /// Its number among its parent's children.
+    pub(super) child: usize,
+    /// How far below the root.
+    pub(super) level: u8,
+    /// It has no siblings: whenever it may send it is served next, so that neither its key nor time below its parent
+    /// matters.
+    pub(super) only: bool,
+    /// It or a node above it has a shaper.
+    pub(super) shaped: bool,
+    /// No shaper of it or of a node above it has an interval that ends before.
+    pub(super) touch_at: Time,
+    pub(super) timer: usize,
+    /// Its key among its siblings while it may send.
+    pub(super) key: Option<u128>,
+    /// Virtual time (sequence number) at which the last packet served from here ended.
+    finish: u128,
+    /// Bytes of the present turn, where turns are taken.
+    used: u64,
+    pub shaper: Option<Shaper>,
+    pub plan: NodePlan,
 }
 
+/// Where a node stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub parent: InnerId,
+    pub child: usize,
+    pub level: u8,
+    /// A node above it has a shaper.
+    pub shaped: bool,
+    pub only: bool,
+    pub timer: usize,
+}
+
+impl Member {
+    pub(super) fn new(plan: &NodePlan, standing: Standing, now: Time) -> Member {
+        let Standing { parent, child, level, shaped, only, timer } = standing;
+        let shaped = shaped || plan.shape.is_some();
+        Member {
+            depth: Count::default(),
+            output: Count::default(),
+            delayed: Count::default(),
+            parent,
+            child,
+            level,
+            // Those are not asked for a key.
+            only: only && !matches!(plan.rank, Rank::Priority(_) | Rank::Released(_)),
+            shaped,
+            touch_at: if shaped { now } else { Time(u64::MAX) },
+            timer,
+            key: None,
+            finish: 0,
+            used: 0,
+            shaper: plan.shape.map(|shape| Shaper::new(shape, now)),
+            plan: plan.clone(),
+        }
+    }
+
+    /// Sets the timer of its shaper, if it has one, in front of which there is such a packet; whether that may go.
+    #[inline]
+    pub(super) fn may_send(&self, front: Option<Front>, timers: &mut WinnerTree<u64>) -> bool {
+        let Some(shaper) = &self.shaper else { return front.is_some() };
+        let release = front.and_then(|front| shaper.release(front.bytes));
+        let ready = front.is_some() && release.is_none();
+        // What may go now to a queue behind the shaper does so at once: `expire`.
+        let now = (ready && matches!(self.plan.rank, Rank::Released(_))).then_some(Time(0));
+        let timer = release.or(now).map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1));
+        timers.set(self.timer, timer);
+        ready
+    }
+
+    /// Its key among its siblings, with such a packet in front that may go.
+    #[inline]
+    pub(super) fn key(&self, parent: &Inner, front: Front) -> u128 {
+        match (self.key, self.plan.rank) {
+            _ if self.only => 0,
+            (Some(key), _) => key,
+            (None, Rank::Factor(factor)) => {
+                let factor = factor.unwrap_or_else(|| weighted_fair::weight(front.precedence));
+                self.finish.max(parent.virtual_time) + u128::from(front.bytes) * u128::from(factor)
+            }
+            (None, Rank::Strict(number)) => turns::strict(number),
+            (None, Rank::Turn(turn)) => turns::joins(turn, parent.virtual_time, self.finish),
+            (None, _) => self.finish.max(parent.virtual_time),
+        }
+    }
+
+    /// Tells the parent of its key, if it may send.
+    #[inline]
+    pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>) {
+        self.key = key;
+        parent.contest.set(self.child, key.unwrap_or(WinnerTree::<u128>::NONE));
+    }
+
+    /// Counts a packet of so many bytes that leaves, and had waited for the shapers at some levels.
+    #[inline]
+    pub(super) fn count_out(&mut self, (bytes, delayed): (u32, u8)) {
+        self.depth.remove(bytes);
+        self.output.add(bytes);
+        if delayed & (1 << self.level) != 0 {
+            self.delayed.add(bytes);
+        }
+    }
+
+    /// Its packet of so many bytes was served: where it stands among its siblings then. An `urgent` one takes nothing
+    /// of what its class shares with others.
+    #[inline]
+    pub(super) fn served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool) {
+        if urgent {
+            // It goes behind its siblings with priority.
+            if let Some(propagated) = &mut parent.propagated {
+                propagated.set(self.child, None);
+            }
+            return;
+        }
+        let Some(key) = self.key.filter(|_| !self.only) else { return };
+        self.key = None;
+        self.finish = match self.plan.rank {
+            Rank::Weight(weight) => key + u128::from(bytes) * u128::from(BYTE / weight),
+            Rank::AccountedWeight(weight, account) => {
+                key + u128::from(account.length(bytes)) * u128::from(BYTE / weight)
+            }
+            Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
+            Rank::Turn(turn) => {
+                let (next, used) = turns::after(turn, key, self.used, bytes, self.depth.packets == 0);
+                self.used = used;
+                next
+            }
+            // A queue that is served ahead of the others takes nobody's turn.
+            Rank::Strict(_) => {
+                self.finish = 0;
+                return;
+            }
+        };
+        parent.virtual_time = key;
+    }
+}
+
+/// A queue.
 #[derive(Debug)]
-pub(super) enum Body<P> {
-    Leaf { queue: Queue<P>, random_detect: Option<RandomDetect> },
-    Inner(Inner),
+pub(crate) struct Leaf<P> {
+    pub member: Member,
+    pub(super) queue: Queue<P>,
+    pub(super) random_detect: Option<RandomDetect>,
+    /// Sequence numbers are those of its packets.
+    pub(super) numbered: bool,
+    /// It has no shaper, its own or above it, no early detection and no numbers: what its queue says of a packet holds.
+    pub(super) plain: bool,
+    /// Its queue tells flows apart.
+    pub(super) flows: bool,
+    /// Of its queue, the conversations with packets, as far as the scheduler has counted them.
+    pub(super) active: u32,
+    /// What it dropped.
+    pub(super) drops: Count,
 }
 
-impl<P> Body<P> {
-    /// Of the node of that number in `plans`.
-    pub fn new(
-        index: usize,
-        plans: &[NodePlan],
-        (children, urgent): (Vec<usize>, bool),
+impl<P> Leaf<P> {
+    /// The queue of the node of that number in `plans`.
+    pub(super) fn random_detect(
+        (plans, index): (&[NodePlan], usize),
+        plan: Option<&RandomDetectPlan>,
         seed: u64,
         (rate, now): (Rate, Time),
-    ) -> Body<P> {
-        match &plans[index].body {
-            BodyPlan::Leaf { queue, random_detect } => {
-                let detect = |plan: &RandomDetectPlan| {
-                    let rate = tree::rate_of(plans, index, rate);
-                    RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64), rate, now)
-                };
-                Body::Leaf { queue: Queue::of(queue, seed), random_detect: random_detect.as_ref().map(detect) }
-            }
-            BodyPlan::Inner { .. } => {
-                let mut priority = [None; PRIORITY_LEVELS];
-                for child in &children {
-                    if let Rank::Priority(level) = plans[*child].rank {
-                        priority[level] = Some(*child);
-                    }
-                }
-                Body::Inner(Inner {
-                    contest: WinnerTree::new(children.len()),
-                    propagated: urgent.then(|| Box::new(Propagated::new(children.len()))),
-                    children,
-                    priority,
-                    priority_ready: [false; PRIORITY_LEVELS],
-                    virtual_time: 0,
-                })
-            }
+    ) -> Option<RandomDetect> {
+        let rate = tree::rate_of(plans, index, rate);
+        plan.map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64), rate, now))
+    }
+
+    /// Its queue had no place for a packet.
+    pub(super) fn refuse(&mut self, descriptor: &Descriptor) {
+        self.drops.add(descriptor.counted_len);
+        if let Some(red) = &mut self.random_detect {
+            red.overflowed(descriptor);
+        }
+    }
+
+    /// Flow queues with packets; a queue without flows counts as one.
+    #[inline]
+    pub(super) fn conversations(&self) -> u32 {
+        match self.queue.flows() {
+            Some((active, _)) => active,
+            None => u32::from(self.member.depth.packets > 0),
         }
     }
 }
 
+/// A choice between nodes.
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub children: Vec<usize>,
+pub(crate) struct Inner {
+    pub member: Member,
+    pub(super) children: Vec<NodeId>,
     /// Children without priority that may send, by virtual start time or sequence number.
-    pub contest: WinnerTree<u128>,
-    pub priority: [Option<usize>; PRIORITY_LEVELS],
-    pub priority_ready: [bool; PRIORITY_LEVELS],
-    pub propagated: Option<Box<Propagated>>,
+    pub(super) contest: WinnerTree<u128>,
+    pub(super) priority: [Option<NodeId>; PRIORITY_LEVELS],
+    pub(super) priority_ready: [bool; PRIORITY_LEVELS],
+    pub(super) propagated: Option<Box<Propagated>>,
     /// Start time, or sequence number, of the packet served last.
-    pub virtual_time: u128,
+    pub(super) virtual_time: u128,
 }
 
 /// Children below which packets with priority may be sent: by level, in the order in which they came to it.
@@ -124,8 +291,30 @@ impl Propagated {
 }
 
 impl Inner {
+    /// A choice between so many children, which are still to come; `urgent`: some have classes with priority below.
+    pub(super) fn new(member: Member, children: usize, urgent: bool) -> Inner {
+        Inner {
+            member,
+            children: Vec::with_capacity(children),
+            contest: WinnerTree::new(children),
+            priority: [None; PRIORITY_LEVELS],
+            priority_ready: [false; PRIORITY_LEVELS],
+            propagated: urgent.then(|| Box::new(Propagated::new(children))),
+            virtual_time: 0,
+        }
+    }
+
+    /// The next child.
+    pub(super) fn push(&mut self, child: NodeId, rank: Rank) {
+        self.children.push(child);
+        if let Rank::Priority(level) = rank {
+            self.priority[level] = Some(child);
+        }
+    }
+
     /// The child to serve next.
-    pub fn next(&self) -> Option<usize> {
+    #[inline]
+    pub(super) fn next(&self) -> Option<NodeId> {
         if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() {
             return Some(self.children[self.contest.least()?]);
         }
@@ -137,7 +326,7 @@ impl Inner {
 
     /// The highest priority of a packet that may be sent, and the child to serve for it: at the same level its own
     /// before that of others' classes.
-    pub fn urgent(&self) -> Option<(usize, usize)> {
+    pub(super) fn urgent(&self) -> Option<(usize, NodeId)> {
         (0..PRIORITY_LEVELS).find_map(|level| {
             if self.priority_ready[level] {
                 return Some((level, self.priority[level]?));
@@ -148,26 +337,40 @@ impl Inner {
     }
 }
 
-impl<P> Node<P> {
-    pub fn queue(&self) -> Option<&Queue<P>> {
-        match &self.body {
-            Body::Leaf { queue, .. } => Some(queue),
-            Body::Inner(_) => None,
+/// A node of either kind, to be looked at.
+#[derive(Debug)]
+pub(crate) enum Node<'a, P> {
+    Leaf(&'a Leaf<P>),
+    Inner(&'a Inner),
+}
+
+impl<'a, P> Node<'a, P> {
+    pub fn member(&self) -> &'a Member {
+        match self {
+            Node::Leaf(leaf) => &leaf.member,
+            Node::Inner(inner) => &inner.member,
         }
     }
 
-    pub fn random_detect(&self) -> Option<&RandomDetect> {
-        match &self.body {
-            Body::Leaf { random_detect, .. } => random_detect.as_ref(),
-            Body::Inner(_) => None,
+    pub fn queue(&self) -> Option<&'a Queue<P>> {
+        match self {
+            Node::Leaf(leaf) => Some(&leaf.queue),
+            Node::Inner(_) => None,
         }
     }
 
-    /// Flow queues with packets; a queue without flows counts as one.
-    pub(super) fn conversations(&self) -> u32 {
-        match self.queue().and_then(Discipline::<P>::flows) {
-            Some((active, _)) => active,
-            None => u32::from(self.depth.packets > 0),
+    pub fn random_detect(&self) -> Option<&'a RandomDetect> {
+        match self {
+            Node::Leaf(leaf) => leaf.random_detect.as_ref(),
+            Node::Inner(_) => None,
+        }
+    }
+
+    /// What its queue dropped.
+    pub fn drops(&self) -> Count {
+        match self {
+            Node::Leaf(leaf) => leaf.drops,
+            Node::Inner(_) => Count::default(),
         }
     }
 }

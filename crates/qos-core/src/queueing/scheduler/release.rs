@@ -2,7 +2,8 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::Rank;
-use crate::queueing::discipline::Item;
+use crate::queueing::discipline::{Inserted, Item};
+use crate::queueing::scheduler::node::{LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
 use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
@@ -14,8 +15,8 @@ impl<P> Scheduler<P> {
             let Some(timer) = self.timers.least() else { return };
             let node = self.shaped[timer];
             self.touch(node, now);
-            if let Rank::Released(queue) = self.nodes[node].plan.rank {
-                self.release(now, node, queue);
+            if let Rank::Released(queue) = self.member(node).plan.rank {
+                self.release(now, node, self.joins[queue]);
             }
             self.settle(node);
         }
@@ -23,29 +24,24 @@ impl<P> Scheduler<P> {
 
     /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
     /// [`take_refused`](Self::take_refused).
-    pub(super) fn release(&mut self, now: Time, node: usize, queue: usize) {
+    fn release(&mut self, now: Time, node: NodeId, queue: LeafId) {
         while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
-            if !self.nodes[node].shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
+            if !self.member(node).shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
                 break;
             }
-            let Some(item) = self.leave_queue(now, node) else { break };
-            let leads;
+            let Some(item) = self.leave_queue(now, node, |item| item) else { break };
             match self.make_room(queue, &item.descriptor) {
                 Ok((place, displaced)) => {
-                    let behind = self.weighted(queue);
-                    behind.insert(place, item);
-                    leads = behind.leads() || displaced.is_some();
-                    self.refused.extend(displaced.map(|item| (now, item)));
+                    let Inserted { leads, displaced: own } = self.insert(queue, place, item);
+                    if leads || displaced.is_some() {
+                        self.settle(NodeId::Leaf(queue));
+                    }
+                    self.refused.extend(displaced.or(own).map(|item| (now, *item)));
                 }
                 Err(_) => {
-                    self.nodes[queue].drops.add(bytes);
+                    self.leaves[queue.0].drops.add(bytes);
                     self.refused.push((now, item));
-                    continue;
                 }
-            }
-            self.joined(queue, bytes);
-            if leads {
-                self.settle(queue);
             }
         }
     }
@@ -56,7 +52,14 @@ impl<P> Scheduler<P> {
         self.refused.pop()
     }
 
+    /// Whether any node has a shaper.
+    #[inline]
+    pub fn shapes(&self) -> bool {
+        !self.shaped.is_empty()
+    }
+
     /// When [`next_release`](Self::next_release) is.
+    #[inline]
     pub fn next_release_time(&self) -> Option<Time> {
         debug_assert!(self.timers.least().is_none_or(|timer| self.head(self.shaped[timer]).is_some()));
         let time = self.timers.least_key();

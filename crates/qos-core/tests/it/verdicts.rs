@@ -1,0 +1,337 @@
+//! Verdicts written by hand, packet by packet, as IOS gives them: access list entries, protocols, marking, and what
+//! happens at exact equality. Each line dies with a mistake in the comparison that it is about.
+
+use crate::common::frames::{self, ipv4};
+use crate::common::{self, class, departures, run, PORT, SECOND};
+use qos_core::config::defaults::LINK_BACKLOG_FRAMES;
+use qos_core::frame::parse;
+use qos_core::link::Serialiser;
+use qos_core::meter::{Colour, TokenBuckets};
+use qos_core::wire::Framing::Ethernet;
+use qos_core::{Departure, Descriptor, DropReason, Engine, Output, Rate, Side, Time};
+use serde_json::{json, Value};
+
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+
+fn tcp(source: u16, destination: u16, flags: u8) -> Vec<u8> {
+    let mut header = [0; 20];
+    header[..2].copy_from_slice(&source.to_be_bytes());
+    header[2..4].copy_from_slice(&destination.to_be_bytes());
+    header[13] = flags;
+    ipv4(40, 0, 6, &header)
+}
+
+fn icmp(kind: u8, code: u8) -> Vec<u8> {
+    ipv4(60, 0, 1, &[kind, code])
+}
+
+/// The same packet as a fragment other than the first.
+fn later_fragment(mut frame: Vec<u8>) -> Vec<u8> {
+    frame[14 + 7] = 8;
+    frame
+}
+
+fn from_host(mut frame: Vec<u8>, host: u8) -> Vec<u8> {
+    frame[14 + 15] = host;
+    frame
+}
+
+fn arp() -> Vec<u8> {
+    let mut frame = vec![0; 60];
+    frame[12..14].copy_from_slice(&[0x08, 0x06]);
+    frame
+}
+
+/// The packets that the entries are asked about, from 10.0.10.1 to 10.0.20.10 where no name says otherwise.
+fn packets() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("udp 4999 > 53", frames::udp(100, 0, 4_999, 53)),
+        ("udp 5000 > 53", frames::udp(100, 0, 5_000, 53)),
+        ("udp 5001 > 54", frames::udp(100, 0, 5_001, 54)),
+        ("udp ef", frames::udp(100, 46, 6_000, 55)),
+        ("udp cs5", frames::udp(100, 40, 6_000, 55)),
+        ("udp from .2", from_host(frames::udp(100, 0, 6_000, 55), 2)),
+        ("udp later", later_fragment(frames::udp(100, 0, 5_000, 53))),
+        ("tcp syn", tcp(40_000, 80, SYN)),
+        ("tcp ack", tcp(40_000, 80, ACK)),
+        ("tcp rst", tcp(40_000, 80, RST)),
+        ("tcp syn ack", tcp(80, 40_000, SYN | ACK)),
+        ("tcp later", later_fragment(tcp(40_000, 80, SYN))),
+        ("echo", icmp(8, 0)),
+        ("echo reply", icmp(0, 0)),
+        ("host unreachable", icmp(3, 1)),
+        ("port unreachable", icmp(3, 3)),
+        ("icmp later", later_fragment(icmp(8, 0))),
+        ("arp", arp()),
+        ("ipv6 udp", frames::ipv6(0, 17, &[0x13, 0x88, 0, 53, 0, 8, 0, 0])),
+    ]
+}
+
+fn entry(action: &str, protocol: Option<u8>, more: Value) -> Value {
+    let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
+    let mut entry = json!({"action": action, "protocol": protocol, "source": any, "destination": any});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+}
+
+/// A router whose only class is the one with these criteria, policed and marked as told.
+fn router(list: &[Value], criteria: Value, more: Value) -> Engine<u64> {
+    let mut asked = json!({"name": "asked"});
+    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let policies = json!({"P": {"classes": [asked, {"name": "class-default"}]}});
+    let mut config =
+        serde_json::to_value(common::configuration("hqf", policies, common::interface(10_000, None, Some("P"))))
+            .unwrap();
+    config["access_lists"]["asked"] = json!(list);
+    config["class_maps"]["asked"] = json!({"match": "all", "criteria": [criteria]});
+    let mut engine = common::engine(10_000_000, Ethernet);
+    engine.configure(Time(0), &common::read(&config)).unwrap();
+    engine
+}
+
+/// The packets that are in the class, by their names.
+fn in_class(engine: &mut Engine<u64>, packets: &[(&'static str, Vec<u8>)]) -> Vec<&'static str> {
+    let mut outputs = Vec::new();
+    let mut found = Vec::new();
+    for (index, (name, frame)) in (0..).zip(packets) {
+        let at = Time(index * SECOND / 100);
+        run(engine, at, &mut outputs);
+        let before = class(engine, at, 0).packets;
+        engine.transmit(at, PORT, parse(frame, Ethernet), index);
+        if class(engine, at, 0).packets > before {
+            found.push(*name);
+        }
+    }
+    found
+}
+
+fn matched(entries: &[Value]) -> Vec<&'static str> {
+    in_class(&mut router(entries, json!({"type": "access_group", "name": "asked"}), json!({})), &packets())
+}
+
+const UDP: [&str; 7] =
+    ["udp 4999 > 53", "udp 5000 > 53", "udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"];
+const LATER: [&str; 3] = ["udp later", "tcp later", "icmp later"];
+
+/// Ports, at the ports themselves and beside them. A permit with ports lets a later fragment of its protocol and
+/// addresses match, which has none (Cisco, "Access Control Lists and IP Fragments").
+#[test]
+fn entries_with_ports() {
+    let source = |op: &str, ports: &[u16]| {
+        matched(&[entry("permit", Some(17), json!({"source_port": {"op": op, "ports": ports}}))])
+    };
+    assert_eq!(source("eq", &[5_000]), ["udp 5000 > 53", "udp later"]);
+    assert_eq!(source("eq", &[4_999, 5_001]), ["udp 4999 > 53", "udp 5001 > 54", "udp later"]);
+    let without_5000 = ["udp 4999 > 53", "udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"];
+    assert_eq!(source("neq", &[5_000]), without_5000);
+    assert_eq!(source("gt", &[5_000]), ["udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"]);
+    assert_eq!(source("gt", &[5_001]), ["udp ef", "udp cs5", "udp from .2", "udp later"]);
+    assert_eq!(source("lt", &[5_000]), ["udp 4999 > 53", "udp later"]);
+    assert_eq!(source("lt", &[4_999]), ["udp later"]);
+    assert_eq!(source("range", &[4_999, 5_000]), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
+    assert_eq!(source("range", &[5_000, 5_000]), ["udp 5000 > 53", "udp later"]);
+    let destination =
+        |port: u16| matched(&[entry("permit", Some(17), json!({"destination_port": {"op": "eq", "ports": [port]}}))]);
+    assert_eq!(destination(53), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
+    assert_eq!(destination(54), ["udp 5001 > 54", "udp later"]);
+    assert_eq!(destination(56), ["udp later"]);
+}
+
+/// A deny with ports says nothing of a later fragment; one without ports does.
+#[test]
+fn denies_and_later_fragments() {
+    let all = entry("permit", None, json!({}));
+    let ports = entry("deny", Some(17), json!({"destination_port": {"op": "lt", "ports": [60_000]}}));
+    let ip: Vec<_> =
+        packets().into_iter().map(|(name, _)| name).filter(|name| !["arp", "ipv6 udp"].contains(name)).collect();
+    let without = |left: &[&str]| ip.iter().copied().filter(|name| !left.contains(name)).collect::<Vec<_>>();
+    assert_eq!(matched(&[ports, all.clone()]), without(&UDP[..6]));
+    assert_eq!(matched(&[entry("deny", Some(17), json!({})), all.clone()]), without(&UDP));
+    let kinds = entry("deny", Some(1), json!({"icmp_type": 8}));
+    assert_eq!(matched(&[kinds, all.clone()]), without(&["echo"]));
+    let established = entry("deny", Some(6), json!({"established": true}));
+    assert_eq!(matched(&[established, all.clone()]), without(&["tcp ack", "tcp rst", "tcp syn ack"]));
+    let fragments = entry("deny", None, json!({"fragments": true}));
+    assert_eq!(matched(&[fragments, all]), without(&LATER));
+    // What no entry matches is denied.
+    assert_eq!(matched(&[]), [""; 0]);
+}
+
+/// Protocols, flags, ICMP's types and codes, code points, precedences, fragments, addresses.
+#[test]
+fn entries_without_ports() {
+    let permit = |protocol, more| matched(&[entry("permit", protocol, more)]);
+    assert_eq!(permit(Some(17), json!({})), UDP);
+    assert_eq!(permit(Some(6), json!({})), ["tcp syn", "tcp ack", "tcp rst", "tcp syn ack", "tcp later"]);
+    assert_eq!(
+        permit(Some(6), json!({"established": true})),
+        ["tcp ack", "tcp rst", "tcp syn ack", "tcp later"],
+        "ACK or RST"
+    );
+    assert_eq!(permit(Some(1), json!({"icmp_type": 8})), ["echo", "icmp later"]);
+    assert_eq!(permit(Some(1), json!({"icmp_type": 0})), ["echo reply", "icmp later"]);
+    let unreachable = ["host unreachable", "port unreachable", "icmp later"];
+    assert_eq!(permit(Some(1), json!({"icmp_type": 3})), unreachable);
+    assert_eq!(permit(Some(1), json!({"icmp_type": 3, "icmp_code": 1})), ["host unreachable", "icmp later"]);
+    assert_eq!(permit(None, json!({"dscp": 46})), ["udp ef"]);
+    assert_eq!(permit(None, json!({"dscp": 40})), ["udp cs5"]);
+    assert_eq!(permit(None, json!({"precedence": 5})), ["udp ef", "udp cs5"]);
+    assert_eq!(permit(None, json!({"precedence": 4})), [""; 0]);
+    assert_eq!(permit(None, json!({"fragments": true})), LATER);
+    let source = |address: &str, wildcard: &str| json!({"source": {"address": address, "wildcard": wildcard}});
+    assert_eq!(permit(None, source("10.0.10.2", "0.0.0.0")), ["udp from .2"]);
+    assert_eq!(permit(Some(17), source("10.0.10.0", "0.0.0.254")), ["udp from .2"], "even hosts");
+    assert_eq!(permit(Some(17), source("10.0.10.1", "0.0.0.254")).len(), 6, "odd hosts");
+    let destination = json!({"destination": {"address": "10.0.20.11", "wildcard": "0.0.0.0"}});
+    assert_eq!(permit(None, destination), [""; 0]);
+}
+
+/// `match protocol` goes by the protocol's number or by its port at either end, and by no port beside it.
+#[test]
+fn protocols_by_name() {
+    let table: [(&str, &[u8], u16); 5] =
+        [("bgp", &[6], 179), ("http", &[6], 80), ("secure-http", &[6], 443), ("smtp", &[6], 25), ("rip", &[17], 520)];
+    for (name, numbers, port) in table {
+        for protocol in [6, 17] {
+            let frame = |source: u16, destination: u16| match protocol {
+                6 => tcp(source, destination, ACK),
+                _ => frames::udp(100, 0, source, destination),
+            };
+            let asked = [
+                ("to", frame(40_000, port)),
+                ("from", frame(port, 40_000)),
+                ("below", frame(40_000, port - 1)),
+                ("above", frame(40_000, port + 1)),
+            ];
+            let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
+            let expected: &[&str] = if numbers.contains(&protocol) { &["to", "from"] } else { &[] };
+            assert_eq!(in_class(&mut engine, &asked), expected, "{name} over {protocol}");
+        }
+    }
+    let by_number = [
+        ("icmp", icmp(8, 0)),
+        ("tcp", tcp(1, 2, ACK)),
+        ("udp", frames::udp(100, 0, 1, 2)),
+        ("ospf", ipv4(60, 0, 89, &[])),
+        ("eigrp", ipv4(60, 0, 88, &[])),
+        ("arp", arp()),
+    ];
+    for (name, _) in &by_number[..5] {
+        let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
+        assert_eq!(in_class(&mut engine, &by_number), [*name]);
+    }
+    let versions = [("ip", by_number[2].1.clone()), ("ipv6", frames::ipv6(0, 17, &[0; 8])), ("arp", arp())];
+    for name in ["ip", "ipv6"] {
+        let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
+        assert_eq!(in_class(&mut engine, &versions), [name]);
+    }
+}
+
+/// Lengths at their limits.
+#[test]
+fn packet_lengths_at_their_limits() {
+    let asked =
+        [99, 100, 200, 201].map(|length| (if length == 99 { "99" } else { "more" }, frames::udp(length, 0, 1, 2)));
+    let mut engine = router(&[], json!({"type": "packet_length", "min": 100, "max": 200}), json!({}));
+    in_class(&mut engine, &asked);
+    assert_eq!(class(&mut engine, Time(SECOND), 0).packets, 2);
+    let mut engine = router(&[], json!({"type": "packet_length", "max": 99}), json!({}));
+    assert_eq!(in_class(&mut engine, &asked), ["99"]);
+}
+
+/// `set precedence` and `set-prec-transmit` leave the three low bits of the code point as they are.
+#[test]
+fn a_precedence_is_three_bits() {
+    let any = json!({"type": "any"});
+    let marked = |more: Value, dscp: u8| {
+        let mut engine = router(&[], any.clone(), more);
+        engine.transmit(Time(0), PORT, parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
+        let mut outputs = Vec::new();
+        run(&mut engine, Time(SECOND), &mut outputs);
+        let [Output::Departure(Departure { descriptor: Descriptor { dscp, .. }, .. })] = outputs[..] else {
+            panic!("{outputs:?}")
+        };
+        dscp
+    };
+    let police = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 1_500},
+        "conform": [{"action": "set-prec-transmit", "value": 2}]});
+    for (dscp, set, policed) in [(0b001_011, 0b101_011, 0b010_011), (0b111_111, 0b101_111, 0b010_111), (0, 40, 16)] {
+        assert_eq!(marked(json!({"set": [{"field": "precedence", "value": 5}]}), dscp), set);
+        assert_eq!(marked(json!({"set": [{"field": "dscp", "value": 5}]}), dscp), 5);
+        assert_eq!(marked(json!({"police": police}), dscp), policed);
+    }
+}
+
+/// What is not IP is in its class, and is not policed.
+#[test]
+fn frames_that_are_not_ip_are_not_policed() {
+    let police = json!({"cir": {"bps": 8_000}, "bc": {"bytes": 1_000},
+        "conform": [{"action": "drop"}], "exceed": [{"action": "drop"}]});
+    let mut engine = router(&[], json!({"type": "any"}), json!({"police": police}));
+    for (index, frame) in (0..).zip([arp(), frames::udp(100, 0, 1, 2), arp()]) {
+        engine.transmit(Time(index), PORT, parse(&frame, Ethernet), index);
+    }
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    assert_eq!(departures(&outputs).into_iter().map(|(_, index, _)| index).collect::<Vec<_>>(), [0, 2]);
+    let found = class(&mut engine, Time(SECOND), 0);
+    let police = found.police.unwrap();
+    assert_eq!((found.packets, police.conformed.packets + police.exceeded.packets), (3, 1));
+}
+
+/// A packet that needs exactly what a bucket has gets it, of each kind of policer; one byte more does not.
+#[test]
+fn buckets_at_exact_equality() {
+    use Colour::{Conform, Exceed, Violate};
+    let colours = |mut buckets: TokenBuckets, packets: &[u32]| {
+        let colours: Vec<_> = packets.iter().map(|bytes| buckets.colour(Time(0), *bytes)).collect();
+        (colours, buckets.tokens())
+    };
+    let single = || TokenBuckets::single_bucket(8_000, 1_000, Time(0));
+    assert_eq!(colours(single(), &[1_000]), (vec![Conform], (0, 0)));
+    assert_eq!(colours(single(), &[1_001, 1_000]), (vec![Exceed, Conform], (0, 0)));
+    let one_rate = || TokenBuckets::single_rate(8_000, 1_000, 500, Time(0));
+    assert_eq!(colours(one_rate(), &[1_000, 500, 1]), (vec![Conform, Exceed, Violate], (0, 0)));
+    assert_eq!(colours(one_rate(), &[1_000, 501]), (vec![Conform, Violate], (0, 500)));
+    let two_rates = || TokenBuckets::two_rate(8_000, 1_000, 16_000, 2_000, Time(0));
+    assert_eq!(colours(two_rates(), &[1_000, 1_000]), (vec![Conform, Exceed], (0, 0)));
+    assert_eq!(colours(two_rates(), &[2_000]), (vec![Exceed], (1_000, 0)));
+    assert_eq!(colours(two_rates(), &[2_001]), (vec![Violate], (1_000, 2_000)));
+    // A bucket is full at the nanosecond at which it is, and not one before.
+    for (nanos, colour) in [(SECOND, Conform), (SECOND - 1, Exceed)] {
+        let mut buckets = single();
+        assert_eq!(buckets.colour(Time(0), 1_000), Conform);
+        assert_eq!(buckets.colour(Time(nanos), 1_000), colour);
+    }
+}
+
+/// What is left of a nanosecond is carried to a frame that becomes ready in the nanosecond in which the link is free.
+#[test]
+fn a_frame_that_is_ready_when_the_link_is_free_waits_for_the_rest_of_the_nanosecond() {
+    let ends = |late: u64| {
+        // 8 bits at 3 b/s take 2 666 666 666 and two thirds nanoseconds.
+        let mut link = Serialiser::new(Rate(3), Time(0));
+        let first = link.take(Time(0), 1);
+        (first, link.take(Time(first.0 + late), 1))
+    };
+    assert_eq!(ends(0), (Time(2_666_666_666), Time(5_333_333_333)));
+    assert_eq!(ends(1), (Time(2_666_666_666), Time(5_333_333_333)), "nothing is carried: it starts one later");
+}
+
+/// A sender gets so many frames ahead of its link, and not one more.
+#[test]
+fn a_link_holds_so_many_frames() {
+    let mut engine: Engine<u64> = common::engine(1_000_000, Ethernet);
+    engine.configure(Time(0), &common::with_policy("hqf", 1_000, json!([{"name": "class-default"}]))).unwrap();
+    let most = LINK_BACKLOG_FRAMES as u64;
+    assert_eq!(most, 16_384);
+    for frame in 0..most + 3 {
+        engine.receive(Time(0), PORT, parse(&frames::udp(100, 0, 1, 2), Ethernet), frame);
+    }
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(20 * SECOND), &mut outputs);
+    assert_eq!(engine.totals(PORT, Side::Inside).dropped[DropReason::Overrun as usize].packets, 3);
+    assert_eq!(departures(&outputs).len() as u64, most);
+}
