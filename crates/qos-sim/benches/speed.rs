@@ -37,6 +37,11 @@ fn flood(seconds: u64) -> Value {
     scenario
 }
 
+/// One router with a FIFO, four CUBIC flows at 1 Gb/s: what `benches/simulator.py` measures too.
+fn fifo() -> Value {
+    serde_json::from_str(include_str!("fifo.scenario.json")).unwrap()
+}
+
 fn run(simulation: Simulation) -> Report {
     simulation.run(Vec::<Vec<u8>>::new()).unwrap()
 }
@@ -47,6 +52,7 @@ fn speed(criterion: &mut Criterion) {
         ("tcp_policed_10M", policed(10_000_000, 50_000_000, 1, 60)),
         ("tcp_policed_100M_10_streams", policed(100_000_000, 500_000_000, 10, 6)),
         ("udp_90M", flood(10)),
+        ("tcp_fifo_1G_4_streams", fifo()),
     ] {
         let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
         let report = run(Simulation::new(&scenario).unwrap());

@@ -1,4 +1,5 @@
-//! Packets written down as pcapng, with headers made up from what is known of them. Payload is zeros.
+//! Packets written down as pcapng, with headers made up from what is known of them. Payload is the number
+//! of a datagram, and zeros.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,6 +12,7 @@ use etherparse::{
     ether_type, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
     TcpOptionElement, UdpHeader,
 };
+use flood::datagram::Stamp;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
@@ -21,7 +23,7 @@ use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::network::Network;
-use crate::packet::{ip_header, Content, Packet, Way, UDP_HEADER};
+use crate::packet::{ip_header, Content, Packet, Way};
 use crate::scenario::{Capture, Scenario};
 use crate::tcp::Segment;
 
@@ -279,18 +281,18 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
     ip.write(&mut bytes)?;
     match &packet.content {
         Content::Udp { .. } | Content::Message { protocol: protocol::UDP, .. } => {
-            let zeros = &ZEROS[..usize::from(above) - UDP_HEADER as usize];
-            let (payload, written) = match &packet.content {
-                Content::Message { .. } => (message, message),
-                _ => (zeros, &[][..]),
+            let datagram = match &packet.content {
+                Content::Udp { number, sent, payload } => stamped(packet.stream, *number, *sent, *payload),
+                _ => Vec::new(),
             };
+            let payload = if datagram.is_empty() { message } else { &datagram[..] };
             let (source, destination) = (packet.source_port, packet.destination_port);
             let udp = match &ip {
                 IpHeader::V4(ip) => UdpHeader::with_ipv4_checksum(source, destination, ip, payload),
                 IpHeader::V6(ip) => UdpHeader::with_ipv6_checksum(source, destination, ip, payload),
             };
             udp.map_err(|error| made_up(&error))?.write(&mut bytes)?;
-            bytes.extend(written);
+            bytes.extend(payload);
         }
         Content::Message { .. } => bytes.extend(message),
         Content::Tcp(segment) => {
@@ -308,6 +310,14 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
     bytes.resize(length as usize + header(packet), 0);
     bytes.truncate(snaplen);
     Ok(bytes)
+}
+
+/// The payload of a datagram: the stamp of a flood, as far as there is room, so that no two are alike; then zeros.
+fn stamped(stream: u32, number: u64, sent: Time, payload: u32) -> Vec<u8> {
+    let mut bytes = vec![0; (payload as usize).max(Stamp::LENGTH)];
+    Stamp { flood: stream.into(), sequence: number, sent_ns: sent.0 }.write(&mut bytes);
+    bytes.truncate(payload as usize);
+    bytes
 }
 
 /// An IP header of either family.

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use qos_core::Time;
 
+use crate::deadlines::{Deadline, Deadlines, NEVER};
+
 /// Something that is to happen. Timers are not taken back: what finds nothing to do when its time comes does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
@@ -45,44 +47,177 @@ pub(crate) enum Event {
 }
 
 /// Events by time; of those of one moment the first that was put in comes first.
-#[derive(Debug, Default)]
+///
+/// An engine has one event at a time, which may come earlier than was said. These are most of all, so they are not
+/// among the others.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    engines: Deadlines,
+    /// Of each engine: what it was due at before it was due earlier, still to come.
+    superseded: Vec<Vec<Deadline>>,
     number: u64,
+    /// The event that was taken out last.
+    last: Deadline,
     taken: u64,
 }
 
 impl EventQueue {
+    /// Without an event, for so many engines.
+    pub fn new(engines: usize) -> EventQueue {
+        EventQueue {
+            heap: BinaryHeap::new(),
+            engines: Deadlines::new(engines),
+            superseded: vec![Vec::new(); engines],
+            number: 0,
+            last: (Time(0), 0),
+            taken: 0,
+        }
+    }
+
     /// Lets something happen at a time.
     pub fn put(&mut self, time: Time, event: Event) {
         self.number += 1;
         self.heap.push(Reverse((time, self.number, event)));
     }
 
-    /// Events that were taken out.
+    /// An engine is due at a time, if it is not before. A time at which it was due once, and was then due earlier, has
+    /// the place among the events of that moment which it had.
+    pub fn put_engine(&mut self, station: usize, time: Time) {
+        let before = self.engines.get(station);
+        if time >= before.0 {
+            return;
+        }
+        let superseded = &mut self.superseded[station];
+        if !superseded.is_empty() {
+            let (last, count) = (self.last, superseded.len());
+            superseded.retain(|deadline| *deadline > last);
+            self.taken += (count - superseded.len()) as u64;
+        }
+        self.number += 1;
+        let again = superseded.iter_mut().filter(|known| known.0 == time).min();
+        let number = again.map_or(self.number, |known| std::mem::replace(&mut known.1, self.number));
+        if before != NEVER {
+            superseded.push(before);
+        }
+        self.engines.set(station, (time, number));
+    }
+
+    /// Events that were taken out, and those of engines that have passed without being due any more.
     pub fn taken(&self) -> u64 {
-        self.taken
+        let passed = self.superseded.iter().flatten().filter(|deadline| **deadline <= self.last).count();
+        self.taken + passed as u64
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
-        let Reverse((time, _, event)) = self.heap.pop()?;
+        let (deadline, station) = self.engines.first();
+        let event = match self.heap.peek() {
+            Some(Reverse((time, number, _))) if (*time, *number) < deadline => {
+                let Reverse((time, number, event)) = self.heap.pop()?;
+                self.last = (time, number);
+                event
+            }
+            _ if deadline == NEVER => return None,
+            _ => {
+                self.engines.set(station, NEVER);
+                self.last = deadline;
+                Event::Engine(station as u32)
+            }
+        };
         self.taken += 1;
-        Some((time, event))
+        Some((self.last.0, event))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn events_of_one_moment_keep_their_order() {
-        let mut queue = EventQueue::default();
-        for (time, event) in [(2, Event::Sample), (1, Event::Engine(2)), (1, Event::Engine(1)), (0, Event::End)] {
-            queue.put(Time(time), event);
-        }
+        let mut queue = EventQueue::new(3);
+        queue.put(Time(2), Event::Sample);
+        queue.put_engine(2, Time(1));
+        queue.put(Time(1), Event::Drain);
+        queue.put_engine(1, Time(1));
+        queue.put(Time(0), Event::End);
         let taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
-        let expected = [(0, Event::End), (1, Event::Engine(2)), (1, Event::Engine(1)), (2, Event::Sample)];
+        let expected =
+            [(0, Event::End), (1, Event::Engine(2)), (1, Event::Drain), (1, Event::Engine(1)), (2, Event::Sample)];
         assert_eq!(taken, expected.map(|(time, event)| (Time(time), event)));
+    }
+
+    /// All events in one heap, engines' too: one that does not count any more when it comes does nothing.
+    #[derive(Default)]
+    struct Plain {
+        heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
+        due: [Option<Time>; 3],
+        number: u64,
+        taken: u64,
+    }
+
+    impl Plain {
+        fn put(&mut self, time: Time, event: Event) {
+            self.number += 1;
+            self.heap.push(Reverse((time, self.number, event)));
+        }
+
+        fn put_engine(&mut self, station: usize, time: Time) {
+            if self.due[station].is_none_or(|due| time < due) {
+                self.due[station] = Some(time);
+                self.put(time, Event::Engine(station as u32));
+            }
+        }
+
+        fn take(&mut self) -> Option<(Time, Event)> {
+            loop {
+                let Reverse((time, _, event)) = self.heap.pop()?;
+                self.taken += 1;
+                if let Event::Engine(station) = event {
+                    if self.due[station as usize] != Some(time) {
+                        continue;
+                    }
+                    self.due[station as usize] = None;
+                }
+                return Some((time, event));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn engines_come_when_they_would_among_the_others(
+            steps in prop::collection::vec((0usize..6, 0u64..5), 1..300)
+        ) {
+            let (mut queue, mut plain) = (EventQueue::new(3), Plain::default());
+            // As in a run, what comes last is known from the start.
+            let end = Time(1 << 20);
+            queue.put(end, Event::End);
+            plain.put(end, Event::End);
+            let mut now = Time(0);
+            for (what, after) in steps {
+                let time = Time(now.0 + after);
+                match what {
+                    0..3 => {
+                        queue.put_engine(what, time);
+                        plain.put_engine(what, time);
+                    }
+                    3 => {
+                        queue.put(time, Event::Note(after as u32));
+                        plain.put(time, Event::Note(after as u32));
+                    }
+                    _ => {
+                        let taken = queue.take();
+                        prop_assert_eq!(taken, plain.take());
+                        prop_assert_eq!(queue.taken(), plain.taken);
+                        now = taken.map_or(now, |(time, _)| time);
+                        if now == end {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! `docs/simulation.md` says what is modelled.
 
 mod capture;
+mod deadlines;
 mod event_queue;
 mod network;
 mod packet;

@@ -2,17 +2,15 @@
 
 use qos_core::{Counters, Descriptor, Duration, Engine, Output, PortId, Time};
 
-use crate::event_queue::{Event, EventQueue};
+use crate::event_queue::EventQueue;
 use crate::network::Runs;
 use crate::packet::PacketId;
 
-/// An engine and when it is next due.
+/// An engine.
 #[derive(Debug)]
 struct Station {
     engine: Engine<PacketId>,
     runs: Runs,
-    /// The earliest event for it that is to come.
-    due: Option<Time>,
 }
 
 /// All engines.
@@ -23,7 +21,7 @@ pub(super) struct Engines {
 
 impl Engines {
     pub fn new(engines: Vec<Engine<PacketId>>, runs: &[Runs]) -> Engines {
-        let stations = engines.into_iter().zip(runs).map(|(engine, runs)| Station { engine, runs: *runs, due: None });
+        let stations = engines.into_iter().zip(runs).map(|(engine, runs)| Station { engine, runs: *runs });
         Engines { stations: stations.collect() }
     }
 
@@ -36,23 +34,10 @@ impl Engines {
         self.stations[station].runs
     }
 
-    /// An event for an engine has come; true if it is the one that counts.
-    pub fn is_due(&mut self, station: usize, now: Time) -> bool {
-        let each = &mut self.stations[station];
-        let due = each.due == Some(now);
-        if due {
-            each.due = None;
-        }
-        due
-    }
-
     /// Sees to it that there is an event when an engine is next due.
     pub fn schedule(&mut self, station: usize, events: &mut EventQueue) {
-        let each = &mut self.stations[station];
-        let Some(next) = each.engine.next_deadline() else { return };
-        if each.due.is_none_or(|due| next < due) {
-            each.due = Some(next);
-            events.put(next, Event::Engine(station as u32));
+        if let Some(next) = self.stations[station].engine.next_deadline() {
+            events.put_engine(station, next);
         }
     }
 

@@ -14,12 +14,10 @@ use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
 impl<W: Write> Run<W> {
-    /// An engine's deadline has come, if that event is still the one that counts.
+    /// An engine's deadline has come.
     pub(super) fn engine_due(&mut self, station: usize, now: Time) -> io::Result<()> {
-        if self.world.engines.is_due(station, now) {
-            self.settle(station, now)?;
-            self.world.schedule(station);
-        }
+        self.settle(station, now)?;
+        self.world.schedule(station);
         Ok(())
     }
 

@@ -21,6 +21,13 @@ use crate::event_queue::Event;
 use crate::packet::{describe_message, Content, Packet, PacketId, Way, INITIAL_TTL};
 use crate::scenario::NodeKind;
 
+/// What happens to a message when process level is done with it.
+#[derive(Clone, Copy)]
+enum Message {
+    Leaves(PacketId),
+    IsTaken(PacketId),
+}
+
 impl<W: Write> Run<W> {
     /// A node's operations or responder have something to do, unless the traffic has ended.
     pub(super) fn agent_due(&mut self, node: usize, now: Time) -> io::Result<()> {
@@ -38,22 +45,25 @@ impl<W: Write> Run<W> {
             }
             let done = Time(agent.process.take_up(now.0));
             let packet = self.world.emit(packet, send.bytes);
-            self.at(now, done, Event::Leave(packet))?;
+            self.at(now, done, Message::Leaves(packet))?;
         }
         self.world.agents.schedule(node, now, &mut self.world.events);
         Ok(())
     }
 
-    /// Lets something happen that process level is done with at `done`.
-    fn at(&mut self, now: Time, done: Time, event: Event) -> io::Result<()> {
+    /// Lets something happen to a message with which process level is done at `done`.
+    fn at(&mut self, now: Time, done: Time, message: Message) -> io::Result<()> {
         if done > now {
+            let event = match message {
+                Message::Leaves(packet) => Event::Leave(packet),
+                Message::IsTaken(packet) => Event::Taken(packet),
+            };
             self.world.events.put(done, event);
             return Ok(());
         }
-        match event {
-            Event::Leave(packet) => self.leave(done, packet),
-            Event::Taken(packet) => self.taken(done, packet),
-            _ => unreachable!("process level has messages only"),
+        match message {
+            Message::Leaves(packet) => self.leave(done, packet),
+            Message::IsTaken(packet) => self.taken(done, packet),
         }
     }
 
@@ -91,7 +101,7 @@ impl<W: Write> Run<W> {
         let packet = *self.world.pool.get(id);
         let agent = self.world.agents.of(node);
         let done = if agent.takes(&packet) { agent.process.take_up(at.0) } else { at.0 };
-        self.at(now, Time(done), Event::Taken(id))
+        self.at(now, Time(done), Message::IsTaken(id))
     }
 
     /// Process level is done with a message that has arrived.

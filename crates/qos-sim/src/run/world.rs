@@ -47,6 +47,7 @@ impl World {
     ) -> World {
         World {
             start,
+            events: EventQueue::new(engines.len()),
             drain_ns: scenario.drain_ns,
             sample_ns: scenario.sample_ns,
             engines: Engines::new(engines, &network.runs),
@@ -57,7 +58,6 @@ impl World {
             traffic,
             pool: Pool::default(),
             tally: Tally::default(),
-            events: EventQueue::default(),
             network,
         }
     }
