@@ -1,6 +1,7 @@
 //! The command line of `flood`.
 
 mod address;
+mod batch;
 mod error;
 mod quantity;
 mod receive;
@@ -78,7 +79,17 @@ struct Send {
     /// Seed of random sizes and ports
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// After a stall so many overdue datagrams are still sent, at once; older ones are skipped and counted
+    /// Datagrams of a stream that are due together, when the first of them is, and handed to the kernel in one call; a
+    /// flood has whole batches
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(batch::MOST)),
+    )]
+    batch: u32,
+    /// After a stall so many overdue datagrams (with --batch: batches) are still sent, at once; older ones are skipped
+    /// and counted
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1000))]
     catch_up: u32,
     /// Microseconds before each deadline that are spent looking at the clock rather than asleep
@@ -151,6 +162,7 @@ fn send(options: &Send) -> Result<(), Failure> {
         dscp: options.dscp,
         id: options.id,
         seed: options.seed,
+        batch: options.batch,
         catch_up: options.catch_up,
         spin_ns: options.spin * 1000,
     };
@@ -197,6 +209,7 @@ mod tests {
             ("flood send 10.0.0.1 --delay 3 --size 20", "20 is not in 56..=65535"),
             ("flood send 10.0.0.1 --delay 3 --port 0", "0 is not in 1.."),
             ("flood send 10.0.0.1 --delay 3 --dscp 64", "64 is not in 0..=63"),
+            ("flood send 10.0.0.1 --delay 3 --batch 0", "0 is not in 1..=1024"),
             ("flood receive", "<--port <PORT>|--any-port>"),
             ("flood receive --port 1 --any-port", "cannot be used with"),
             ("flood receive --port 1 --ipv6 --address ::1", "cannot be used with"),

@@ -27,6 +27,11 @@ impl Gap {
         Self::new(self.numerator, self.denominator.checked_mul(u64::from(parts))?)
     }
 
+    /// The gap of such a stream whose datagrams come in batches; `None` above an hour.
+    pub fn times(self, batch: u32) -> Option<Self> {
+        Self::new(self.numerator.checked_mul(u64::from(batch))?, self.denominator)
+    }
+
     fn new(numerator: u64, denominator: u64) -> Option<Self> {
         let whole = numerator.checked_div(denominator)?;
         (1..=LONGEST_NS).contains(&whole).then_some(Self { numerator, denominator })

@@ -8,17 +8,17 @@ use hdrhistogram::Histogram;
 use nix::errno::Errno;
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::socket::{
-    bind, connect, getsockname, getsockopt, sendto, setsockopt, socket, sockopt, MsgFlags, SockFlag, SockType,
-    SockaddrStorage,
+    bind, connect, getsockname, getsockopt, setsockopt, socket, sockopt, SockFlag, SockType, SockaddrStorage,
 };
 use serde::Serialize;
 
-use flood::datagram::{headers, Draw, Stamp, LEAST_PAYLOAD, RANDOM_PAYLOAD};
+use flood::datagram::{headers, Draw, Stamp, LEAST_PAYLOAD};
 use flood::pace::{Gap, Next, Pacer};
 use netio::clock;
 use netio::wait::Stop;
 
 use crate::address::{family, peer, unspecified};
+use crate::batch::Batch;
 use crate::error::Error;
 
 /// Between two looks whether a signal has come, while nothing waits.
@@ -49,7 +49,9 @@ pub struct Flood {
     pub id: Option<u64>,
     /// Of random sizes and ports.
     pub seed: u64,
-    /// Overdue datagrams that may leave late.
+    /// Datagrams that are due together.
+    pub batch: u32,
+    /// Overdue batches that may leave late.
     pub catch_up: u32,
     /// Nanoseconds before a deadline that are spent waiting actively.
     pub spin_ns: u64,
@@ -77,7 +79,9 @@ pub struct Sent {
     rate_bps: f64,
     /// Datagrams that were left out since the sender was kept from working.
     skipped: u64,
-    /// Overdue datagrams that may leave at once, beside the one that is due.
+    /// Datagrams that were due together and were handed to the kernel in one call.
+    batch: u32,
+    /// Overdue batches that may leave at once, beside the one that is due.
     catch_up: u32,
     /// What the system refused, by error.
     send_errors: BTreeMap<String, u64>,
@@ -138,26 +142,33 @@ impl Sending {
         Sending { streams, turn: 0, packets: 0, payload_bytes: 0, errors: BTreeMap::new(), late: lateness() }
     }
 
-    /// Stamps a datagram and hands it to the kernel, `late` nanoseconds after it was due. A refusal is counted, unless
-    /// it says that no datagram will ever get there.
-    fn send(&mut self, flood: u64, to: SocketAddr, payload: &mut [u8], late: u64) -> Result<(), Error> {
+    /// Stamps the datagrams of a batch and hands them to the kernel, `late` nanoseconds after they were due. A refusal
+    /// of one is counted, unless it says that no datagram will ever get there.
+    fn send(&mut self, flood: u64, batch: &mut Batch, late: u64) -> Result<(), Error> {
         let turn = self.turn;
         self.turn = (turn + 1) % self.streams.len();
         let stream = &mut self.streams[turn];
-        Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(payload);
-        match sendto(stream.socket.as_raw_fd(), payload, &SockaddrStorage::from(to), MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => {
-                let length = payload.len() as u64;
-                stream.sent.packets += 1;
-                stream.sent.payload_bytes += length;
-                self.packets += 1;
-                self.payload_bytes += length;
-                self.late.saturating_record(late);
+        let mut first = 0;
+        while first < batch.len() {
+            batch.stamp(first, Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() });
+            match batch.send(&stream.socket, first) {
+                Ok(taken) => {
+                    let (packets, length) = (taken as u64, batch.bytes(first..first + taken));
+                    stream.sent.packets += packets;
+                    stream.sent.payload_bytes += length;
+                    self.packets += packets;
+                    self.payload_bytes += length;
+                    self.late.saturating_record_n(late, packets);
+                    first += taken;
+                }
+                Err(errno) if self.packets == 0 && self.errors.is_empty() && !transient(errno) => {
+                    return Err(Error::First(batch.destination(first), errno));
+                }
+                Err(errno) => {
+                    *self.errors.entry(format!("{errno:?}")).or_insert(0) += 1;
+                    first += 1;
+                }
             }
-            Err(errno) if self.packets == 0 && self.errors.is_empty() && !transient(errno) => {
-                return Err(Error::First(to, errno));
-            }
-            Err(errno) => *self.errors.entry(format!("{errno:?}")).or_insert(0) += 1,
         }
         Ok(())
     }
@@ -191,10 +202,13 @@ impl Flood {
         })?;
         let length = self.size.map(|size| size - headers);
         let mut draw = Draw::new(self.port, length, self.seed);
-        let mut payload = vec![0u8; length.unwrap_or(*RANDOM_PAYLOAD.end()) as usize];
+        let mut batch = Batch::new(self.batch);
+        let together = gap.times(self.batch).ok_or_else(|| {
+            Error::Options(format!("found batches of {}, which leave more than an hour between two", self.batch))
+        })?;
         let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::monotonic();
-        let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
+        let mut pacer = Pacer::new(start, together, self.duration, self.catch_up);
         let mut look = start;
         while !stop.requested() {
             let now = clock::monotonic();
@@ -217,12 +231,11 @@ impl Flood {
                     None => break,
                 },
             };
-            let (port, length) = draw.next();
-            let to = SocketAddr::new(self.destination, port);
-            sending.send(flood, to, &mut payload[..length as usize], now - due)?;
+            batch.draw(&mut draw, self.destination);
+            sending.send(flood, &mut batch, now - due)?;
         }
         let seconds = (clock::monotonic() - start) as f64 / 1e9;
-        Ok(self.report(sending, gap, seconds, pacer.skipped()))
+        Ok(self.report(sending, gap, seconds, pacer.skipped() * u64::from(self.batch)))
     }
 
     fn report(&self, sending: Sending, gap: Gap, seconds: f64, skipped: u64) -> Sent {
@@ -243,6 +256,7 @@ impl Flood {
             payload_bytes,
             rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
             skipped,
+            batch: self.batch,
             catch_up: self.catch_up,
             send_errors: errors,
             pacing_error_ns: Quantiles::of(&late),

@@ -93,6 +93,23 @@ fn what_is_sent_is_received() {
 }
 
 #[test]
+fn a_flood_in_batches_has_the_same_pace_and_whole_batches() {
+    let port = free_port();
+    let receiver = Receiver::start(&format!("--port {port}"));
+    let said = sent(&format!(
+        "send 127.0.0.1 --port {port} --bandwidth 2000 --size 200 --streams 2 --batch 8 --duration 0.2 --catch-up 1000"
+    ));
+    std::thread::sleep(std::time::Duration::from_millis(120));
+    let (_, received) = receiver.stop();
+    // A batch each 3.2 ms, of the two streams in turn: 63 in 0.2 s.
+    assert_eq!((&said["packets"], &said["batch"], &said["gap_ns"]), (&(63 * 8).into(), &8.into(), &400_000.0.into()));
+    let packets: Vec<_> = said["streams"].as_array().unwrap().iter().map(|stream| stream["packets"].clone()).collect();
+    assert_eq!(packets, [32 * 8, 31 * 8]);
+    assert_eq!((&said["skipped"], &received["packets"]), (&0.into(), &(63 * 8).into()));
+    assert!(received["sources"].as_array().unwrap().iter().all(|source| source["missing"] == 0));
+}
+
+#[test]
 fn ipv6_is_sent_and_received_with_its_longer_header() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port} --ipv6"));
@@ -179,6 +196,7 @@ fn what_cannot_work_is_told() {
         ("send 127.0.0.1 --delay 1 --source 192.0.2.1", "cannot use 192.0.2.1:0 as the local address"),
         ("send 255.255.255.255 --port 9 --delay 1 --duration 1", "255.255.255.255"),
         ("send 127.0.0.1 --bandwidth 0.001 --size 1500", "more than an hour"),
+        ("send 127.0.0.1 --port 9 --delay 3600000 --batch 2", "found batches of 2"),
         ("send 127.0.0.1 --delay 1 --streams 3 --source-port 65534", "65534 for 3 streams"),
         ("send ::1 --delay 1 --size 60", "found a size of 60 bytes, expected at least 76 of IPv6"),
         ("send ::1 --delay 1 --source 127.0.0.1", "expected one of the same family"),
