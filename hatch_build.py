@@ -15,7 +15,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PROGRAMS = ("qos-router", "qos-sim", "flood", "sla")
+PROGRAMS = ("qos-router", "qos-sim", "qos-pcap", "flood", "sla")
 """The programs, by the names under which cargo knows them."""
 PLACE = "qoslab/data/bin"
 """Where `qoslab.programs` looks for them."""

@@ -9,6 +9,7 @@ pub mod flood;
 pub mod forwarding;
 pub mod frame;
 mod input;
+pub mod pcap;
 pub mod ports;
 pub mod program;
 pub mod scenario;

@@ -40,4 +40,4 @@ macro_rules! targets {
     };
 }
 
-targets! { bridge config control flood forwarding frame ports program scenario sla tcp transit }
+targets! { bridge config control flood forwarding frame pcap ports program scenario sla tcp transit }

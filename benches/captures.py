@@ -1,0 +1,78 @@
+"""Measures how fast captures are read, beside tshark in the same run; prints a section for docs/performance.md.
+
+    python benches/captures.py [--packets 388000] [--write]
+
+The capture is the recorded one over and over, which tshark is asked for the same fields of. Both read a file that is in
+memory; shown are the least of three runs of the reader and of tshark's only one. "To IO graph" is what a report does:
+read, and bin by flow.
+
+Needs `cargo build --release -p qos-pcap` and tshark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import page
+
+from qoslab.analysis.packets import bin_packets
+from qoslab.pcap import read_packets
+
+HEADING = "## Captures"
+RECORDED = Path(__file__).resolve().parents[1] / "tests/recorded/capture/four-streams.pcapng"
+PACKETS_OF_IT = 628
+FIELDS = ("frame.time_epoch", "frame.len", "ip.src", "ip.dst", "ip.proto", "tcp.srcport", "tcp.dstport")
+
+
+def make(file: Path, packets: int) -> int:
+    """A capture of about so many packets, each section the recorded one; the number that it has."""
+    times = max(1, packets // PACKETS_OF_IT)
+    file.write_bytes(RECORDED.read_bytes() * times)
+    return times * PACKETS_OF_IT
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def measure(packets: int) -> list[str]:
+    """The section."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "x.pcapng"
+        count = make(file, packets)
+        command = ["tshark", "-n", "-r", str(file), "-T", "fields", *(word for each in FIELDS for word in ("-e", each))]
+        tshark = seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+        reads = min(seconds(lambda: sum(map(len, read_packets(file)))) for _ in range(3))
+        graphs = min(seconds(lambda: bin_packets(read_packets(file))) for _ in range(3))
+    return [
+        f"| {count:,} packets | s | of tshark's time |",
+        "|---|---|---|",
+        f"| tshark, {len(FIELDS)} fields | {tshark:.2f} | 1 |",
+        f"| `qos-pcap`, all columns as Arrow tables | {reads:.3f} | 1/{tshark / reads:.0f} |",
+        f"| the same, to IO graph | {graphs:.3f} | 1/{tshark / graphs:.0f} |",
+    ]
+
+
+def main() -> None:
+    """Reads the arguments and prints or writes the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packets", type=int, default=388_000)
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    arguments = parser.parse_args()
+    head = f"{page.machine()}. Made by `benches/captures.py`, whose docstring tells what is measured."
+    section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])
+    print(section)
+    if arguments.write:
+        page.write(section)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+//! A capture, of whichever form.
+
+use std::io::Read;
+
+use crate::input::Input;
+use crate::link::Link;
+use crate::pcap::Pcap;
+use crate::pcapng::{Pcapng, SECTION};
+
+/// The packets of a capture, in the order of the file.
+#[derive(Debug)]
+pub struct Capture<'a> {
+    input: Input<'a>,
+    form: Form,
+    /// Bytes of the block that was given last, and which are not passed yet.
+    given: usize,
+}
+
+#[derive(Debug)]
+enum Form {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Nanoseconds since 1970.
+    pub time_ns: i64,
+    /// Bytes of the frame on the wire, without check sequence, however few were kept.
+    pub length: u32,
+    /// How the frame begins.
+    pub link: Link,
+    /// What was kept of it.
+    pub frame: &'a [u8],
+}
+
+impl<'a> Capture<'a> {
+    /// Of a source that may be compressed by gzip.
+    ///
+    /// # Errors
+    /// What was found where a capture was expected.
+    pub fn new(source: impl Read + 'a) -> Result<Capture<'a>, String> {
+        let mut input = Input::new(source);
+        let first = input.peek(4).to_vec();
+        let form = if first == SECTION {
+            Form::Pcapng(Pcapng::new())
+        } else if let Some((order, ticks)) = Pcap::recognise(&first) {
+            Form::Pcap(Pcap::new(&mut input, order, ticks)?)
+        } else if first.len() < 4 {
+            return Err(input
+                .failure()
+                .unwrap_or_else(|| format!("found {} bytes, expected a pcap or pcapng file", first.len())));
+        } else {
+            let shown = first.escape_ascii();
+            return Err(format!("found a file that begins with \"{shown}\", expected a pcap or pcapng file"));
+        };
+        Ok(Capture { input, form, given: 0 })
+    }
+
+    /// The next packet; none at the end of the file.
+    ///
+    /// # Errors
+    /// What is broken, and at which byte. Nothing behind it can be read.
+    // Not an iterator: a packet is a view of the reader's own bytes.
+    pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, String> {
+        self.input.pass(std::mem::take(&mut self.given));
+        let found = match &mut self.form {
+            Form::Pcap(form) => form.next(&mut self.input),
+            Form::Pcapng(form) => form.next(&mut self.input),
+        };
+        let record = match found {
+            Ok(Some(record)) => record,
+            // What was read before the source failed may end anywhere.
+            other => return self.input.failure().map_or_else(|| other.map(|_| None), Err),
+        };
+        self.given = record.block;
+        let block = self.input.peek(record.block);
+        let frame = &block[record.start..record.start + record.kept];
+        Ok(Some(Packet { time_ns: record.time_ns, length: record.length, link: record.link, frame }))
+    }
+}

@@ -1,0 +1,78 @@
+//! The bytes of a capture, plain or compressed, a window at a time.
+
+use std::io::{self, Read};
+
+use flate2::read::MultiGzDecoder;
+
+/// Bytes that are asked of the source at a time, at least.
+const PIECE: usize = 1 << 20;
+/// What a file begins with that gzip has written (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Bytes of a source, of which as many can be looked at as are asked for.
+pub struct Input<'a> {
+    source: Box<dyn Read + 'a>,
+    buffer: Vec<u8>,
+    start: usize,
+    passed: u64,
+    ended: bool,
+    failure: Option<io::Error>,
+}
+
+impl std::fmt::Debug for Input<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("passed", &self.passed).field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Input<'a> {
+    /// Of a source whose bytes may be compressed by gzip.
+    pub fn new(mut source: impl Read + 'a) -> Input<'a> {
+        let mut first = Vec::new();
+        let failure = source.by_ref().take(GZIP.len() as u64).read_to_end(&mut first).err();
+        let compressed = first == GZIP;
+        let whole = io::Cursor::new(first).chain(source);
+        let source: Box<dyn Read + 'a> =
+            if compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let ended = failure.is_some();
+        Input { source, buffer: Vec::new(), start: 0, passed: 0, ended, failure }
+    }
+
+    /// How many bytes were passed.
+    pub fn offset(&self) -> u64 {
+        self.passed
+    }
+
+    /// Why there are no more bytes, where that is not the end of the source.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(|error| format!("cannot be read to its end: {error}"))
+    }
+
+    /// The next `count` bytes; fewer where there are no more.
+    pub fn peek(&mut self, count: usize) -> &[u8] {
+        if self.buffer.len() - self.start < count && !self.ended {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+            while self.buffer.len() < count && !self.ended {
+                let held = self.buffer.len();
+                // No more at a time than has come so far: a length that is not true takes no memory.
+                let wanted = (count - held).clamp(PIECE, PIECE.max(held));
+                match self.source.by_ref().take(wanted as u64).read_to_end(&mut self.buffer) {
+                    Ok(read) => self.ended = read < wanted,
+                    Err(error) => {
+                        self.ended = true;
+                        self.failure = Some(error);
+                    }
+                }
+            }
+        }
+        let end = self.buffer.len().min(self.start + count);
+        &self.buffer[self.start..end]
+    }
+
+    /// Goes on by so many bytes, which were looked at.
+    pub fn pass(&mut self, count: usize) {
+        self.start += count;
+        self.passed += count as u64;
+    }
+}

@@ -1,0 +1,13 @@
+//! Packet captures as columns: [`capture::Capture`] gives the packets of a file, one after the other,
+//! [`packet::describe`] says what of them the analysis asks for, [`columns::Columns`] collects that.
+//!
+//! Captures come from anywhere, so nothing about them is believed. Frame headers are read by `qos_core`.
+
+pub mod capture;
+pub mod columns;
+pub mod input;
+pub mod link;
+pub mod packet;
+mod pcap;
+mod pcapng;
+mod record;

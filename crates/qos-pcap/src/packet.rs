@@ -1,0 +1,195 @@
+//! What the analysis asks of a packet: its flow, what routers change of it, and which packet it is.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::net::IpAddr;
+
+use qos_core::frame::{parse, Descriptor, Network};
+use qos_core::wire::ethernet::{ethertype, Layout, ADDRESSES};
+use qos_core::wire::ip::{Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
+use qos_core::wire::{protocol, Framing};
+
+use crate::capture::Packet;
+use crate::link::Link;
+
+/// Of a TCP segment: the octet that tells how long its header is.
+const TCP_DATA_OFFSET: usize = 12;
+
+/// What is known of a packet. Numbers are -1 where it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Of IP: 4 or 6.
+    pub version: i8,
+    /// Bytes of the IP packet, as its header says.
+    pub network_bytes: i32,
+    /// Type of service or traffic class: DSCP and ECN.
+    pub tos: i16,
+    /// Time to live or hop limit.
+    pub ttl: i16,
+    /// Of the outermost VLAN tag.
+    pub vlan: i16,
+    /// IP protocol, of IPv6 behind the extension headers.
+    pub protocol: i16,
+    /// Halves of the addresses, with the bits of unsigned numbers; the upper ones are 0 of IPv4.
+    pub source_high: i64,
+    /// See above.
+    pub source: i64,
+    /// See above.
+    pub destination_high: i64,
+    /// See above.
+    pub destination: i64,
+    /// TCP and UDP, in the first fragment only.
+    pub source_port: i32,
+    /// See above.
+    pub destination_port: i32,
+    /// Bytes of TCP or UDP payload that the packet had, where the header was kept; not behind extension headers.
+    pub payload: i32,
+    /// Of TCP: the number of its first byte, where the same holds.
+    pub sequence: i64,
+    /// The same of a packet wherever routers forward it, and of hardly another one: a hash of what they leave alone.
+    /// 0 of what is not IP.
+    pub identity: i64,
+    /// How many of the bytes behind the IP header, of those that `identity` should be of, were kept; -1 where all were.
+    pub behind: i16,
+}
+
+impl Facts {
+    /// Of a frame that carries no IP.
+    pub const NOT_IP: Facts = Facts {
+        version: -1,
+        network_bytes: -1,
+        tos: -1,
+        ttl: -1,
+        vlan: -1,
+        protocol: -1,
+        source_high: -1,
+        source: -1,
+        destination_high: -1,
+        destination: -1,
+        source_port: -1,
+        destination_port: -1,
+        payload: -1,
+        sequence: -1,
+        identity: 0,
+        behind: -1,
+    };
+}
+
+/// Describes a packet. `identity` is of so many `behind` the IP header; `room` is the caller's, to be used again.
+pub fn describe(Packet { link, frame, length, .. }: Packet<'_>, behind: usize, room: &mut Vec<u8>) -> Facts {
+    let Some((ethertype, start)) = link.network(frame) else { return Facts::NOT_IP };
+    // However little of it was kept.
+    let (packet, whole) = (&frame[start..], (length as usize).max(frame.len()) - start);
+    let plain = link == Link::Ethernet && Layout::of(frame).is_some_and(|found| found.network == start);
+    let descriptor = if plain {
+        parse(frame, Framing::Ethernet)
+    } else {
+        // The engine's parser knows frames of Ethernet.
+        room.clear();
+        room.resize(ADDRESSES, 0);
+        room.extend_from_slice(&ethertype.to_be_bytes());
+        room.extend_from_slice(packet);
+        parse(room, Framing::Ethernet)
+    };
+    let vlan = if descriptor.tags > 0 { descriptor.vlan as i16 } else { -1 };
+    let facts = match ethertype {
+        ethertype::IPV4 => ipv4(packet, whole, &descriptor, behind),
+        ethertype::IPV6 => ipv6(packet, whole, &descriptor, behind),
+        _ => None,
+    };
+    Facts { vlan, ..facts.unwrap_or(Facts::NOT_IP) }
+}
+
+fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, behind: usize) -> Option<Facts> {
+    let header = Ipv4::of(packet)?;
+    let told = header.total_len();
+    // Segmentation offload leaves 0 there.
+    let total = if told < header.len { whole } else { told };
+    let mut identity = DefaultHasher::new();
+    // Identification; what of the flags and the offset tells fragments apart.
+    identity.write(&packet[4..6]);
+    identity.write(&[packet[6] & 0x3f, packet[7]]);
+    let sum = (!header.later_fragment()).then_some(header.protocol());
+    Some(facts(packet, (header.len, total), descriptor, sum, (identity, behind)))
+}
+
+fn ipv6(packet: &[u8], whole: usize, descriptor: &Descriptor, behind: usize) -> Option<Facts> {
+    let header = Ipv6::of(packet)?;
+    let told = header.total_len();
+    let total = if told == IPV6_HEADER { whole } else { told };
+    let mut identity = DefaultHasher::new();
+    identity.write(&header.flow_label());
+    Some(facts(packet, (IPV6_HEADER, total), descriptor, Some(header.next_header()), (identity, behind)))
+}
+
+fn facts(
+    packet: &[u8],
+    (header, total): (usize, usize),
+    descriptor: &Descriptor,
+    directly: Option<u8>,
+    (mut identity, behind): (DefaultHasher, usize),
+) -> Facts {
+    let wanted = behind.min(total - header);
+    let kept = packet.len().min(total) - header;
+    let above = &packet[header..header + wanted.min(kept)];
+    // Sums of what leaves the host that captures are often not reckoned yet.
+    let sum = match directly {
+        Some(protocol::TCP) => 16..18,
+        Some(protocol::UDP) => 6..8,
+        _ => 0..0,
+    };
+    identity.write(&above[..sum.start.min(above.len())]);
+    identity.write(above.get(sum.end..).unwrap_or(&[]));
+    let [(source_high, source), (destination_high, destination)] =
+        [descriptor.source, descriptor.destination].map(halves);
+    for word in [source_high, source, destination_high, destination] {
+        identity.write_i64(word);
+    }
+    identity.write_u64(total as u64 | (u64::from(descriptor.protocol) << 32));
+    let (source_port, destination_port) = match (descriptor.source_port, descriptor.destination_port) {
+        (Some(source), Some(destination)) => (source.into(), destination.into()),
+        _ => (-1, -1),
+    };
+    let (payload, sequence) = payload(packet.get(header..).unwrap_or(&[]), total - header, directly, source_port >= 0);
+    let version = if descriptor.network == Network::Ipv6 { 6 } else { 4 };
+    Facts {
+        version,
+        network_bytes: i32::try_from(total).unwrap_or(i32::MAX),
+        tos: i16::from((descriptor.dscp << 2) | descriptor.ecn),
+        ttl: i16::from(packet[if version == 6 { 7 } else { 8 }]),
+        vlan: -1,
+        protocol: descriptor.protocol.into(),
+        source_high,
+        source,
+        destination_high,
+        destination,
+        source_port,
+        destination_port,
+        payload,
+        sequence,
+        identity: identity.finish() as i64,
+        behind: if kept < wanted { kept as i16 } else { -1 },
+    }
+}
+
+/// Bytes of payload and TCP's sequence number of a segment of `total` bytes, whose ports are known or not.
+fn payload(segment: &[u8], total: usize, directly: Option<u8>, ports: bool) -> (i32, i64) {
+    let less = |header: usize| i32::try_from(total as i64 - header as i64).unwrap_or(i32::MAX);
+    match directly {
+        Some(protocol::UDP) if ports => (less(UDP_HEADER), -1),
+        Some(protocol::TCP) if ports && segment.len() > TCP_DATA_OFFSET => {
+            let number = segment[4..8].iter().fold(0, |number, byte| (number << 8) | i64::from(*byte));
+            (less(usize::from(segment[TCP_DATA_OFFSET] >> 4) * 4), number)
+        }
+        _ => (-1, -1),
+    }
+}
+
+fn halves(address: IpAddr) -> (i64, i64) {
+    match address {
+        IpAddr::V4(address) => (0, u32::from(address).into()),
+        IpAddr::V6(address) => {
+            let bits = u128::from(address);
+            ((bits >> 64) as i64, bits as i64)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The newer form of captures (draft-ietf-opsawg-pcapng): blocks, of which some are packets.
+
+use crate::input::Input;
+use crate::link::Link;
+use crate::record::{nanoseconds, Order, Record, MOST};
+
+/// What a section begins with, read in either byte order.
+pub const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+const INTERFACE: u32 = 1;
+const OBSOLETE: u32 = 2;
+const SIMPLE: u32 = 3;
+const ENHANCED: u32 = 6;
+/// Of a block: its kind and length before, its length behind.
+const HEAD: usize = 8;
+const TAIL: usize = 4;
+const PACKET: usize = HEAD + 20;
+const RESOLUTION: u16 = 9;
+const OFFSET: u16 = 14;
+/// Of a second, at most: powers of ten and of two below 2⁶².
+const MOST_DECIMALS: u8 = 18;
+const MOST_BITS: u8 = 61;
+
+/// An interface that a file describes.
+#[derive(Debug)]
+struct Interface {
+    link: Link,
+    ticks: u64,
+    later_s: i64,
+}
+
+/// A file of this form.
+#[derive(Debug)]
+pub struct Pcapng {
+    order: Order,
+    interfaces: Vec<Interface>,
+}
+
+impl Pcapng {
+    pub fn new() -> Pcapng {
+        Pcapng { order: Order { big: false }, interfaces: Vec::new() }
+    }
+
+    pub fn next(&mut self, input: &mut Input<'_>) -> Result<Option<Record>, String> {
+        loop {
+            let at = input.offset();
+            let broken = || format!("the block at byte {at} is broken or stops early");
+            let head = input.peek(HEAD + TAIL);
+            if head.is_empty() {
+                return Ok(None);
+            }
+            if head.len() < HEAD + TAIL {
+                return Err(format!("{} bytes at the end are no block", head.len()));
+            }
+            if head.starts_with(&SECTION) {
+                self.interfaces.clear();
+                self.order = match head[8..12] {
+                    [0x4d, 0x3c, 0x2b, 0x1a] => Order { big: false },
+                    [0x1a, 0x2b, 0x3c, 0x4d] => Order { big: true },
+                    _ => return Err(broken()),
+                };
+            }
+            let order = self.order;
+            let (kind, length) = (order.u32(head, 0), order.u32(head, 4) as usize);
+            if length < HEAD + TAIL || length % 4 != 0 || length > MOST {
+                return Err(broken());
+            }
+            let block = input.peek(length);
+            if block.len() < length {
+                return Err(broken());
+            }
+            match kind {
+                INTERFACE => {
+                    let found = interface(order, block).map_err(|why| format!("the interface at byte {at}: {why}"))?;
+                    self.interfaces.push(found);
+                }
+                ENHANCED | OBSOLETE => return self.packet(block, kind, at).map(Some),
+                SIMPLE => return Err(format!("the packet at byte {at} has no time (a simple packet block)")),
+                _ => {}
+            }
+            input.pass(length);
+        }
+    }
+
+    fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Record, String> {
+        let order = self.order;
+        if block.len() < PACKET + TAIL {
+            return Err(format!("the packet at byte {at} is broken"));
+        }
+        let number = if kind == OBSOLETE { u32::from(order.u16(block, 8)) } else { order.u32(block, 8) };
+        let Some(interface) = self.interfaces.get(number as usize) else {
+            return Err(format!("the packet at byte {at} is of interface {number}, which the file does not describe"));
+        };
+        let stamp = (u64::from(order.u32(block, 12)) << 32) | u64::from(order.u32(block, 16));
+        let (kept, length) = (order.u32(block, 20) as usize, order.u32(block, 24));
+        if kept > block.len() - PACKET - TAIL {
+            return Err(format!("the packet at byte {at} is longer than its block"));
+        }
+        let time_ns = nanoseconds(stamp, interface.ticks, interface.later_s)
+            .ok_or_else(|| format!("the packet at byte {at} is stamped at no time that there is"))?;
+        Ok(Record { time_ns, length, link: interface.link, start: PACKET, kept, block: block.len() })
+    }
+}
+
+fn interface(order: Order, block: &[u8]) -> Result<Interface, String> {
+    if block.len() < 20 {
+        return Err("it is broken".to_owned());
+    }
+    let mut found = Interface { link: Link::of(order.u16(block, 8))?, ticks: 1_000_000, later_s: 0 };
+    let mut rest = &block[16..block.len() - TAIL];
+    while rest.len() >= 4 {
+        let (code, size) = (order.u16(rest, 0), usize::from(order.u16(rest, 2)));
+        let Some(value) = rest.get(4..4 + size) else { break };
+        match (code, value) {
+            (0, _) => break,
+            (RESOLUTION, &[resolution]) => found.ticks = ticks(resolution)?,
+            (OFFSET, _) if size == 8 => found.later_s = order.i64(value, 0),
+            _ => {}
+        }
+        rest = rest.get(4 + size.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    Ok(found)
+}
+
+fn ticks(resolution: u8) -> Result<u64, String> {
+    let exponent = resolution & 0x7f;
+    match resolution & 0x80 {
+        0 if exponent <= MOST_DECIMALS => Ok(10_u64.pow(exponent.into())),
+        0x80 if exponent <= MOST_BITS => Ok(1 << exponent),
+        _ => Err(format!("found time stamps of resolution {resolution:#04x}, expected at most 18 decimals or 61 bits")),
+    }
+}

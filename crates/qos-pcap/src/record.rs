@@ -1,0 +1,68 @@
+//! What both kinds of files have of a packet.
+
+use crate::link::Link;
+
+/// The longest block or packet that is believed; Wireshark's bound too.
+pub const MOST: usize = 1 << 24;
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// A packet as the file has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Since 1970.
+    pub time_ns: i64,
+    /// Bytes of the frame on the wire, however few were kept.
+    pub length: u32,
+    /// How the frame begins.
+    pub link: Link,
+    /// Where, in the block that the reader has looked at, the kept bytes begin.
+    pub start: usize,
+    /// How many were kept.
+    pub kept: usize,
+    /// Bytes of the block.
+    pub block: usize,
+}
+
+/// Numbers in the byte order of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub big: bool,
+}
+
+impl Order {
+    pub fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let value = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        if self.big {
+            u16::from_be_bytes(value)
+        } else {
+            u16::from_le_bytes(value)
+        }
+    }
+
+    pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let value = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        if self.big {
+            u32::from_be_bytes(value)
+        } else {
+            u32::from_le_bytes(value)
+        }
+    }
+
+    pub fn i64(self, bytes: &[u8], at: usize) -> i64 {
+        let value = bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        if self.big {
+            i64::from_be_bytes(value)
+        } else {
+            i64::from_le_bytes(value)
+        }
+    }
+}
+
+/// The nanoseconds of a stamp in units of which a second has `ticks`, so many seconds later; none where no number of
+/// 64 bits holds them.
+pub fn nanoseconds(stamp: u64, ticks: u64, later_s: i64) -> Option<i64> {
+    let fraction = u128::from(stamp % ticks) * u128::from(SECOND) / u128::from(ticks);
+    let seconds = i64::try_from(stamp / ticks).ok()?.checked_add(later_s)?;
+    seconds.checked_mul(SECOND as i64)?.checked_add(i64::try_from(fraction).ok()?)
+}
