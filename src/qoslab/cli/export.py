@@ -1,0 +1,58 @@
+"""`qoslab export`: a run in the format of another tool."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from qoslab.cli.completion import runs
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
+from qoslab.printing import echo
+
+FORMATS = ("csv", "parquet", "flent", "ro-crate")
+"""`qoslab.exchange.EXPORTS` by name; a test compares. Importing it would load pandas for a page of help."""
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=runs)
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Of what is written.")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="What is written, a folder or a file; made up of experiment, time and format where absent.",
+)
+@click.option("--licence", default="", metavar="SPDX", help="The licence of the results, as CC-BY-4.0.")
+@click.option(
+    "--author",
+    "authors",
+    multiple=True,
+    metavar="'NAME <ORCID>'",
+    help="Who measured; the part in angle brackets may be left out. May be given repeatedly.",
+)
+@json_option
+def command(run: str | None, form: str, to: Path | None, licence: str, authors: tuple[str, ...], as_json: bool) -> None:
+    """Write a run in the format of another tool.
+
+    RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. The
+    tables are computed again before they are written. Nothing that is there is written over.
+
+    \b
+    csv       a folder: the tables as CSV, columns and units in datapackage.json
+    parquet   a folder: the tables as Parquet, units in the columns' metadata
+    flent     a folder: a data file of flent for each cell with traffic
+    ro-crate  a ZIP file: the run as it is, described for archives; unpacked it
+              is a run again, and `qoslab verify` compares its checksums
+    """
+    from qoslab.analysis import analyse
+    from qoslab.exchange import EXPORTS, ExportRequest, write_export
+    from qoslab.results import find_run
+
+    folder = find_run(RUNS, run)
+    export = EXPORTS[form]
+    request = ExportRequest(folder, analyse(folder), licence, authors)
+    written = write_export(export, request, to or Path(f"{folder.path.parent.name}-{folder.path.name}{export.ending}"))
+    echo(json.dumps({"format": form, "written": str(written)}, indent=2) if as_json else f"Written: {written}")

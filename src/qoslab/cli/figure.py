@@ -1,0 +1,87 @@
+"""`qoslab figure`: a figure of a run for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from qoslab.cli.completion import runs
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
+from qoslab.errors import UserError
+from qoslab.extras import need
+from qoslab.printing import echo
+
+
+@click.command()
+@click.argument("run", shell_complete=runs)
+@click.argument("name", required=False)
+@click.option(
+    "--format", "form", type=click.Choice(["svg", "pdf", "png", "pgf"]), help="Of the file; svg where absent."
+)
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file, whose ending says the format; made up of NAME and format where absent.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["ecdf", "box", "bar"]),
+    default="bar",
+    show_default=True,
+    help="How a metric is drawn: its distribution over the cells, quartiles, or median with interval.",
+)
+@click.option("--width", type=click.FloatRange(30, 500), default=88.0, show_default=True, help="In millimetres.")
+@json_option
+def command(
+    run: str,
+    name: str | None,
+    form: str | None,
+    to: Path | None,
+    kind: Literal["ecdf", "box", "bar"],
+    width: float,
+    as_json: bool,
+) -> None:
+    """Draw a figure of a run for a paper.
+
+    RUN is a run's folder or an experiment's name (its latest run). NAME is a graph of the report or a metric; without
+    it those that there are are listed. A file of that name is replaced.
+    """
+    from qoslab.report.view import RunView
+    from qoslab.results import find_run
+
+    view = RunView(find_run(RUNS, run))
+    graphs = view.graphs()
+    if name is None:
+        metrics = view.table("metrics")
+        _list(graphs, sorted(set(metrics[metrics["value"].notna()]["metric"])), as_json)
+        return
+    need("figures")
+    from qoslab.exchange import paper
+
+    if name in graphs:
+        figure = paper.draw_graph(view.report_graph(name), width)
+    else:
+        figure = paper.draw_metric(view.folder, view.manifest, view.outcome, name, kind, width)
+    file = to or Path(f"{name}.{form or 'svg'}")
+    if form is not None and file.suffix.lower() != f".{form}":
+        raise UserError(f"--to {file}: found --format {form}, expected the ending .{form}")
+    paper.save(figure, file)
+    echo(json.dumps({"figure": name, "written": str(file)}, indent=2) if as_json else f"Written: {file}")
+
+
+def _list(graphs: dict[str, str], metrics: list[str], as_json: bool) -> None:
+    if as_json:
+        echo(json.dumps({"graphs": graphs, "metrics": metrics}, indent=2))
+        return
+    echo("Graphs of the report:")
+    wide = max(map(len, graphs), default=0)
+    for name, title in graphs.items():
+        echo(f"  {name:{wide}}  {title}")
+    echo("Metrics (--kind ecdf, box or bar):")
+    for metric in metrics:
+        echo(f"  {metric}")

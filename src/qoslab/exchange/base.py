@@ -1,0 +1,60 @@
+"""What a format of `qoslab export` is, and how it comes to its place whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from qoslab.analysis import Outcome
+from qoslab.errors import UserError
+from qoslab.results import RunFolder
+from qoslab.results.files import writing
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """A run that is written in another format."""
+
+    folder: RunFolder
+    outcome: Outcome
+    """Of the same run: its tables are as fresh as it."""
+    licence: str = ""
+    """SPDX identifier of the licence that the results are given under; empty where nobody said."""
+    authors: tuple[str, ...] = ()
+    """`NAME`, or `NAME <ORCID or address of a page>`."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A format: its word on the command line, what it makes, and who makes it."""
+
+    name: str
+    help: str
+    ending: str
+    """Of the name that is made up where none is given."""
+    write: Callable[[ExportRequest, Path], None]
+    """Write the run to a place where nothing is: a file or a folder, as the format has it."""
+
+
+def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
+    """Write a run in a format; `to` is there afterwards, whole, or as before. `UserError` where something is there."""
+    with whole(to) as draft:
+        export.write(request, draft)
+    return to
+
+
+@contextmanager
+def whole(to: Path) -> Iterator[Path]:
+    """A place for a file or folder that is named `to` in the end. `UserError` where something is there already."""
+    if to.exists() or to.is_symlink():
+        what = "a folder" if to.is_dir() else "a file"
+        raise UserError(f"{to}: found {what} from before, expected none", hint="name another place with --to")
+    with writing(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
+            draft = Path(place) / "draft"
+            yield draft
+            draft.rename(to)

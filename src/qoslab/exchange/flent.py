@@ -1,0 +1,147 @@
+"""A run's cells as data files of flent (format 4), which `flent` and `flent-gui` open.
+
+Each cell is a test `tcp_nup`: its TCP streams are the series `TCP upload::1`, …, in Mb/s as the receivers counted them;
+streams of datagrams and probes are series of their own names, for which flent's tests have no plot. Values stand at the
+middles of the receivers' intervals (`raw_values`), and at the steps of the whole file (`x_values`, `results`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from qoslab.errors import UserError
+from qoslab.exchange.base import ExportRequest
+from qoslab.model.matrix import parameters_text
+from qoslab.results import Cell, CellSummary, Manifest, tables
+
+FORMAT = 4
+"""Of flent 2."""
+TEST = "tcp_nup"
+"""The test of flent whose plots fit: any number of uploads."""
+_UPLOAD = "TCP upload"
+_NAMESPACE = uuid.UUID("6d5c2f0e-7a50-5f5b-9d55-6f1a4f0c7a1d")
+"""So that the same run has the same identifier again."""
+
+
+def write_flent(request: ExportRequest, to: Path) -> None:
+    """A folder: `EXPERIMENT-CELL.flent.gz` for each cell with intervals. `UserError` where no cell has any."""
+    manifest = request.folder.manifest()
+    intervals = tables.read_table(request.folder, "intervals")
+    flows = tables.read_table(request.folder, "flows")
+    to.mkdir()
+    written = 0
+    summaries = {summary.name: summary for summary in manifest.cells}
+    for cell in request.folder.cells():
+        summary = summaries[cell.name]
+        mine = intervals[intervals["cell"] == cell.name]
+        if len(mine):
+            content = data_file(manifest, summary, cell, mine, flows[flows["cell"] == cell.name])
+            name = f"{manifest.experiment.name}-{summary.name.replace('/', '-')}.flent.gz"
+            # Without its own time a file of the same run is the same again.
+            (to / name).write_bytes(gzip.compress(json.dumps(content, sort_keys=True).encode(), mtime=0))
+            written += 1
+    if not written:
+        raise UserError(f"{request.folder.path}: found no cell with a traffic's intervals, expected one at least")
+
+
+def data_file(
+    manifest: Manifest, summary: CellSummary, cell: Cell, intervals: pd.DataFrame, flows: pd.DataFrame
+) -> dict[str, Any]:
+    """The content of a data file, as JSON has it."""
+    started = cell.record().traffic_started or manifest.started
+    zero = started.timestamp()
+    protocols = {(str(row["traffic"]), int(row["stream"])): str(row["protocol"]) for row in flows.to_dict("records")}
+    series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    step = 0.0
+    uploads = 0
+    for _, table in intervals.groupby(["traffic", "stream"], sort=True):
+        traffic, stream = str(table["traffic"].iloc[0]), int(table["stream"].iloc[0])
+        times = (table["offset_s"] + (table["start_s"] + table["end_s"]) / 2).to_numpy(dtype=float)
+        step = max(step, float((table["end_s"] - table["start_s"]).median()))
+        if protocols.get((traffic, stream), "tcp") == "tcp":
+            uploads += 1
+            name = f"{_UPLOAD}::{uploads}"
+        else:
+            name = f"{traffic} {stream}"
+        series[name] = (times, table["bps"].to_numpy(dtype=float) / 1e6)
+    grid = np.round(np.arange(0.0, max(times[-1] for times, _ in series.values()) + step / 2, step), 6)
+    results = {name: _at(grid, *values) for name, values in series.items()}
+    results |= _together([values for name, values in results.items() if name.startswith(f"{_UPLOAD}::")])
+    return {
+        "version": FORMAT,
+        "metadata": _metadata(manifest, summary, cell, started, step, float(grid[-1]), uploads, results),
+        "x_values": grid.tolist(),
+        "results": results,
+        "raw_values": {
+            name: [{"t": round(zero + time, 6), "val": round(value, 6)} for time, value in zip(*values, strict=True)]
+            for name, values in series.items()
+        },
+    }
+
+
+def _at(grid: np.ndarray, times: np.ndarray, values: np.ndarray) -> list[float | None]:
+    """A series at the steps between its first and last value; None outside."""
+    found = np.interp(grid, times, values, left=np.nan, right=np.nan)
+    return [None if np.isnan(value) else round(float(value), 6) for value in found]
+
+
+def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | None]]:
+    """What flent's test computes of its streams when it runs: their sum and their mean."""
+    if not uploads:
+        return {}
+    known = [[value for value in values if value is not None] for values in zip(*uploads, strict=True)]
+    return {
+        f"{_UPLOAD} sum": [round(sum(values), 6) if values else None for values in known],
+        f"{_UPLOAD} avg": [round(sum(values) / len(values), 6) if values else None for values in known],
+    }
+
+
+def _metadata(
+    manifest: Manifest,
+    summary: CellSummary,
+    cell: Cell,
+    started: datetime,
+    step: float,
+    length: float,
+    uploads: int,
+    results: Mapping[str, object],
+) -> dict[str, Any]:
+    experiment = manifest.experiment
+    flow = cell.experiment().traffic[0]
+    time = _time(started)
+    parameters = parameters_text(summary.values)
+    title = f"{experiment.name} {summary.arm}" + (f" {parameters}" if parameters else "") + f" {summary.repetition}"
+    return {
+        "NAME": TEST,
+        "TITLE": title,
+        "NOTE": experiment.title + ("" if summary.valid else f"; INVALID: {'; '.join(summary.reasons)}"),
+        "TIME": time,
+        "T0": time,
+        "LENGTH": length,
+        "TOTAL_LENGTH": length,
+        "STEP_SIZE": step,
+        "HOST": flow.destination,
+        "HOSTS": [flow.destination],
+        "LOCAL_HOST": flow.source,
+        "IP_VERSION": 4,
+        "TEST_PARAMETERS": {"upload_streams": str(uploads)},
+        "BATCH_NAME": experiment.name,
+        "BATCH_TITLE": experiment.title,
+        "BATCH_TIME": _time(manifest.started),
+        "BATCH_UUID": str(uuid.uuid5(_NAMESPACE, f"{experiment.name} {manifest.started.isoformat()}")),
+        "SERIES_META": {name: {"UNITS": "Mbits/s"} for name in results},
+    }
+
+
+def _time(when: datetime) -> str:
+    """As flent reads it: always with microseconds."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,218 @@
+"""Files of other tools → a folder with the tables and graphs that a run has.
+
+FOLDER/
+  import.json            what was read, with SHA-256, and what must be known of it
+  tables/*.parquet       tables of a run, each file an arm; samples has what a run has no table for
+  report.html            the graphs, and the figures that the tables yield
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from qoslab import __version__
+from qoslab.analysis import figures, series
+from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.packets import ALL
+from qoslab.exchange.base import whole
+from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
+from qoslab.report import text
+from qoslab.report.arms import Graph, graph_of
+from qoslab.report.html import foreign_html
+from qoslab.report.lead import overlaid
+from qoslab.results import RunFolder, tables
+from qoslab.results.seal import seal_of
+
+_MOST_LINES = 12
+"""Flows of a capture that are drawn one by one."""
+
+
+@dataclass(frozen=True)
+class ImportedArm:
+    """A file, as the page has it."""
+
+    name: str
+    form: str
+    file: str
+    notes: tuple[str, ...]
+    figures: tuple[tuple[str, str], ...]
+    graphs: tuple[Graph, ...]
+
+
+@dataclass(frozen=True)
+class ImportedPage:
+    """The page."""
+
+    version: str
+    title: str
+    arms: tuple[ImportedArm, ...]
+    lead: Graph | None
+    """All files over one another."""
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """All of them."""
+        return [*([self.lead] if self.lead is not None else []), *(graph for arm in self.arms for graph in arm.graphs)]
+
+
+def import_files(files: Sequence[Path], to: Path, form: str | None = None) -> Path:
+    """Read files and write the folder `to`; it is there afterwards, whole, or as before. `UserError` otherwise."""
+    with whole(to) as draft:
+        draft.mkdir()
+        _write(RunFolder(draft), files, _named([read_foreign(file, form) for file in files]), to.name)
+    return to
+
+
+def _named(found: list[Foreign]) -> list[Foreign]:
+    """Arms have names of their own."""
+    seen: dict[str, int] = {}
+    for each in found:
+        seen[each.name] = seen.get(each.name, 0) + 1
+        if seen[each.name] > 1:
+            each.name = f"{each.name} ({seen[each.name]})"
+    return found
+
+
+def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title: str) -> None:
+    made = {name: _table(name, found) for name in ("flows", "intervals")}
+    packets = [
+        each.packets.assign(arm=each.name, repetition=1, cell=each.name) for each in found if each.packets is not None
+    ]
+    made["packets_io"] = tables.conform("packets_io", pd.concat(packets)) if packets else tables.frame("packets_io", [])
+    seconds = {each.name: each.seconds for each in found}
+    made["metrics"] = metrics(made, Circumstances(seconds, {}, {}))
+    for name, table in made.items():
+        if len(table):
+            tables.write_table(folder, name, table)
+    samples = [{"arm": each.name, **row} for each in found for row in each.samples]
+    if samples:
+        folder.tables.mkdir(exist_ok=True)
+        pq.write_table(
+            pa.Table.from_pylist(samples, schema=SAMPLES), folder.tables / "samples.parquet", compression="zstd"
+        )
+    record = {
+        "qoslab": __version__,
+        "files": [
+            {
+                "file": str(file),
+                "arm": each.name,
+                "form": each.form,
+                **seal_of(file).model_dump(exclude={"lines"}),
+                "notes": each.notes,
+            }
+            for file, each in zip(files, found, strict=True)
+        ],
+    }
+    folder.replace("import.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    arms = tuple(_arm(place, file, each, made) for place, (file, each) in enumerate(zip(files, found, strict=True)))
+    page = ImportedPage(__version__, title, arms, _lead(found, made))
+    folder.replace("report.html", foreign_html(page))
+
+
+def _table(name: str, found: Sequence[Foreign]) -> pd.DataFrame:
+    rows = [
+        {"arm": each.name, "repetition": 1, "cell": each.name, **row}
+        for each in found
+        for row in each.rows.get(name, [])
+    ]
+    return tables.frame(name, rows)
+
+
+def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -> ImportedArm:
+    mine = {name: table[table["cell"] == each.name] for name, table in made.items()}
+    found = mine["metrics"][mine["metrics"]["value"].notna()]
+    if mine["flows"]["traffic"].nunique() < 2:
+        # Of one traffic the figures by its name are the same again.
+        found = found[~found["metric"].str.contains("(", regex=False)]
+    told = tuple(
+        (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")
+    )
+    graphs = [*_throughput(place, mine), *_frames(place, each), *_delays(place, each)]
+    return ImportedArm(each.name, each.form, file.name, tuple(each.notes), (*told, *_summaries(each)), tuple(graphs))
+
+
+def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
+    if mine["intervals"].empty:
+        return []
+    table = series.reported_throughput(mine["intervals"], mine["flows"])
+    mean = float(table[ALL].mean())
+    return [
+        graph_of(
+            f"throughput-{place}",
+            "What the tool reports",
+            f"Payload, mean over the intervals: {text.rate(mean)}.",
+            figures.unit_of(float(table[ALL].max()))[1],
+            figures.io_graph(table, "payload"),
+        )
+    ]
+
+
+def _frames(place: int, each: Foreign) -> list[Graph]:
+    if each.packets is None or each.packets.empty:
+        return []
+    table = series.frames_of_flows(each.packets, _MOST_LINES)
+    count = int(each.packets[each.packets["flow"] == ALL]["bytes"].sum())
+    return [
+        graph_of(
+            f"frames-{place}",
+            "What the capture has",
+            f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
+            "with the most bytes have lines of their own.",
+            figures.unit_of(float(table[ALL].max()))[1],
+            figures.io_graph(table),
+            binned=5 if each.seconds >= 5 else 1,
+        )
+    ]
+
+
+def _delays(place: int, each: Foreign) -> list[Graph]:
+    """One graph a unit."""
+    graphs = []
+    samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
+    for number, (_, table) in enumerate(samples.groupby("unit", sort=False)):
+        unit = str(table["unit"].iloc[0])
+        lines = {str(name): rows.set_index("time_s")["value"] for name, rows in table.groupby("series", sort=False)}
+        medians = "; ".join(f"{name} {line.median():.4g} {unit}" for name, line in lines.items())
+        graphs.append(
+            graph_of(
+                f"samples-{place}-{number}",
+                f"Samples in {unit}" if unit else "Samples",
+                f"Medians: {medians}.",
+                unit,
+                figures.sample_graph(lines, unit),
+            )
+        )
+    return graphs
+
+
+def _summaries(each: Foreign) -> list[tuple[str, str]]:
+    """Of samples: median, 99 % and the greatest."""
+    samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
+    return [
+        (f"{rows['series'].iloc[0]}, {word}", text.bound(f"{value:.4g} {rows['unit'].iloc[0]}".strip()))
+        for _, rows in samples.groupby(["series", "unit"], sort=False)
+        for word, value in (
+            ("median", rows["value"].median()),
+            ("99 %", rows["value"].quantile(0.99)),
+            ("greatest", rows["value"].max()),
+        )
+    ]
+
+
+def _lead(found: Sequence[Foreign], made: dict[str, pd.DataFrame]) -> Graph | None:
+    """All files with throughput over one another; None with fewer than two."""
+    lines = {}
+    for each in found:
+        flows, intervals = (made[name][made[name]["cell"] == each.name] for name in ("flows", "intervals"))
+        if len(intervals):
+            lines[each.name] = series.reported_throughput(intervals, flows)[ALL]
+    if len(lines) < 2:
+        return None
+    return overlaid("What the tools report, file over file", lines)

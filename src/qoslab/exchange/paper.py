@@ -1,0 +1,261 @@
+"""Figures for papers: graphs of a report, and the distribution of a metric, drawn by matplotlib.
+
+The same run gives the same file again: no time of writing stands in it. Text of SVG and PDF stays text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis import Outcome
+from qoslab.analysis import figures as drawing
+from qoslab.errors import MachineError, UserError
+from qoslab.report.arms import Graph
+from qoslab.results import Manifest, tables
+from qoslab.results.files import replace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from qoslab.results import RunFolder
+
+Kind = Literal["ecdf", "box", "bar"]
+KINDS: tuple[Kind, ...] = ("ecdf", "box", "bar")
+MM = 25.4
+"""Of an inch."""
+_DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+_NO_TIME: Mapping[str, dict[str, Any]] = {
+    "svg": {"metadata": {"Date": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+    "png": {"metadata": {"Software": None}, "dpi": 300},
+    "pgf": {},
+}
+FORMATS = tuple(_NO_TIME)
+_STYLE = {
+    "font.size": 8,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.0,
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "qoslab",
+    "pgf.rcfonts": False,
+    "pgf.texsystem": "pdflatex",
+}
+
+
+def draw_graph(graph: Graph, width_mm: float) -> Figure:
+    """A graph of the report: lines, in one pair of axes or in two, one above the other. Bins are joined as there."""
+    content = json.loads(graph.json)
+    layout = content["layout"]
+    pairs = [("x", "y"), *([("x2", "y2")] if "yaxis2" in layout else [])]
+    figure, axes = _axes(width_mm, len(pairs))
+    for trace in content["data"]:
+        place = axes[pairs.index((trace.get("xaxis", "x"), trace.get("yaxis", "y")))]
+        _draw_line(place, trace, graph.binned or 1)
+    for each, (x, y) in zip(axes, pairs, strict=True):
+        _describe_axis(each, layout.get(f"xaxis{x[1:]}", {}), layout.get(f"yaxis{y[1:]}", {}))
+    _legend(figure, axes[0])
+    return figure
+
+
+def _draw_line(axes: Axes, trace: Mapping[str, Any], bins: int) -> None:
+    line = trace.get("line", {})
+    style = {
+        "color": line.get("color"),
+        "linewidth": float(line.get("width", 2)) / 2,
+        "linestyle": _DASHES.get(line.get("dash", "solid"), "-"),
+        "label": trace.get("name") if trace.get("showlegend", True) else None,
+        "marker": "o" if "markers" in trace.get("mode", "") else None,
+        "markersize": 3,
+    }
+    values = [np.nan if value is None else value for value in trace["y"]]
+    bars = trace.get("error_y")
+    if bars is None:
+        axes.plot(*_joined(trace["x"], values, bins), **style)
+        return
+    ends = [[np.nan if end is None else end for end in bars[name]] for name in ("arrayminus", "array")]
+    axes.errorbar(trace["x"], values, yerr=ends, elinewidth=0.6, capsize=1.5, **style)
+
+
+def _joined(times: list[Any], values: list[float], bins: int) -> tuple[list[Any], list[float]]:
+    """Means of so many bins each, counted from time 0; those that the series covers in part are left out."""
+    if bins == 1 or len(times) < 2:
+        return times, values
+    width = (times[-1] - times[0]) / (len(times) - 1)
+    groups: dict[int, list[float]] = {}
+    for time, value in zip(times, values, strict=True):
+        groups.setdefault(math.floor(round(time / width) / bins), []).append(value)
+    whole = {place: found for place, found in groups.items() if len(found) == bins}
+    return [place * bins * width for place in whole], [sum(found) / bins for found in whole.values()]
+
+
+def _describe_axis(axes: Axes, x: Mapping[str, Any], y: Mapping[str, Any]) -> None:
+    for axis, label, scale in ((x, axes.set_xlabel, axes.set_xscale), (y, axes.set_ylabel, axes.set_yscale)):
+        if title := axis.get("title", {}).get("text"):
+            label(title)
+        if axis.get("type") == "log":
+            scale("log")
+    if y.get("rangemode") == "tozero":
+        axes.set_ylim(bottom=0)
+
+
+def draw_metric(
+    folder: RunFolder, manifest: Manifest, outcome: Outcome, metric: str, kind: Kind, width_mm: float
+) -> Figure:
+    """How a metric is distributed over the valid cells of each arm.
+
+    `ecdf`: the share of the cells with at most so much; `box`: quartiles, with every cell as a point; `bar`: the figure
+    of the comparison with its interval, and where the publication has one, its figure. `UserError` for a metric that
+    the run has not.
+    """
+    table = tables.read_table(folder, "metrics")
+    table = table[table["value"].notna()]
+    if metric not in set(table["metric"]):
+        known = ", ".join(sorted(set(table["metric"])))
+        raise UserError(
+            f'found metric "{metric}", expected one of {known}', hint="or a graph of the report; see --list"
+        )
+    valid = {cell.name for cell in manifest.cells if cell.valid}
+    mine = table[(table["metric"] == metric) & table["cell"].isin(valid)]
+    if mine.empty:
+        raise UserError(f'found no valid cell with metric "{metric}", expected one at least')
+    unit = str(mine["unit"].iloc[0])
+    factor, shown = drawing.shown_in(unit, float(mine["value"].max()))
+    values = {
+        arm.title or arm.name: (mine[mine["arm"] == arm.name]["value"] / factor).to_numpy(dtype=float)
+        for arm in manifest.experiment.arms
+        if arm.name in set(mine["arm"])
+    }
+    figure, (axes,) = _axes(width_mm, 1)
+    label = f"{metric}, {shown}" if shown else metric
+    if kind == "ecdf":
+        _ecdf(axes, values, label)
+        _legend(figure, axes)
+    elif kind == "box":
+        _box(axes, values, label)
+    else:
+        _bar(figure, axes, outcome.comparison, manifest, metric, factor, label)
+    return figure
+
+
+def _ecdf(axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+    for number, (name, found) in enumerate(values.items()):
+        axes.ecdf(found, label=f"{name} (n = {len(found)})", color=drawing.COLOURS[number % len(drawing.COLOURS)])
+    axes.set_xlabel(label)
+    axes.set_ylabel("share of the cells")
+    axes.set_ylim(0, 1.02)
+
+
+def _box(axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+    names = [f"{name}\nn = {len(found)}" for name, found in values.items()]
+    drawn = axes.boxplot(
+        list(values.values()), orientation="horizontal", tick_labels=names, showfliers=False, widths=0.5
+    )
+    for line in drawn["medians"]:
+        line.set_color(drawing.COLOURS[1])
+    for place, found in enumerate(values.values(), start=1):
+        # Side by side within the box, so that none hides another.
+        spread = np.linspace(-0.12, 0.12, len(found)) if len(found) > 1 else np.zeros(1)
+        axes.plot(found, place + spread, "o", color=drawing.COLOURS[0], markersize=2.5, alpha=0.7)
+    _along(axes, label, np.concatenate(list(values.values())))
+
+
+def _along(axes: Axes, label: str, values: np.ndarray) -> None:
+    """The axis of the values, with the first arm on top; logarithmic where one would hide the others."""
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    axes.grid(visible=False, axis="y")
+    if _is_wide(values):
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
+
+
+def _is_wide(values: np.ndarray) -> bool:
+    above = values[values > 0]
+    return len(above) > 0 and bool(above.max() > drawing.WIDE * above.min())
+
+
+def _bar(
+    figure: Figure, axes: Axes, comparison: pd.DataFrame, manifest: Manifest, metric: str, factor: float, label: str
+) -> None:
+    """Rows of the comparison: one for each arm and choice of cells."""
+    arms = {arm.name: arm.title or arm.name for arm in manifest.experiment.arms}
+    rows = comparison[(comparison["metric"] == metric) & comparison["arm"].isin(arms) & comparison["measured"].notna()]
+    if rows.empty:
+        raise UserError(f'found no row of the comparison with metric "{metric}", expected one', hint="try --kind box")
+    names = ["\n".join(filter(None, (arms[row["arm"]], row["where"]))) for row in rows.to_dict("records")]
+    measured = rows["measured"].to_numpy(dtype=float) / factor
+    ends = [
+        np.nan_to_num(np.abs(rows[name].to_numpy(dtype=float) / factor - measured), nan=0.0) for name in ("low", "high")
+    ]
+    places = np.arange(len(rows))
+    if _is_wide(measured):
+        # A bar has no length where the axis has no 0.
+        axes.errorbar(measured, places, xerr=ends, fmt="o", color=drawing.COLOURS[0], capsize=2, label="measured")
+    else:
+        axes.barh(places, measured, 0.6, xerr=ends, color=drawing.COLOURS[0], error_kw={"capsize": 2})
+    for column, marker, name, colour in (
+        ("predicted", "|", "predicted", "#111111"),
+        ("published", "D", "published", drawing.COLOURS[1]),
+    ):
+        found = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float) / factor
+        if np.isfinite(found).any():
+            size = 12 if marker == "|" else 3.5
+            axes.plot(found, places, marker, color=colour, markersize=size, label=name)
+            _legend(figure, axes)
+    axes.set_yticks(places, names)
+    _along(axes, label, measured)
+
+
+def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    # Set for the whole process: what is drawn is also written by it, and nobody else draws with matplotlib here.
+    matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
+    width = width_mm / MM
+    figure = Figure(figsize=(width, width * (0.62 if rows == 1 else 0.95)), layout="constrained")
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)
+    for each in axes[:, 0]:
+        each.set_axisbelow(True)
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, list(axes[:, 0])
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    if len(names) > 1 or (names and axes.get_ylabel() == ""):
+        figure.legends.clear()
+        figure.legend(handles, names, loc="outside upper left", ncols=min(len(names), 3))
+
+
+def save(figure: Figure, to: Path) -> None:
+    """Write a figure; its format is the name's ending. `UserError` for another one, `MachineError` without LaTeX."""
+    form = to.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        endings = ", ".join(f".{each}" for each in FORMATS)
+        raise UserError(f'{to}: found the ending "{to.suffix}", expected one of {endings}')
+    if form == "pgf" and shutil.which("pdflatex") is None:
+        raise MachineError(
+            "PGF needs LaTeX, which measures its text: found no pdflatex",
+            hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
+        )
+    content = io.BytesIO()
+    figure.savefig(content, format=form, **_NO_TIME[form])
+    replace(to, content.getvalue())

@@ -1,0 +1,51 @@
+"""What `irtt client -o` wrote: a stamp for each packet, in nanoseconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
+
+_DELAYS = {"rtt": "round trip", "send": "one way, out", "receive": "one way, back"}
+
+
+def knows(head: bytes) -> bool:
+    """By its keys, which stand in this order."""
+    return head.lstrip().startswith(b"{") and b'"irtt"' in head
+
+
+def read(path: Path) -> Foreign:
+    """Each packet's round trip, and its ways out and back where the server stamped it, over the time of sending."""
+    document = document_of(path, "irtt")
+    try:
+        return _read(path, document)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise not_as_written(path, "irtt", error) from error
+
+
+def _read(path: Path, document: dict[str, Any]) -> Foreign:
+    found = Foreign(path.name.removesuffix(".gz").removesuffix(".json"), f"irtt {document['version']['irtt']}")
+    trips = document["round_trips"]
+    zero: float | None = None
+    lost = 0
+    for trip in trips:
+        sent = number(trip["timestamps"]["client"]["send"]["monotonic"])
+        zero = sent if zero is None else zero
+        time_s = (sent - zero) / 1e9
+        found.seconds = max(found.seconds, time_s)
+        if str(trip["lost"]) != "false":
+            lost += 1
+            continue
+        for key, name in _DELAYS.items():
+            if key in trip["delay"]:
+                value = number(trip["delay"][key]) / 1e6
+                found.samples.append({"series": name, "unit": "ms", "time_s": time_s, "value": value})
+    found.rows["flows"] = []
+    if lost:
+        found.notes.append(f"{lost} of {len(trips)} packets had no answer")
+    if any(row["series"] != _DELAYS["rtt"] for row in found.samples):
+        found.notes.append(
+            "ways out and back compare the clocks of two machines, and are wrong by what these are apart"
+        )
+    return found

@@ -1,0 +1,268 @@
+"""Runs in the formats of other tools, figures for papers, and files of other tools as tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import sample_run
+
+from qoslab.analysis import analyse
+from qoslab.cli import main
+from qoslab.cli.export import FORMATS
+from qoslab.cli.foreign import FORMS
+from qoslab.errors import UserError
+from qoslab.exchange import EXPORTS, ExportRequest, write_export
+from qoslab.exchange.imported import import_files
+from qoslab.exchange.readers import READERS, read_foreign
+from qoslab.results import RunFolder, tables
+from qoslab.results.verify import verify
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+
+
+@pytest.fixture(scope="module")
+def request_(tmp_path_factory: pytest.TempPathFactory) -> ExportRequest:
+    folder = sample_run.make_run(tmp_path_factory.mktemp("runs"))
+    return ExportRequest(folder, analyse(folder), "CC-BY-4.0", ("Ada Lovelace <0000-0002-1825-0097>", "A. Nother"))
+
+
+def test_the_command_line_knows_all_formats() -> None:
+    assert tuple(EXPORTS) == FORMATS
+    assert tuple(reader.name for reader in READERS) == FORMS
+
+
+def test_csv_has_every_row_and_its_units(request_: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["csv"], request_, tmp_path / "out")
+    package = json.loads((folder / "datapackage.json").read_text())
+    assert package["licenses"] == [{"name": "CC-BY-4.0"}]
+    named = {resource["path"]: resource for resource in package["resources"]}
+    assert {path.name for path in folder.iterdir()} == {*named, "datapackage.json"}
+    flows = pd.read_csv(folder / "flows.csv")
+    mine = tables.read_table(request_.folder, "flows")
+    assert flows["bytes"].tolist() == mine["bytes"].tolist()
+    fields = {field["name"]: field for field in named["flows.csv"]["schema"]["fields"]}
+    assert list(fields) == list(flows.columns)
+    assert fields["goodput_bps"] == {"name": "goodput_bps", "type": "number", "unit": "b/s"}
+    assert fields["stream"] == {"name": "stream", "type": "integer"}
+    assert fields["traffic"] == {"name": "traffic", "type": "string"}
+    assert {field["type"] for field in named["interfaces.csv"]["schema"]["fields"] if field["name"] == "enabled"} == {
+        "boolean"
+    }
+
+
+def test_parquet_has_units(request_: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["parquet"], request_, tmp_path / "out")
+    table = pq.read_table(folder / "flows.parquet")
+    assert table.schema.field("goodput_bps").metadata == {b"unit": b"b/s"}
+    assert table.num_rows == len(tables.read_table(request_.folder, "flows"))
+
+
+def _flent_files(request_: ExportRequest, to: Path) -> dict[str, dict[str, Any]]:
+    folder = write_export(EXPORTS["flent"], request_, to)
+    return {file.name: json.loads(gzip.decompress(file.read_bytes())) for file in folder.iterdir()}
+
+
+def test_flent_gets_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
+    files = _flent_files(request_, tmp_path / "out")
+    assert set(files) == {"policing-vs-shaping-policed-1.flent.gz", "policing-vs-shaping-shaped-1.flent.gz"}
+    policed = files["policing-vs-shaping-policed-1.flent.gz"]
+    assert policed["version"] == 4 and policed["metadata"]["NAME"] == "tcp_nup"
+    uploads = [name for name in policed["results"] if name.startswith("TCP upload::")]
+    assert len(uploads) == 4 == int(policed["metadata"]["TEST_PARAMETERS"]["upload_streams"])
+    steps = len(policed["x_values"])
+    assert all(len(values) == steps for values in policed["results"].values())
+    intervals = tables.read_table(request_.folder, "intervals")
+    first = intervals[(intervals["cell"] == "policed/1") & (intervals["stream"] == 1)]
+    assert [point["val"] for point in policed["raw_values"]["TCP upload::1"]] == pytest.approx(
+        (first["bps"] / 1e6).tolist(), abs=1e-6
+    )
+    for place in range(steps):
+        known = [policed["results"][name][place] for name in uploads if policed["results"][name][place] is not None]
+        if known:
+            assert policed["results"]["TCP upload sum"][place] == pytest.approx(sum(known), abs=1e-5)
+
+
+def test_what_went_to_flent_comes_back(request_: ExportRequest, tmp_path: Path) -> None:
+    folder = write_export(EXPORTS["flent"], request_, tmp_path / "out")
+    back = read_foreign(folder / "policing-vs-shaping-policed-1.flent.gz")
+    assert len(back.rows["flows"]) == 4
+    flows = tables.read_table(request_.folder, "flows")
+    sent = flows[flows["cell"] == "policed/1"]["goodput_bps"].sum()
+    # At the steps of a second of a test of four: the ends of the series are left out.
+    assert sum(float(str(row["goodput_bps"])) for row in back.rows["flows"]) == pytest.approx(sent, rel=0.15)
+
+
+def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_path: Path) -> None:
+    file = write_export(EXPORTS["ro-crate"], request_, tmp_path / "run.crate.zip")
+    with zipfile.ZipFile(file) as archive:
+        graph = {each["@id"]: each for each in json.loads(archive.read("ro-crate-metadata.json"))["@graph"]}
+        archive.extractall(tmp_path / "unpacked")
+    about = graph["./"]
+    assert about["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
+    assert [each["@id"] for each in about["author"]] == ["https://orcid.org/0000-0002-1825-0097", "#A.-Nother"]
+    assert graph["ro-crate-metadata.json"]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    parts = {each["@id"] for each in about["hasPart"]}
+    files = {
+        path.relative_to(tmp_path / "unpacked").as_posix()
+        for path in (tmp_path / "unpacked").rglob("*")
+        if path.is_file()
+    }
+    assert parts == files - {"ro-crate-metadata.json"} and parts <= graph.keys()
+    assert {each["@id"] for each in graph["#run"]["instrument"]} <= graph.keys()
+    unpacked = RunFolder(tmp_path / "unpacked")
+    # The made-up run has no run.json; else nothing is missing.
+    assert [damage.partition(":")[2] for damage in verify(unpacked).damage] == [" found no run.json, expected a run"]
+    (tmp_path / "unpacked" / "comparison.csv").write_text("nothing\n")
+    told = verify(unpacked).damage
+    assert len(told) == 2 and "comparison.csv" in told[1] and "1 line (8 bytes) are there" in told[1]
+
+
+def test_the_same_run_is_the_same_file(request_: ExportRequest, tmp_path: Path) -> None:
+    first, second = (write_export(EXPORTS["ro-crate"], request_, tmp_path / name) for name in ("one.zip", "two.zip"))
+    assert first.read_bytes() == second.read_bytes()
+    assert _flent_files(request_, tmp_path / "one") == _flent_files(request_, tmp_path / "two")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_path: Path, form: str) -> None:
+    (tmp_path / "there").write_text("mine")
+    with pytest.raises(UserError, match="found a file from before"):
+        write_export(EXPORTS[form], request_, tmp_path / "there")
+    assert (tmp_path / "there").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: Path) -> None:
+    for bad, said in (
+        (ExportRequest(request_.folder, request_.outcome, "do what you like"), "expected an SPDX identifier"),
+        (ExportRequest(request_.folder, request_.outcome, "", ("Ada <ada@example.org>",)), 'expected "NAME"'),
+    ):
+        with pytest.raises(UserError, match=said):
+            write_export(EXPORTS["ro-crate"], bad, tmp_path / "bad.zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_of_all_kinds(
+    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = str(request_.folder.path)
+    assert main(["figure", run, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert "goodput.sum" in listed["metrics"]
+    name = next(iter(listed["graphs"]))
+    assert main(["figure", run, name]) == 0
+    drawn = (tmp_path / f"{name}.svg").read_text()
+    assert drawn.startswith("<?xml") and "seconds since" in drawn
+    for kind, form, magic in (("ecdf", "pdf", b"%PDF"), ("box", "png", b"\x89PNG"), ("bar", "svg", b"<?xml")):
+        file = tmp_path / f"{kind}.{form}"
+        assert main(["figure", run, "goodput.sum", "--kind", kind, "--to", str(file)]) == 0
+        assert file.read_bytes().startswith(magic)
+    again = (tmp_path / "bar.svg").read_bytes()
+    assert main(["figure", run, "goodput.sum", "--kind", "bar", "--to", "bar.svg"]) == 0
+    assert (tmp_path / "bar.svg").read_bytes() == again
+    assert b"published" in again and b"Policed to 1 Mb/s" in again
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["goodput.summ"], 'found metric "goodput.summ"'),
+        (["goodput.sum", "--to", "a.gif"], 'found the ending ".gif", expected one of .svg, .pdf, .png, .pgf'),
+        (["goodput.sum", "--to", "a.pdf", "--format", "svg"], "expected the ending .svg"),
+    ],
+)
+def test_figures_that_cannot_be(
+    request_: ExportRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["figure", str(request_.folder.path), *words]) == 2
+    assert said in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is not None, reason="there is LaTeX here")
+def test_pgf_needs_latex(
+    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["figure", str(request_.folder.path), "goodput.sum", "--format", "pgf"]) == 2
+    assert "found no pdflatex" in capsys.readouterr().err
+
+
+CSV = "time_s,video_kbps,rtt_ms\n1,800,10\n2,900,12.5\n3,1000,\n"
+
+
+def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(CSV)
+    files = [
+        RECORDED / "traffic/iperf3-tcp.client.json",
+        RECORDED / "traffic/iperf3-udp.server.json",
+        RECORDED / "traffic/iperf-tcp.server.txt",
+        RECORDED / "traffic/iperf-udp.server.txt",
+        RECORDED / "foreign/irtt.json",
+        RECORDED / "foreign/tcp_2up.flent.gz",
+        RECORDED / "capture/four-streams.pcapng",
+        tmp_path / "mine.csv",
+    ]
+    folder = import_files(files, tmp_path / "made")
+    record = json.loads((folder / "import.json").read_text())
+    forms = [each["form"].split()[0] for each in record["files"]]
+    assert forms == ["iperf3", "iperf3", "iperf", "iperf", "irtt", "flent", "capture", "CSV"]
+    assert all(len(each["sha256"]) == 64 for each in record["files"])
+    made = RunFolder(folder)
+    flows = tables.read_table(made, "flows").set_index(["cell", "stream"])
+    client = json.loads(files[0].read_text())
+    sums = flows.loc["iperf3-tcp.client"]["bytes"].sum()
+    assert sums == sum(each["receiver"]["bytes"] for each in client["end"]["streams"])
+    metrics = tables.read_table(made, "metrics")
+    measured = metrics[(metrics["cell"] == "mine") & (metrics["metric"] == "goodput.sum")]["value"]
+    assert measured.tolist() == pytest.approx([900e3])
+    samples = pq.read_table(folder / "tables/samples.parquet").to_pandas()
+    assert samples[samples["arm"] == "mine"]["value"].tolist() == [10, 12.5]
+    assert set(samples[samples["arm"] == "irtt"]["series"]) >= {"round trip"}
+    packets = tables.read_table(made, "packets_io")
+    by_tshark = (RECORDED / "capture/four-streams.csv").read_text().splitlines()[1:]
+    assert packets[packets["flow"] == "all"]["packets"].sum() == len(by_tshark)
+    page = (folder / "report.html").read_text()
+    assert "file over file" in page and "What the capture has" in page
+
+
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("empty.json", b"", "found an empty file"),
+        ("cut.json", (RECORDED / "traffic/iperf3-tcp.client.json").read_bytes()[:5000], "found no whole JSON"),
+        ("cut.gz", gzip.compress(b"time_s,a_kbps\n1,2\n" * 50, mtime=0)[:-12], "cannot be read"),
+        ("odd.txt", b"hello\n", "found a file of no known form"),
+        ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
+        ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one after the row before"),
+        ("short.csv", b"time_s,a_kbps\n2\n", "unit.csv:2: found 1 fields".replace("unit", "short")),
+        ("word.csv", b"time_s,a_kbps\n1,much\n", "could not convert"),
+        ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
+        ("old.flent", b'{"metadata": {}, "version": 3, "x_values": []}', "found format 3 of flent, expected 4"),
+        ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not what flent writes"),
+        ("other.json", b'{"start": {"version": "iperf 3.12"}}', "it is not what iperf3 writes"),
+        ("failed.json", b'{"start": {"version": "iperf 3.12"}, "error": "no route"}', "ended with an error: no route"),
+        ("odd.pcap", b"\xd4\xc3\xb2\xa1" + b"\0" * 10, ""),
+    ],
+)
+def test_foreign_files_that_do_not_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert main(["import", str(tmp_path / name), "--to", str(tmp_path / "made")]) == 2
+    told = capsys.readouterr().err
+    assert said in told and name in told
+    assert not (tmp_path / "made").exists() and len(list(tmp_path.iterdir())) == 1
