@@ -1,0 +1,203 @@
+"""`qoslab new experiment`: an experiment file of one's own, from a few answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from qoslab.cli.options import DURATION, RATE
+from qoslab.cli.places import EXPERIMENTS
+from qoslab.errors import UserError
+from qoslab.printing import echo
+from qoslab.schema import load_sweep
+from qoslab.units import Duration, Rate
+
+T = TypeVar("T")
+
+MODEL, LAN, WAN = "3725", "FastEthernet0/0", "FastEthernet0/1"
+VOICE = Rate.parse("80 kb/s")
+"""A call of G.711 with 20 ms a packet: 172 bytes above UDP fifty times a second are 68.8 kb/s; a little more."""
+POLICIES = {
+    "police": ("Policed to {rate}", "a policer drops what comes faster"),
+    "shape": ("Shaped to {rate}", "a shaper delays what comes faster"),
+    "fair": ("Shaped to {rate}, a queue for each flow", "a shaper, and fair queueing of what waits"),
+    "priority": ("Shaped to {rate}, voice first", "a shaper, and a priority queue for what is marked EF"),
+}
+"""The title of the arm, and what it does in words."""
+TRAFFIC = ("tcp", "voice", "both")
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an experiment is made of."""
+
+    name: str
+    routers: int
+    policy: str
+    rate: Rate
+    traffic: str
+    streams: int
+    delay: Duration | None
+    duration: Duration
+
+
+@click.group()
+def command() -> None:
+    """Make a file of one's own."""
+
+
+@command.command()
+@click.argument("name")
+@click.option(
+    "--routers", type=click.IntRange(1, 2), help="Between client and server: 1, or 2 with a WAN between them."
+)
+@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="What R1 does towards the server.")
+@click.option("--rate", type=RATE, help="To which it polices or shapes, as '2 Mb/s'.")
+@click.option("--traffic", type=click.Choice(TRAFFIC), help="TCP transfers, a voice call, or both.")
+@click.option("--streams", type=click.IntRange(1, 128), help="TCP connections.")
+@click.option("--delay", type=DURATION, help="Of the WAN, one way, as 10ms; none where absent.")
+@click.option("--duration", type=DURATION, help="Of the traffic, as 10s.")
+def experiment(
+    name: str,
+    routers: int | None,
+    policy: str | None,
+    rate: Rate | None,
+    traffic: str | None,
+    streams: int | None,
+    delay: Duration | None,
+    duration: Duration | None,
+) -> None:
+    """Write experiments/NAME.yml and its template, both with comments.
+
+    What no option says is asked for on a terminal; elsewhere it is what stands in brackets there. Nothing is written
+    over.
+    """
+    answers = Answers(
+        name,
+        _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2)),
+        _asked(policy, "What R1 does towards the server", "shape", click.Choice(tuple(POLICIES))),
+        _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE),
+        _asked(traffic, "Traffic", "both", click.Choice(TRAFFIC)),
+        _asked(streams, "TCP connections", 2, click.IntRange(1, 128)) if traffic != "voice" else 1,
+        delay,
+        _asked(duration, "Duration", Duration.parse("10 s"), DURATION),
+    )
+    for file in make_experiment(answers, EXPERIMENTS):
+        echo(f"Written: {file}")
+    echo("Next:")
+    echo(f"  qoslab run {name} --lab simulated")
+
+
+def _asked(given: T | None, question: str, default: T, kind: click.ParamType[T]) -> T:
+    if given is not None:
+        return given
+    if not (os.isatty(0) and os.isatty(2)):
+        return default
+    answer: T = click.prompt(question, default=default, type=kind, err=True)
+    return answer
+
+
+def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
+    """Write an experiment and its template below `folder`, and check them; both, or nothing.
+
+    `UserError` for a name that an experiment cannot have, and where one of the files is there already.
+    """
+    if _NAME.fullmatch(answers.name) is None:
+        raise UserError(
+            f'found the name "{answers.name}", expected small letters, digits and hyphens', hint="as branch-uplink"
+        )
+    if answers.policy == "priority" and answers.traffic == "tcp":
+        raise UserError("found --policy priority with --traffic tcp, expected traffic that is marked", hint="take both")
+    if answers.rate.bps < 256_000 or answers.rate.bps > 50_000_000:
+        raise UserError(f"found --rate {answers.rate}, expected 256 kb/s to 50 Mb/s on a line of 100 Mb/s")
+    made = (folder / f"{answers.name}.yml", folder / "templates" / f"{answers.name}.ios.j2")
+    for file in made:
+        if file.exists():
+            raise UserError(f"{file}: found a file from before, expected none", hint="take another name, or remove it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{answers.name}.") as place:
+            drafts = (Path(place) / made[0].name, Path(place) / "templates" / made[1].name)
+            drafts[1].parent.mkdir()
+            for draft, text in zip(drafts, _texts(answers), strict=True):
+                draft.write_text(text, encoding="utf-8")
+            load_sweep(drafts[0], {})
+            made[1].parent.mkdir(exist_ok=True)
+            for draft, file in zip(reversed(drafts), reversed(made), strict=True):
+                draft.rename(file)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
+    return made
+
+
+def _texts(answers: Answers) -> tuple[str, str]:
+    """The experiment and the template of R1's configuration."""
+    from jinja2 import Environment, StrictUndefined
+
+    own = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    title, does = POLICIES[answers.policy]
+    source = files("qoslab.cli").joinpath("new_experiment.yml.j2").read_text(encoding="utf-8")
+    text = own.from_string(source).render(
+        comment=f"{title.format(rate=answers.rate)}: {does}.",
+        name=answers.name,
+        title=title.format(rate=answers.rate),
+        policy=answers.policy,
+        rate=answers.rate,
+        bps=answers.rate.bps,
+        bucket=_bucket(answers.rate),
+        routers=answers.routers,
+        delay=answers.delay,
+        duration=answers.duration,
+        tcp=answers.traffic != "voice",
+        voice=VOICE if answers.traffic != "tcp" else None,
+        streams=answers.streams,
+        model=MODEL,
+        lan_port=LAN,
+        wan_port=WAN,
+    )
+    return text, _template(answers)
+
+
+def _bucket(rate: Rate) -> int:
+    """Bytes of a quarter of a second: TCP sends on while it lasts."""
+    return int(rate.bps) // 32
+
+
+def _template(answers: Answers) -> str:
+    """IOS commands; `rate` is in bits per second and stays a variable of the template that is written."""
+    action = f"police cir {{{{ rate }}}} bc {_bucket(answers.rate)}" if answers.policy == "police" else _SHAPE
+    below = "" if answers.policy in ("police", "shape") else "  service-policy Waiting\n"
+    uplink = f"policy-map Uplink\n class class-default\n  {action}\n{below}"
+    return f"{_WAITING.get(answers.policy, '')}{uplink}!\ninterface {WAN}\n service-policy output Uplink\n"
+
+
+_SHAPE = "shape average {{ rate }}"
+_WAITING = {
+    "fair": """\
+! What waits behind the shaper: a queue for each flow.
+policy-map Waiting
+ class class-default
+  fair-queue
+!
+""",
+    "priority": """\
+class-map match-all Voice
+ match dscp ef
+!
+! What waits behind the shaper: voice first, up to 128 kb/s of its own.
+policy-map Waiting
+ class Voice
+  priority 128
+ class class-default
+  fair-queue
+!
+""",
+}
