@@ -1,0 +1,10 @@
+"""What is between two captures: packets joined one by one, and the limiter that explains what became of them. Pure.
+
+`joined` finds each packet of one capture in the other, `clocks` brings their clocks together, `bucket` finds the token
+bucket that passed and dropped, `releases` the shaper or line that let packets go, `limiter` says which it was.
+"""
+
+from qoslab.analysis.between.joined import Joined, join, load
+from qoslab.analysis.between.limiter import COUNTED, Counted, Limiter, infer
+
+__all__ = ["COUNTED", "Counted", "Joined", "Limiter", "infer", "join", "load"]

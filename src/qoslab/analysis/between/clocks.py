@@ -1,0 +1,120 @@
+"""Two clocks compared by packets that crossed from one to the other: nobody arrives before he has left.
+
+What the second clock showed less what the first did is a delay and how far the second is ahead. Going there delays add
+to that, coming back they are subtracted, so that a line which is below all of the first and above all of the second is
+how far it is ahead and drifts (V. Paxson, On calibrating measurements of packet transit times, 1998; for one direction
+S. Moon, P. Skelly, D. Towsley, Estimation and removal of clock skew from network delay measurements, 1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qoslab.errors import UserError
+
+MOST_DRIFT = 1e-3
+"""Of two clocks; quartz is ten times better."""
+_BINS = 400
+_FEW = 5
+"""Packets of one direction that tell nothing."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """How the second clock goes by the first."""
+
+    state: Literal["agree", "corrected", "offset unknown"]
+    """`agree`: no packet contradicts that it is one clock. `corrected`: by packets of both directions. `offset
+    unknown`: only one direction passed and the clocks are apart; then the shortest delay counts as none."""
+    ahead_s: float = 0.0
+    """Of the first, at time 0."""
+    drift: float = 0.0
+    error_s: float = 0.0
+    """How wrong that may be."""
+
+    def ahead(self, time_s: Array) -> Array:
+        """How far the second is ahead when the first shows these times."""
+        return self.ahead_s + self.drift * time_s
+
+    def __str__(self) -> str:
+        by = f"the second is {1e3 * self.ahead_s:+.6g} ms ahead and drifts by {1e6 * self.drift:.3g} ppm"
+        match self.state:
+            case "agree":
+                return "agree: no packet comes out before it went in, and none of the other direction"
+            case "corrected":
+                return f"apart, corrected by packets of both directions: {by}, to {1e3 * self.error_s:.3g} ms"
+            case _:
+                return (
+                    f"apart, corrected but for a constant: {by}; packets of one direction do not tell more, so the "
+                    "shortest delay counts as none"
+                )
+
+
+def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
+    """The two clocks, from packets of both directions: when the first clock saw each, in s, and the difference, in s.
+
+    `UserError` where no steady clock explains the differences.
+    """
+    (there_s, there_d), (back_s, back_d) = there, back
+    if len(back_d) < _FEW:
+        if len(there_d) == 0 or there_d.min() >= 0:
+            return Clocks("agree")
+        ahead, drift = _below(*_extremes(there_s, there_d, np.minimum))
+        return Clocks("offset unknown", ahead, drift)
+    if there_d.min() >= 0 >= back_d.max():
+        return Clocks("agree")
+    ahead, drift, margin = _between(_extremes(there_s, there_d, np.minimum), _extremes(back_s, back_d, np.maximum))
+    if margin < 0:
+        raise UserError(
+            f"the clocks of the two captures cannot be brought together: however one drifts, up to "
+            f"{1e6 * MOST_DRIFT:g} ppm, some packet is {-1e3 * margin:.3g} ms too early",
+            hint="Was a clock set while packets were captured? Capture again with clocks that are left alone.",
+        )
+    return Clocks("corrected", ahead, drift, margin)
+
+
+def _extremes(time_s: Array, difference: Array, extreme: np.ufunc) -> tuple[Array, Array]:
+    """The least or greatest difference of each stretch of time, and when it was: all others follow from them."""
+    first, last = time_s.min(), time_s.max()
+    number = np.minimum(((time_s - first) / max(last - first, 1e-9) * _BINS).astype(np.int64), _BINS - 1)
+    order = np.lexsort((difference if extreme is np.minimum else -difference, number))
+    kept = order[np.unique(number[order], return_index=True)[1]]
+    return time_s[kept], difference[kept]
+
+
+def _below(time_s: Array, difference: Array) -> tuple[float, float]:
+    """The line that is below all and as near to them as can be, on average: at time 0, and its slope."""
+    from scipy.optimize import linprog
+
+    found = linprog(
+        [-1.0, -float(time_s.mean())],
+        A_ub=np.column_stack([np.ones_like(time_s), time_s]),
+        b_ub=difference,
+        bounds=[(None, None), (-MOST_DRIFT, MOST_DRIFT)],
+    )
+    return float(found.x[0]), float(found.x[1])
+
+
+def _between(there: tuple[Array, Array], back: tuple[Array, Array]) -> tuple[float, float, float]:
+    """The line in the middle between those that go there and those that come back: at time 0, slope, and how far it is
+    from the nearest; that is negative where there is none."""
+    from scipy.optimize import linprog
+
+    (there_s, there_d), (back_s, back_d) = there, back
+    rows = np.vstack(
+        [
+            np.column_stack([np.ones_like(there_s), there_s, np.ones_like(there_s)]),
+            np.column_stack([-np.ones_like(back_s), -back_s, np.ones_like(back_s)]),
+        ]
+    )
+    limits = np.concatenate([there_d, -back_d])
+    found = linprog(
+        [0.0, 0.0, -1.0], A_ub=rows, b_ub=limits, bounds=[(None, None), (-MOST_DRIFT, MOST_DRIFT), (None, None)]
+    )
+    return float(found.x[0]), float(found.x[1]), float(found.x[2])

@@ -1,0 +1,252 @@
+"""Two captures joined packet by packet: when each packet went in and came out, or that it did not, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from qoslab.analysis.between.clocks import Clocks, compare
+from qoslab.analysis.packets import packet_flow
+from qoslab.errors import UserError
+from qoslab.pcap import BEHIND
+
+LEAST_COMMON = 10
+"""Packets that must be in both captures."""
+LEAST_SHARE = 0.02
+"""Of the packets of the smaller capture."""
+SET_BACK_NS = 50_000_000
+"""Stamps of one file go back by less where several interfaces were captured."""
+LEAST_BEHIND = 20
+"""Bytes behind the IP header that must have been kept: TCP's header."""
+_FLOW = [
+    "version",
+    "source_high",
+    "source",
+    "destination_high",
+    "destination",
+    "protocol",
+    "source_port",
+    "destination_port",
+]
+_KEPT = [*_FLOW, "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity", "behind"]
+
+_JOINED = ["flow", "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity"]
+_SOURCE = 3
+"""So many of the columns of a flow tell who sends."""
+
+Codes = npt.NDArray[np.int64]
+Reader = Callable[[Path, int], Iterator[pa.RecordBatch]]
+"""Reads a capture; packets are recognised by so many bytes behind the IP header."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What two captures say of the packets that went from the first to the second."""
+
+    packets: pd.DataFrame
+    """A row each packet in the order in which they went in: flow (a name), tos and after_tos, bytes and network_bytes,
+    in_s and out_s (of the first clock; nan where it was lost), overtook (how many that had gone in before it came out
+    after it)."""
+    clocks: Clocks
+    seen: tuple[int, int]
+    """IP packets in each capture."""
+    common: int
+    """That are in both, whichever way they went."""
+    appeared: int
+    """That came out and did not go in, of flows that went in."""
+
+    @property
+    def lost(self) -> pd.Series:
+        """Which were lost."""
+        return self.packets["out_s"].isna()
+
+    def by_flow(self) -> pd.DataFrame:
+        """A row each flow and type of service (as it went in): packets, lost, remarked, overtook, and the delay.
+
+        delay_ms_min, delay_ms_p50, delay_ms_p99 and delay_ms_max are nan where all were lost.
+        """
+        delay = 1e3 * (self.packets["out_s"] - self.packets["in_s"])
+        kept = self.packets.assign(
+            lost=self.lost,
+            remarked=~self.lost & (self.packets["tos"] != self.packets["after_tos"]),
+            overtook=self.packets["overtook"] > 0,
+            delay=delay,
+        )
+        groups = kept.groupby(["flow", "tos"], sort=False)
+        counts = groups[["lost", "remarked", "overtook"]].sum().astype(int)
+        delays = groups["delay"].agg(min="min", p50="median", p99=lambda each: each.quantile(0.99), max="max")
+        found = pd.concat([groups.size().rename("packets"), counts, delays.add_prefix("delay_ms_")], axis=1)
+        return found.reset_index().sort_values("packets", ascending=False, ignore_index=True)
+
+
+def load(before: Path, after: Path, read: Reader) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The IP packets of both captures, in the order of the files. `CaptureError` where one cannot be read.
+
+    Packets are recognised by as many bytes as both have kept; `UserError` where those are too few.
+    """
+    files = (before, after)
+    found = [_load(file, read, BEHIND) for file in files]
+    short = [int(each.loc[each["behind"] >= 0, "behind"].min()) for each in found if (each["behind"] >= 0).any()]
+    if not short:
+        return found[0], found[1]
+    if min(short) < LEAST_BEHIND:
+        raise UserError(
+            f"{before}, {after}: found packets of which only {min(short)} bytes behind the IP header were kept, "
+            f"expected {LEAST_BEHIND} at least",
+            hint="Capture with a snaplen of 128 bytes or more.",
+        )
+    return _load(before, read, min(short)), _load(after, read, min(short))
+
+
+def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
+    """Join two captures by what routers leave alone. Packets that are alike are told apart by their order.
+
+    `UserError` where they have too little in common, or clocks that nothing brings together.
+    """
+    seen = len(before), len(after)
+    for which, each in (("first", before), ("second", after)):
+        _check_stamps(which, each)
+    origin_ns = int(before["time_ns"].min())
+    flows, names = _flows(before, after)
+    left, right = (
+        _numbered(each.assign(time_ns=each["time_ns"] - origin_ns, flow=flow)[_JOINED])
+        for each, flow in zip((before, after), flows, strict=True)
+    )
+    both = left.merge(right, on=["identity", "nth", "flow"], how="outer", suffixes=("", "_after"), indicator=True)
+    common = int((both["_merge"] == "both").sum())
+    if common < max(LEAST_COMMON, LEAST_SHARE * min(seen)):
+        raise UserError(
+            f"the captures do not belong together: they have {seen[0]:,} and {seen[1]:,} IP packets, of which "
+            f"{common:,} are in both",
+            hint=_why_not(before, after),
+        )
+    went_in, appeared, clocks = _directed(both, {name: key[:_SOURCE] for name, key in enumerate(names)})
+    return Joined(_described(went_in, clocks, [packet_flow(*key) for key in names]), clocks, seen, common, appeared)
+
+
+def _load(file: Path, read: Reader, behind: int) -> pd.DataFrame:
+    pieces = [piece.select(_KEPT) for piece in read(file, behind)]
+    table = pa.Table.from_batches(pieces) if pieces else None
+    if table is None:
+        raise UserError(f"{file}: found no packets")
+    found: pd.DataFrame = table.to_pandas()
+    found = found[found["version"] > 0].reset_index(drop=True)
+    if found.empty:
+        raise UserError(f"{file}: found no IP packets")
+    return found
+
+
+def _check_stamps(which: str, packets: pd.DataFrame) -> None:
+    stamps = packets["time_ns"].to_numpy()
+    back = np.maximum.accumulate(stamps) - stamps
+    if len(back) and back.max() > SET_BACK_NS:
+        at = int((back > SET_BACK_NS).argmax())
+        raise UserError(
+            f"the clock of the {which} capture was set back: IP packet {at + 1} is stamped {back[at] / 1e9:.3f} s "
+            "before one that precedes it",
+            hint="Capture again with clocks that are left alone.",
+        )
+
+
+def _numbered(packets: pd.DataFrame) -> pd.DataFrame:
+    """In the order of their stamps, those that are alike numbered."""
+    ordered = packets.sort_values("time_ns", kind="stable")
+    return ordered.assign(nth=ordered.groupby("identity").cumcount())
+
+
+def _flows(before: pd.DataFrame, after: pd.DataFrame) -> tuple[tuple[Codes, Codes], list[tuple[int, ...]]]:
+    """A number for each packet's flow, the same in both captures, and what the flows are."""
+    keys = pd.MultiIndex.from_frame(pd.concat([before[_FLOW], after[_FLOW]], ignore_index=True))
+    codes, names = pd.factorize(keys)
+    return (codes[: len(before)], codes[len(before) :]), [tuple(map(int, each)) for each in names]
+
+
+def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tuple[pd.DataFrame, int, Clocks]:
+    """The packets that went from the first capture to the second, between the first and the last that are in both."""
+    in_both = both["_merge"] == "both"
+    joined = both[in_both]
+    hops = (joined["ttl"] - joined["ttl_after"]).groupby(joined["flow"]).median()
+    gap = (joined["time_ns_after"] - joined["time_ns"]).groupby(joined["flow"]).median()
+    # A router takes one from the time to live; where nobody does, time has to tell.
+    there = (hops > 0) | ((hops == 0) & (gap >= 0))
+    if not there.any():
+        raise UserError(
+            "no packet went from the first capture to the second; all that are in both went the other way",
+            hint="Name the captures in the other order.",
+        )
+    towards = set(there.index[there])
+    # Of a flow of which all was lost only who sent it is known.
+    sources = {senders[flow] for flow in towards}
+    known = set(there.index)
+    sent = towards | {flow for flow, source in senders.items() if flow not in known and source in sources}
+    forward, backward = (in_both & (both["flow"].isin(towards) == way) for way in (True, False))
+    clocks = compare(
+        *(
+            (
+                both.loc[which, "time_ns"].to_numpy(np.float64) / 1e9,
+                (both["time_ns_after"] - both["time_ns"])[which].to_numpy(np.float64) / 1e9,
+            )
+            for which in (forward, backward)
+        )
+    )
+    lost = (both["_merge"] == "left_only") & both["flow"].isin(sent)
+    within = both["time_ns"].between(both.loc[forward, "time_ns"].min(), both.loc[forward, "time_ns"].max())
+    appeared = int(((both["_merge"] == "right_only") & both["flow"].isin(towards)).sum())
+    return both[(forward | lost) & within], appeared, clocks
+
+
+def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.DataFrame:
+    ordered = packets.sort_values("time_ns", kind="stable").reset_index(drop=True)
+    in_s, out_s = (ordered[name].to_numpy(np.float64) / 1e9 for name in ("time_ns", "time_ns_after"))
+    return pd.DataFrame(
+        {
+            "flow": ordered["flow"].map(dict(enumerate(names))),
+            "tos": ordered["tos"].astype("int64"),
+            "after_tos": ordered["tos_after"].astype("Int64"),
+            "bytes": ordered["bytes"].astype("int64"),
+            "network_bytes": ordered["network_bytes"].astype("int64"),
+            "in_s": in_s,
+            "out_s": out_s - clocks.ahead(in_s),
+            "overtook": _overtaken(out_s),
+        }
+    )
+
+
+def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """How many that went in before each came out after it, by counting inversions of a merge sort."""
+    there = np.flatnonzero(~np.isnan(out_s))
+    rank = np.empty(len(there), dtype=np.int64)
+    rank[np.argsort(out_s[there], kind="stable")] = np.arange(len(there))
+    found = np.zeros(len(out_s), dtype=np.int64)
+    # Whoever is in order has overtaken nobody; only the others are counted one by one.
+    suspects = np.flatnonzero(np.maximum.accumulate(rank) > rank)
+    for each in suspects:
+        found[there[each]] = int((rank[:each] > rank[each]).sum())
+    return found
+
+
+def _why_not(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    if max(int(before["network_bytes"].max()), int(after["network_bytes"].max())) > 9000:
+        return (
+            "Some packets are larger than a link takes: switch segmentation offload off where they are captured "
+            "(ethtool -K DEVICE tso off gso off gro off)."
+        )
+    ends = [set(zip(each["source"], each["destination"], strict=True)) for each in (before, after)]
+    if not ends[0] & ends[1]:
+        shown = [_ends(each) for each in (before, after)]
+        return (
+            f"No two hosts are the same: the first has {shown[0]}, the second {shown[1]}. Packets whose addresses are "
+            "translated in between are not recognised."
+        )
+    return "The hosts are the same: were they captured at the same time, on both sides of one device?"
+
+
+def _ends(packets: pd.DataFrame) -> str:
+    first = packets.iloc[0]
+    return packet_flow(*(int(first[name]) for name in _FLOW))

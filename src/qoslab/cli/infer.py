@@ -1,0 +1,103 @@
+"""`qoslab infer`: what limits between two captures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qoslab.cli.options import json_option
+from qoslab.errors import ExitStatus, UserError
+from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from qoslab.analysis.between import Joined, Limiter
+
+_ROWS = 20
+"""Flows that are shown."""
+
+
+@click.command()
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option(
+    "--count",
+    type=click.Choice(["frame", "ip", "wire"]),
+    default="frame",
+    show_default=True,
+    help="What bytes the limiter counts: frames without check sequence, IP packets, or all that is on the wire.",
+)
+@click.option("--table", type=click.Path(path_type=Path), help="Write the joined packets there, as Parquet.")
+@json_option
+def command(before: Path, after: Path, count: str, table: Path | None, as_json: bool) -> ExitStatus:
+    """Say what limits between two captures: a policer, a shaper, a line, or nothing.
+
+    BEFORE is what was captured where packets go into a device, AFTER where they come out, at the same time; pcap or
+    pcapng, gzip or not. Packets are joined one by one, and what became of them is told by flow and type of service:
+    lost, remarked, overtaking others, delayed. docs/captures.md tells how, and what it cannot.
+    """
+    from qoslab.analysis.between import infer, join, load
+    from qoslab.capture import CaptureError
+    from qoslab.pcap import read_packets
+
+    try:
+        packets = load(before, after, lambda file, behind: read_packets(file, behind=behind))
+    except CaptureError as error:
+        raise UserError(error.message, hint="What is cut off tells nothing of the packets that are missing.") from error
+    joined = join(*packets)
+    limiter = infer(joined, count)  # type: ignore[arg-type]
+    if table is not None:
+        _write(joined, table)
+    if as_json:
+        echo(json.dumps(_as_json(joined, limiter), indent=2))
+    else:
+        _tell(joined, limiter, (before, after))
+    return ExitStatus.WITHIN
+
+
+def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
+    echo(f"{files[0]}: {joined.seen[0]:,} IP packets; {files[1]}: {joined.seen[1]:,}; {joined.common:,} are in both")
+    echo(f"Clocks {joined.clocks}")
+    if joined.appeared:
+        echo(f"{joined.appeared:,} packets came out and are not in the first capture.")
+    flows = joined.by_flow()
+    counts = " ".join(f"{name:>8}" for name in ("packets", "lost", "remarked", "overtook"))
+    echo(f"{counts}  {'delay, ms: min, median, 99 %, max':36} flow, DSCP")
+    for row in flows.head(_ROWS).to_dict("records"):
+        counts = " ".join(f"{row[name]:8,}" for name in ("packets", "lost", "remarked", "overtook"))
+        shown = " ".join(f"{row[f'delay_ms_{each}']:8.3f}" for each in ("min", "p50", "p99", "max"))
+        echo(f"{counts}  {shown:36} {row['flow']}, {row['tos'] >> 2}")
+    if len(flows) > _ROWS:
+        echo(f"  and {len(flows) - _ROWS} more")
+    for line in limiter.lines():
+        echo(line)
+
+
+def _as_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
+    clocks = joined.clocks
+    flows = joined.by_flow().astype(object)
+    return {
+        "packets": {"before": joined.seen[0], "after": joined.seen[1], "both": joined.common},
+        "appeared": joined.appeared,
+        "clocks": {
+            "state": clocks.state,
+            "ahead_s": clocks.ahead_s,
+            "drift": clocks.drift,
+            "error_s": clocks.error_s,
+        },
+        "flows": flows.where(flows.notna(), None).to_dict("records"),
+        "limiter": limiter.as_json(),
+    }
+
+
+def _write(joined: Joined, file: Path) -> None:
+    """The whole table or nothing."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        joined.packets.to_parquet(part, index=False)
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"{file}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,400 @@
+"""Two captures joined packet by packet, and the limiter between them; simulated ones are inferred within bounds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from test_pcap import pcap
+
+from qoslab.analysis.between import infer, join
+from qoslab.analysis.between.bucket import infer_bucket
+from qoslab.analysis.between.releases import infer_releases
+from qoslab.cli import main
+from qoslab.errors import UserError
+
+Array = npt.NDArray[np.float64]
+START_NS = 1_700_000_000 * 10**9
+
+
+def policed(time_s: Array, size: Array, rate_bps: float, burst: float) -> npt.NDArray[np.bool_]:
+    """Which packets a token bucket passes, one after the other."""
+    tokens, last, passed = burst, time_s[0], []
+    for now, each in zip(time_s, size, strict=True):
+        tokens, last = min(burst, tokens + rate_bps / 8 * (now - last)), now
+        passed.append(tokens >= each)
+        tokens -= each if passed[-1] else 0.0
+    return np.array(passed)
+
+
+def shaped(time_s: Array, size: Array, rate_bps: float, tc_s: float, limit: int) -> Array:
+    """When packets leave a shaper whose bucket gets Bc each Tc and holds twice that; nan where its queue was full."""
+    credit = rate_bps * tc_s / 8
+    out, queue, tokens, free, ticks, at = np.full(len(size), np.nan), [], 2 * credit, 0.0, 0, 0
+    while at < len(size) or queue:
+        now = ticks * tc_s
+        ticks += 1
+        while True:
+            while queue and tokens >= size[queue[0]]:
+                first = queue.pop(0)
+                tokens -= size[first]
+                free = max(now, free) + (size[first] + 24) * 8 / 100e6
+                out[first] = free
+            if at == len(size) or time_s[at] >= ticks * tc_s:
+                break
+            now = time_s[at]
+            if len(queue) < limit:
+                queue.append(at)
+            at += 1
+        tokens = min(tokens + credit, 2 * credit)
+    return out
+
+
+def lined(time_s: Array, size: Array, rate_bps: float, limit: int) -> Array:
+    """When packets leave a line with a queue of packets; nan where that was full."""
+    out, free = np.full(len(size), np.nan), 0.0
+    inside: list[float] = []
+    for number, (now, each) in enumerate(zip(time_s, size, strict=True)):
+        inside = [moment for moment in inside if moment > now]
+        if len(inside) < limit:
+            free = max(now, free) + 8 * each / rate_bps
+            out[number] = free
+            inside.append(free)
+    return out
+
+
+@dataclass(frozen=True)
+class Load:
+    """Packets that come: a mean rate with pauses."""
+
+    seed: int
+    rate_bps: float
+    equal: bool
+    paced: bool
+    count: int = 5000
+    pause_s: float = 0.5
+    random: np.random.Generator = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "random", np.random.default_rng(self.seed))
+
+    def packets(self) -> tuple[Array, Array]:
+        """When they come, and their sizes."""
+        kinds = self.random.integers(100, 1515, 1 if self.equal else 5)
+        size = self.random.choice(kinds, self.count).astype(np.float64)
+        gap = 8 * size.mean() / self.rate_bps
+        gaps = np.full(self.count, gap) if self.paced else self.random.exponential(gap, self.count)
+        gaps[self.random.integers(self.count // 10, self.count, 3)] += self.random.uniform(0, self.pause_s, 3)
+        return np.cumsum(gaps), size
+
+
+LOADS = {"seed": st.integers(0, 10**6), "equal": st.booleans(), "paced": st.booleans()}
+
+
+@settings(max_examples=25, deadline=None)
+@given(rate=st.floats(1e5, 1e8), burst_ms=st.floats(30, 500), over=st.floats(1.2, 3), **LOADS)
+def test_any_policer_is_inferred(
+    rate: float, burst_ms: float, over: float, seed: int, equal: bool, paced: bool
+) -> None:
+    # Where packets of one size come at one pace, they pass in turn, which many buckets explain.
+    assume(not (equal and paced))
+    burst = max(rate * burst_ms / 8000, 3028.0)
+    time_s, size = Load(seed, rate * over, equal, paced, pause_s=burst_ms / 500).packets()
+    # Full at first, so that enough has to come for it to be empty.
+    size_of_all = 8 * size.sum() * (over - 1) / over
+    passed = policed(time_s, size, rate, burst)
+    if size_of_all < 16 * burst or min(passed.sum(), (~passed).sum()) < 300:
+        return
+    found = infer_bucket(time_s, size, passed)
+    assert found is not None
+    assert found.rate_bps.value == pytest.approx(rate, rel=1e-3)
+    assert found.burst_bytes.value == pytest.approx(burst, abs=size.max())
+    assert found.rate_bps.low <= found.rate_bps.value <= found.rate_bps.high
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rate=st.sampled_from([256e3, 1e6, 1.5e6, 8e6]),
+    tc_ms=st.sampled_from([4.0, 8.0, 10.0, 25.0, 125.0]),
+    over=st.floats(1.3, 3),
+    **LOADS,
+)
+def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: int, equal: bool, paced: bool) -> None:
+    time_s, size = Load(seed, rate * over, equal, paced, count=8000).packets()
+    credit = rate * tc_ms / 8000
+    # A bucket of less than two packets loses tokens: that is another rate. A few intervals tell little.
+    assume(credit >= size.max() and time_s[-1] >= 200 * tc_ms / 1000)
+    # A queue that is empty at each tick leaves tokens behind.
+    out = shaped(time_s, size, rate, tc_ms / 1000, max(64, int(4 * credit / size.min())))
+    through = ~np.isnan(out)
+    found = infer_releases(time_s[through], out[through], size[through])
+    assert found is not None
+    assert found.rate_bps.low <= rate <= found.rate_bps.high
+    assert found.rate_bps.value == pytest.approx(rate, rel=1e-3)
+    assert found.interval_s is not None and found.interval_s.value == pytest.approx(tc_ms / 1000, rel=1e-5)
+
+
+def captured(time_s: Array, size: Array, out_s: Array, **changes: object) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What two captures show of packets that come and leave: as `load` gives it."""
+    usual = {
+        "version": 4,
+        "source_high": 0,
+        "source": 1,
+        "destination_high": 0,
+        "destination": 2,
+        "protocol": 17,
+        "source_port": 7,
+        "destination_port": 8,
+        "tos": 0,
+        "behind": -1,
+    }
+    packets = pd.DataFrame({"bytes": size.astype(int), "network_bytes": size.astype(int) - 14, "ttl": 64})
+    packets = packets.assign(identity=np.arange(len(size)) + 1000, **usual).assign(**changes)
+    before = packets.assign(time_ns=START_NS + np.rint(time_s * 1e9).astype(np.int64))
+    kept = ~np.isnan(out_s)
+    stamps = START_NS + np.rint(np.where(kept, out_s, 0) * 1e9).astype(np.int64)
+    after = packets.assign(time_ns=stamps, ttl=63)[kept].sort_values("time_ns", kind="stable")
+    return before, after.reset_index(drop=True)
+
+
+def both_ways(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([one, other]).sort_values("time_ns", kind="stable", ignore_index=True)
+
+
+def answers(time_s: Array, delay_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Packets that go back: seen behind the device first."""
+    size = np.full(len(time_s), 64.0)
+    seen_there, seen_here = captured(time_s, size, time_s + delay_s, source=2, destination=1)
+    shift = 10**6
+    return seen_here.assign(identity=seen_here["identity"] + shift), seen_there.assign(
+        identity=seen_there["identity"] + shift
+    )
+
+
+class TestLimiters:
+    time_s, size = Load(1, 1.5e6, False, False).packets()
+
+    def test_a_policer(self) -> None:
+        passed = policed(self.time_s, self.size, 1e6, 31250)
+        found = infer(join(*captured(self.time_s, self.size, np.where(passed, self.time_s + 0.001, np.nan))))
+        assert (found.kind, found.queue_packets, found.interval_s) == ("policer", None, None)
+        assert found.rate_bps is not None and found.rate_bps.value == pytest.approx(1e6, rel=1e-4)
+        assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(31250, abs=100)
+
+    def test_a_policer_before_a_line(self) -> None:
+        passed = policed(self.time_s, self.size, 1e6, 31250)
+        out = np.full(len(passed), np.nan)
+        out[passed] = lined(self.time_s[passed], self.size[passed], 4e6, 1000)
+        found = infer(join(*captured(self.time_s, self.size, out)))
+        assert found.kind == "policer" and found.rate_bps is not None
+        assert found.rate_bps.value == pytest.approx(1e6, rel=1e-4)
+
+    def test_a_shaper_and_its_queue(self) -> None:
+        joined = join(*captured(self.time_s, self.size, shaped(self.time_s, self.size, 1e6, 0.025, 64)))
+        found = infer(joined)
+        assert found.kind == "shaper" and found.interval_s is not None and found.queue_packets is not None
+        assert found.interval_s.value == pytest.approx(0.025, rel=1e-6)
+        assert (found.queue_packets.low, found.queue_packets.value) == (64, 64)
+        assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(6250, abs=self.size.max())
+
+    def test_a_line_and_its_queue(self) -> None:
+        found = infer(join(*captured(self.time_s, self.size, lined(self.time_s, self.size, 1e6, 40))))
+        assert (found.kind, found.interval_s) == ("line", None)
+        assert found.rate_bps is not None and found.rate_bps.value == pytest.approx(1e6, rel=1e-5)
+        assert found.queue_packets is not None and found.queue_packets.value == 40
+
+    def test_nothing_limits(self) -> None:
+        found = infer(join(*captured(self.time_s, self.size, self.time_s + 0.002)))
+        assert found.kind == "nothing" and found.rate_bps is None
+        assert list(found.lines()) == [
+            f"Nothing limits: up to {found.busiest_bps:,.0f} b/s came in over 0.1 s and left without waiting."
+        ]
+        assert found.busiest_bps is not None and 1.5e6 < found.busiest_bps < 4e6
+
+    def test_losses_at_random_are_no_policer(self) -> None:
+        lost = np.random.default_rng(3).random(len(self.size)) < 0.05
+        found = infer(join(*captured(self.time_s, self.size, np.where(lost, np.nan, self.time_s + 0.002))))
+        assert found.kind == "unexplained"
+
+    def test_a_marker(self) -> None:
+        conformed = policed(self.time_s, self.size, 1e6, 31250)
+        before, after = captured(self.time_s, self.size, self.time_s + 0.002, tos=0xB8)
+        joined = join(before, after.assign(tos=np.where(conformed, 0xB8, 0x28)))
+        found = infer(joined)
+        assert found.kind == "marker" and found.burst_bytes is not None
+        assert found.burst_bytes.value == pytest.approx(31250, abs=100)
+        (row,) = joined.by_flow().to_dict("records")
+        assert (row["packets"], row["lost"], row["remarked"]) == (5000, 0, int((~conformed).sum()))
+
+    def test_what_is_counted_is_chosen(self) -> None:
+        counted = self.size - 14
+        passed = policed(self.time_s, counted, 1e6, 31250)
+        joined = join(*captured(self.time_s, self.size, np.where(passed, self.time_s + 0.001, np.nan)))
+        right, wrong = infer(joined, "ip"), infer(joined, "frame")
+        assert right.kind == "policer" and right.unexplained is not None and right.unexplained < 5
+        assert wrong.kind == "unexplained" or (wrong.unexplained or 0) > 10 * right.unexplained
+
+
+class TestJoining:
+    time_s = np.arange(1, 201) / 100
+    size = np.full(200, 514.0)
+
+    def test_packets_that_are_alike_are_told_apart_by_order(self) -> None:
+        before, after = captured(self.time_s, self.size, self.time_s + 0.004)
+        alike = before["identity"] // 4
+        joined = join(before.assign(identity=alike), after.assign(identity=alike))
+        assert (joined.packets["out_s"] - joined.packets["in_s"]).to_numpy() == pytest.approx(0.004)
+
+    def test_who_overtakes_is_counted(self) -> None:
+        out = self.time_s + 0.001
+        out[50] = out[53] + 0.005
+        joined = join(*captured(self.time_s, self.size, out))
+        assert joined.packets["overtook"].to_numpy()[48:56].tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
+
+    def test_a_delay_and_a_loss_of_each_flow(self) -> None:
+        out = self.time_s + np.where(np.arange(200) % 2, 0.001, 0.003)
+        out[[10, 12, 15]] = np.nan
+        ports = np.where(np.arange(200) % 2, 7, 9)
+        rows = join(*captured(self.time_s, self.size, out, source_port=ports)).by_flow().set_index("flow")
+        one, other = rows.loc["0.0.0.1:7 > 0.0.0.2:8"], rows.loc["0.0.0.1:9 > 0.0.0.2:8"]
+        assert (one["packets"], one["lost"], other["packets"], other["lost"]) == (100, 1, 100, 2)
+        assert (one["delay_ms_max"], other["delay_ms_min"]) == (pytest.approx(1), pytest.approx(3))
+
+    def test_direction_is_told_by_time_to_live_whatever_the_clocks(self) -> None:
+        before, after = captured(self.time_s, self.size, self.time_s - 5)
+        joined = join(before, after)
+        assert joined.clocks.state == "offset unknown" and len(joined.packets) == 200
+        with pytest.raises(UserError, match="all that are in both went the other way"):
+            join(after, before)
+
+    @pytest.mark.parametrize("ahead_s", [-3.0, 0.0, 2.5])
+    def test_clocks_are_corrected_by_packets_of_both_directions(self, ahead_s: float) -> None:
+        before, after = captured(self.time_s, self.size, self.time_s + 0.004)
+        there, back = answers(self.time_s + 0.0042, 0.002)
+        drift = 40e-6
+        one, other = both_ways(before, there), both_ways(after, back)
+        shown = (other["time_ns"] - START_NS) * (1 + drift) + ahead_s * 1e9
+        joined = join(one, other.assign(time_ns=START_NS + np.rint(shown).astype(np.int64)))
+        delay = (joined.packets["out_s"] - joined.packets["in_s"]).to_numpy()
+        if ahead_s:
+            assert joined.clocks.state == "corrected" and joined.clocks.error_s == pytest.approx(0.003, abs=1e-4)
+            assert joined.clocks.ahead_s == pytest.approx(ahead_s + 0.001, abs=1e-3)
+        else:
+            assert joined.clocks.state == "agree"
+        assert delay == pytest.approx(0.004, abs=0.0035) and len(delay) == 200
+
+    def test_a_clock_that_was_set_is_refused(self) -> None:
+        before, after = captured(self.time_s, self.size, self.time_s + 0.004)
+        there, back = answers(self.time_s + 0.0042, 0.002)
+        one, other = both_ways(before, there), both_ways(after, back)
+        stepped = other["time_ns"].where(other["time_ns"] < START_NS + 10**9, other["time_ns"] + 10**9)
+        with pytest.raises(UserError, match="cannot be brought together"):
+            join(one, other.assign(time_ns=stepped))
+        stepped = other["time_ns"].where(other["time_ns"] < START_NS + 10**9, other["time_ns"] - 10**8)
+        with pytest.raises(UserError, match="the clock of the second capture was set back"):
+            join(one, other.assign(time_ns=stepped))
+
+
+def frame(number: int, size: int, ttl: int, source: int = 0x0A000001) -> bytes:
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, size - 14, number & 0xFFFF, 0, ttl, 17, 0, source, 0x0A000002)
+    udp = struct.pack(">HHHHI", 7, 8, size - 34, 0, number)
+    return bytes(12) + b"\x08\x00" + ip + udp + bytes(size - 46)
+
+
+def files(folder: Path, passed: npt.NDArray[np.bool_], time_s: Array, *, source: int = 0x0A000001) -> tuple[str, str]:
+    """Two captures of packets of 514 bytes, the second compressed."""
+    rows = [(int(each), int(each % 1 * 1e9)) for each in time_s + 100]
+    before = [(*row, frame(number, 514, 64)) for number, row in enumerate(rows)]
+    after = [(*row, frame(number, 514, 63, source)) for number, row in enumerate(rows) if passed[number]]
+    (folder / "before.pcap").write_bytes(pcap("<", 0xA1B23C4D, 1, before, kept=128))
+    (folder / "after.pcap.gz").write_bytes(gzip.compress(pcap("<", 0xA1B23C4D, 1, after, kept=128), 1))
+    return str(folder / "before.pcap"), str(folder / "after.pcap.gz")
+
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("switched betwen", 'found "betwen" in limiter.rate(switched betwen), expected a capture point'),
+        (
+            "switched",
+            'found "switched" in limiter.rate(switched), expected BEFORE AFTER, the names of two',
+        ),
+    ],
+)
+def test_captures_that_a_metric_names_must_be_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str, said: str
+) -> None:
+    folder = tmp_path / "experiments"
+    shutil.copytree(EXPERIMENTS / "templates", folder / "templates")
+    text = (EXPERIMENTS / "bucket-truth.yml").read_text()
+    (folder / "e.yml").write_text(text.replace("limiter.rate(switched between)", f"limiter.rate({written})", 1))
+    assert main(["validate", str(folder / "e.yml")]) == 2
+    assert said in capsys.readouterr().err
+
+
+class TestCommand:
+    time_s = np.arange(1, 3001) * 514 * 8 / 1.5e6
+    passed = policed(time_s, np.full(3000, 514.0), 1e6, 31250)
+
+    def test_what_it_says(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        table = tmp_path / "joined.parquet"
+        assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--table", str(table)]) == 0
+        said = capsys.readouterr().out
+        dropped = int((~self.passed).sum())
+        assert f"before.pcap: 3,000 IP packets; {tmp_path}/after.pcap.gz: {3000 - dropped:,};" in said
+        assert "Clocks agree" in said and "10.0.0.1:7 > 10.0.0.2:8, 0" in said
+        assert "A policer, counted in frames without check sequence, as routers of IOS count:" in said
+        assert pd.read_parquet(table)["out_s"].isna().sum() <= dropped
+
+    def test_figures_for_programs(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["limiter"]["kind"] == "policer" and found["clocks"]["state"] == "agree"
+        assert found["limiter"]["rate_bps"]["value"] == pytest.approx(1e6, rel=1e-3)
+        assert found["limiter"]["burst_bytes"]["value"] == pytest.approx(31250, abs=514)
+
+    def test_captures_that_do_not_belong_together(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        names = files(tmp_path, self.passed, self.time_s, source=0x0A000009)
+        table = tmp_path / "joined.parquet"
+        assert main(["infer", *names, "--table", str(table)]) == 2
+        said = capsys.readouterr().err
+        assert "do not belong together: they have 3,000 and" in said and "of which 0 are in both" in said
+        assert "No two hosts are the same" in said and not list(tmp_path.glob("*parquet*"))
+
+    def test_one_that_is_cut_off(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before, after = files(tmp_path, self.passed, self.time_s)
+        Path(before).write_bytes(Path(before).read_bytes()[:-7])
+        assert main(["infer", before, after]) == 2
+        assert "before.pcap: the packet at byte 431880 is broken or stops early" in capsys.readouterr().err
+
+    def test_one_that_is_not_there_or_empty(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before, after = files(tmp_path, self.passed, self.time_s)
+        assert main(["infer", before, str(tmp_path / "none")]) == 2
+        assert "none: cannot be read: No such file" in capsys.readouterr().err
+        Path(after).write_bytes(pcap("<", 0xA1B23C4D, 1, []))
+        assert main(["infer", before, after]) == 2
+        assert "after.pcap.gz: found no packets" in capsys.readouterr().err
+
+    def test_few_bytes_of_each_packet(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before, after = files(tmp_path, self.passed, self.time_s)
+        Path(before).write_bytes(pcap("<", 0xA1B23C4D, 1, [(1, 0, frame(1, 514, 64))] * 20, kept=40))
+        assert main(["infer", before, after]) == 2
+        assert "only 6 bytes behind the IP header were kept, expected 20 at least" in capsys.readouterr().err
+
+    def test_a_table_that_cannot_be_written(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        names = files(tmp_path, self.passed, self.time_s)
+        assert main(["infer", *names, "--table", str(tmp_path / "none" / "x.parquet")]) == 2
+        assert "cannot be written: " in capsys.readouterr().err
