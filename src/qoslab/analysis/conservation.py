@@ -7,35 +7,49 @@ devices are never cleared. What one side does not tell is not compared.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
-from qoslab.model.experiment import Topology
+from qoslab.analysis.counters import HostCount, add_counters, cards_of
+from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms import routers_of
+from qoslab.results import Cell, CellRecord, tables
 
 SHARE = 0.005
 """Of the packets that may be counted by one side alone: readings are not of the same instant."""
 PACKETS = 30
 """That may be beyond it: what devices say by themselves (ARP, CDP, keepalives, routing) between two readings."""
-WHOLE_PACKET = 1600
-"""Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
 UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast")
 """Words of a configuration by which a router drops what no show command of those that are read counts."""
 
 
-@dataclass(frozen=True)
-class HostCount:
-    """What a host's card counted over the traffic time."""
+def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> list[str]:
+    """Who of a cell's hosts and routers does not count the same, a sentence each.
 
-    sent: int
-    received: int
-    sent_bytes: int
+    `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
+    """
+    keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in ("classes", "interfaces", "queues")}
+    add_counters(cell, record, experiment, lambda name, row: rows[name].append(keys | row))
+    try:
+        cards = cards_of(cell)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return ["what the interfaces of hosts counted is damaged"]
+    interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
+    return list(disagreements(experiment.topology, cards, interfaces, classes, _uncounted(cell, experiment)))
 
-    @property
-    def is_of_the_line(self) -> bool:
-        """Whether it counts packets as they are on the line; one that cuts segments itself may count these."""
-        return self.sent_bytes <= WHOLE_PACKET * self.sent
+
+def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
+    """Routers that drop what nothing of what was read counts, by their configurations."""
+    found, told = [], cell.devices_with_counters()
+    for router in routers_of(experiment.topology):
+        files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
+        text = "".join(cell.text(file) for file in files if file.exists())
+        words = UNCOUNTED if router not in told else ("rate-limit",)
+        if any(word in text for word in words):
+            found.append(router)
+    return found
 
 
 def disagreements(

@@ -162,6 +162,22 @@ def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
     return _figure(drawn, 400, xaxis=_axis("seconds since each flow started"), yaxis=_axis(f"payload, {unit}", **scale))
 
 
+def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:
+    """Single values over time (by `time_s`), such as round trips: one line each."""
+    drawn = [
+        _line(
+            name,
+            [round(float(time), 4) for time in line.index],
+            [round(float(value), 5) for value in line],
+            unit,
+            colour=COLOURS[number % len(COLOURS)],
+            width=1.2,
+        )
+        for number, (name, line) in enumerate(lines.items())
+    ]
+    return _figure(drawn, 300, xaxis=_axis("seconds since the first"), yaxis=_axis(unit or None, rangemode="tozero"))
+
+
 def class_graph(rates: pd.DataFrame) -> Figure:
     """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue or dynamic bucket."""
     below = [each for each in _STATE if bool(rates[each[0]].notna().any())]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 # Imported for the functions that they register.
-from qoslab.analysis import class_metrics, goodput, hosts, policers, probes, shapers, steady, throughput  # noqa: F401
+from qoslab.analysis import class_metrics, goodput, hosts, limiters, policers, probes, shapers, steady, throughput  # noqa: F401
 from qoslab.analysis.at_moment import moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.estimates import Estimate
@@ -20,6 +20,7 @@ from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
 from qoslab.analysis.registry import CellFacts, Selection, TableName, Whole, functions_of
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
+from qoslab.model.moments import DURING
 from qoslab.results import tables
 
 _CELL = ["arm", "repetition", "cell"]
@@ -47,6 +48,11 @@ def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
     return rows[rows["sends"] if selector is None else rows["host"] == selector]
 
 
+def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
+    """Those of two captures; without a selector the only ones."""
+    return rows if selector is None else rows[rows["before"] + " " + rows["after"] == selector]
+
+
 def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
     try:
         meant = ClassSelector.parse(selector, interfaces_of(rows))
@@ -62,6 +68,7 @@ _SOURCES = (
     _Source("intervals", "traffic", lambda rows: rows["traffic"].unique(), _named("traffic")),
     _Source("probes", "probe", lambda rows: rows["probe"].unique(), _named("probe")),
     _Source("classes", "class", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
+    _Source("limiters", "captures", lambda rows: (rows["before"] + " " + rows["after"]).unique(), _pairs),
     _Source("interfaces", "interface", lambda rows: each_of("interface", rows), places_of),
     _Source("queues", "queue", lambda rows: each_of("queue", rows), places_of),
 )
@@ -154,7 +161,10 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
         if isinstance(moment, Missing):
             yield from ((each, moment) for each in names)
             continue
-        then = replace(selection, rows=until(selection.rows, moment), whole=Whole(until(selection.whole.rows, moment)))
+        # What is of `during` is of this moment, then, whenever in the traffic it was.
+        facts = replace(selection.cell, traffic_s=moment / float(DURING))
+        rows, whole = until(selection.rows, moment), Whole(until(selection.whole.rows, moment))
+        then = replace(selection, rows=rows, whole=whole, cell=facts)
         found = {name: value for function in functions_of("classes") for name, value in function.figures(then)}
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
 

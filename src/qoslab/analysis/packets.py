@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.capture.pcapng import TCP, UDP, Packets
+from qoslab.pcap import TCP, UDP, column
 from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
@@ -19,7 +19,7 @@ _KEYS = ["bin", *_ENDS, "source_port", "destination_port"]
 _HALF = (1 << 64) - 1
 
 
-def shifted(pieces: Iterable[Packets], clock: HostClockRecord | None) -> Iterator[Packets]:
+def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> Iterator[pa.RecordBatch]:
     """The packets with the stamps that the clock of the machine from which the cell was run would have given them.
 
     `clock` is that of the host that captured, None where it has the same. Between its two looks, and around them, it
@@ -31,8 +31,12 @@ def shifted(pieces: Iterable[Packets], clock: HostClockRecord | None) -> Iterato
             continue
         first, last = (at + ahead for at, ahead in zip(clock.looked_ns, clock.ahead_ns, strict=True))
         drift = (clock.ahead_ns[1] - clock.ahead_ns[0]) / max(last - first, 1)
-        ahead = clock.ahead_ns[0] + np.rint((piece.time_ns - first) * drift).astype(np.int64)
-        yield replace(piece, time_ns=piece.time_ns - ahead)
+        stamped = column(piece, "time_ns")
+        ahead = clock.ahead_ns[0] + np.rint((stamped - first) * drift).astype(np.int64)
+        columns = [
+            pa.array(stamped - ahead) if name == "time_ns" else piece.column(name) for name in piece.schema.names
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=piece.schema)
 
 
 def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:
@@ -48,22 +52,20 @@ def host_name(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.DataFrame:
+def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) -> pd.DataFrame:
     """Columns flow, time_s, bytes, packets; `time_s` counts from `origin_ns`, or from the first packet.
 
     Bytes are those of whole frames without FCS. `all` has every packet, both directions. An empty bin has no row.
     """
     binned: list[pd.DataFrame] = []
     for piece in pieces:
+        stamped = column(piece, "time_ns")
         if origin_ns is None and len(piece):
-            origin_ns = int(piece.time_ns.min())
+            origin_ns = int(stamped.min())
         table = pd.DataFrame(
             {
-                "bin": (piece.time_ns - (origin_ns or 0)) // BIN_NS,
-                **{name: getattr(piece, name) for name in _ENDS},
-                "source_port": piece.source_port,
-                "destination_port": piece.destination_port,
-                "bytes": piece.bytes,
+                "bin": (stamped - (origin_ns or 0)) // BIN_NS,
+                **{name: column(piece, name) for name in (*_KEYS[1:], "bytes")},
                 "packets": np.ones(len(piece), dtype=np.int64),
             }
         )
@@ -74,13 +76,14 @@ def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.D
     flows = pd.concat(binned).groupby(_KEYS, as_index=False).sum()
     total = flows.groupby("bin", as_index=False)[["bytes", "packets"]].sum().assign(flow=ALL)
     names = flows[_KEYS[1:]].drop_duplicates()
-    names = names.assign(flow=[_name(*map(int, row)) for row in names.itertuples(index=False)])
+    names = names.assign(flow=[packet_flow(*map(int, row)) for row in names.itertuples(index=False)])
     flows = flows.merge(names, on=_KEYS[1:]).groupby(["flow", "bin"], as_index=False)[["bytes", "packets"]].sum()
     found = pd.concat([total, flows], ignore_index=True)
     return found.assign(time_s=found["bin"] * (BIN_NS / 1e9))[columns]
 
 
-def _name(version: int, *ends_and_ports: int) -> str:
+def packet_flow(version: int, *ends_and_ports: int) -> str:
+    """What the flow of a packet is called, by the columns of `qoslab.pcap.SCHEMA`; see `flow_name`."""
     if version < 0:
         return "not IP"
     source_high, source, destination_high, destination, protocol, source_port, destination_port = ends_and_ports

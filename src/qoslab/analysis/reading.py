@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
 from qoslab.analysis import raw
-from qoslab.analysis.classes import Line, Lines
-from qoslab.analysis.conservation import UNCOUNTED, HostCount, disagreements
+from qoslab.analysis.arrivals import Arriving, reports_of, unlike
+from qoslab.analysis.counters import add_counters, lines_of, ns
+from qoslab.analysis.limiters import limiter_rows
 from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
-from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
-from qoslab.analysis.show_readings import instants, reading_rows
 from qoslab.capture import CaptureError
-from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
-from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.metrics import Reference
-from qoslab.model.moments import DURING, traffic_time
-from qoslab.platforms import routers_of
+from qoslab.model.moments import traffic_time
+from qoslab.pcap import read_packets
 from qoslab.results import Cell, CellRecord, FileSeal, tables
 from qoslab.traffic import TrafficError
 
 STRAY_S = 600.0
 """How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
 each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-TABLES = ("flows", "intervals", "hosts", "probes", "classes", "interfaces", "queues", "health")
+TABLES = ("flows", "intervals", "hosts", "probes", "classes", "interfaces", "queues", "limiters", "health")
 """Those of rows that are read from a cell's files."""
 
 
@@ -99,15 +94,19 @@ class Readings:
         problems = _collect(cell, record, own, lambda name, row: rows[name].append(keys | row))
         read = {name: tables.frame(name, content) for name, content in rows.items()}
         if self._captures:
-            table, unreadable = _packets(cell, record, own)
-            problems += unreadable
+            arriving = Arriving(reports_of(own, record))
+            table, unreadable = _packets(cell, record, own, arriving)
+            # Of a capture that stops early the rest is not known.
+            problems += unreadable or unlike(read["flows"], arriving)
             read["packets_io"] = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
-        problems += _disagreements(cell, own, read)
+            limited, why = limiter_rows(cell, own, self._wanted)
+            read["limiters"] = tables.frame("limiters", [keys | row for row in limited])
+            problems += why
         if not record.valid:
             # What could not be read follows from what went wrong in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
         name = cell.name
-        around = Circumstances({name: own.duration.seconds}, {name: _lines(own)}, {name: paths_of(own)})
+        around = Circumstances({name: own.duration.seconds}, {name: lines_of(own)}, {name: paths_of(own)})
         read["metrics"] = metrics(read, around, self._wanted)
         return Reading(read, tuple(dict.fromkeys(problems)))
 
@@ -160,72 +159,10 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             problems.append(f'the figures of probe "{probe.name}" are damaged')
             continue
         add("probes", row)
-    origin_ns = 0 if record.traffic_started is None else _ns(record.traffic_started)
-    counted, lines = cell.devices_with_counters(), _lines(experiment)
-    for device in counted:
-        replies = list(cell.counter_replies(device))
-        for row in raw.class_rows(device, replies, origin_ns):
-            add("classes", row)
-        for row in raw.interface_rows(device, replies, origin_ns):
-            add("interfaces", row)
-        for row in raw.queue_rows(device, replies, origin_ns):
-            add("queues", row)
-    seconds = experiment.duration.seconds
-    moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
-    for entry in record.observed:
-        if entry.command.startswith(COMMAND) and entry.device not in counted:
-            parsed = cell.parsed(entry.device, entry.moment, entry.command)
-            times: raw.Row = {"time_s": moments[entry.moment]}
-            if entry.before is not None and entry.after is not None:
-                times = instants(_ns(entry.before), _ns(entry.after), origin_ns)
-            for row in observed_class_rows(entry.device, parsed or {}, 0.0):
-                add("classes", row | times)
-    for device in cell.devices_with_readings():
-        try:
-            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines):
-                add(name, row)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            problems.append(f"the readings of {device} are damaged")
+    problems += add_counters(cell, record, experiment, add)
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems
-
-
-def _disagreements(cell: Cell, experiment: Experiment, read: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Who of hosts and routers does not count the same."""
-    try:
-        cards = cards_of(cell)
-    except (LookupError, TypeError, ValueError, RecursionError):
-        return ["what the interfaces of hosts counted is damaged"]
-    uncounted = _uncounted(cell, experiment)
-    return list(disagreements(experiment.topology, cards, read["interfaces"], read["classes"], uncounted))
-
-
-def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
-    """What hosts counted over the traffic time, by interface."""
-    found = {}
-    for host in cell.hosts_with_cards():
-        counted = json.loads(cell.text(cell.host_cards(host)))
-        before, after = counted["before"], counted["after"]
-        found[host] = {
-            name: HostCount(
-                *(each[key] - before[name][key] for key in ("sent_packets", "received_packets", "sent_bytes"))
-            )
-            for name, each in after.items()
-        }
-    return found
-
-
-def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
-    """Routers that drop what nothing of what was read counts, by their configurations."""
-    found, told = [], cell.devices_with_counters()
-    for router in routers_of(experiment.topology):
-        files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
-        text = "".join(cell.text(file) for file in files if file.exists())
-        words = UNCOUNTED if router not in told else ("rate-limit",)
-        if any(word in text for word in words):
-            found.append(router)
-    return found
 
 
 def _collect_flows(
@@ -262,23 +199,19 @@ def _collect_flows(
     return problems
 
 
-def _lines(experiment: Experiment) -> Lines:
-    return {
-        (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])
-        for link in experiment.topology.links
-        for end in link.ends
-    }
-
-
-def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd.DataFrame, list[str]]:
+def _packets(
+    cell: Cell, record: CellRecord, experiment: Experiment, arriving: Arriving
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table of captured packets, and what could not be read; `arriving` gets to see them."""
     parts: list[pd.DataFrame] = []
     problems: list[str] = []
     latest = traffic_time(experiment, experiment.arm(cell.arm)).seconds + STRAY_S
     for point in experiment.captures:
         file = cell.capture(point.name)
         try:
-            origin = None if record.traffic_started is None else _ns(record.traffic_started)
-            table = bin_packets(shifted(read_packets(file), record.host_clocks.get(point.node)), origin)
+            origin = None if record.traffic_started is None else ns(record.traffic_started)
+            pieces = shifted(read_packets(file), record.host_clocks.get(point.node))
+            table = bin_packets(arriving.passing(point.name, pieces), origin)
         except CaptureError as error:
             problems.append(error.message)
             continue
@@ -293,9 +226,3 @@ def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd
         parts.append(table[~stray].assign(capture=point.name))
     columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
-
-
-def _ns(moment: datetime) -> int:
-    """Nanoseconds since 1970, exactly."""
-    gone = moment - _EPOCH
-    return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -19,7 +19,7 @@ from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS
 
 _T = TypeVar("_T")
-TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues"]
+TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "limiters"]
 """A table of `docs/architecture.md`; its rows of one cell that a selector means are what a function gets first."""
 
 

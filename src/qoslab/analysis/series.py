@@ -68,10 +68,7 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     """
     if packets_io.empty:
         return pd.DataFrame({ALL: pd.Series(dtype=float)}, index=pd.Index([], name="time_s", dtype=float))
-    bins = (packets_io["time_s"].astype(float) / BIN_S).round().astype(int)
-    table = packets_io.assign(bin=bins).pivot_table(index="bin", columns="flow", values="bytes", aggfunc="sum")
-    table = table.reindex(range(int(bins.min()), int(bins.max()) + 1)).fillna(0).astype(float) * 8 / BIN_S
-    table.index = pd.Index(np.round(np.array(table.index) * BIN_S, 3), name="time_s")
+    table = _by_flow(packets_io)
     ends = {record.traffic: record for record in records}
     towards = [
         name
@@ -95,6 +92,22 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
             many = (flows["traffic"] == traffic).sum() > MANY
             names.setdefault(traffic if many else labels[traffic, int(row["stream"])], []).append(name)
     return found.assign(**{label: table[members].sum(axis=1) for label, members in names.items()})
+
+
+def _by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
+    """Bits per second of whole frames by bin, a column for each flow of the table, `all` among them."""
+    bins = (packets_io["time_s"].astype(float) / BIN_S).round().astype(int)
+    table = packets_io.assign(bin=bins).pivot_table(index="bin", columns="flow", values="bytes", aggfunc="sum")
+    table = table.reindex(range(int(bins.min()), int(bins.max()) + 1)).fillna(0).astype(float) * 8 / BIN_S
+    table.index = pd.Index(np.round(np.array(table.index) * BIN_S, 3), name="time_s")
+    return table
+
+
+def frames_of_flows(packets_io: pd.DataFrame, most: int) -> pd.DataFrame:
+    """As `flow_throughput` of a capture that belongs to no cell: `all`, then the flows with the most bytes."""
+    table = _by_flow(packets_io)
+    greatest = table.drop(columns=ALL).sum().nlargest(most).index
+    return table[[ALL, *greatest]]
 
 
 def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> pd.DataFrame:

@@ -14,13 +14,14 @@ from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
 from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import Matrix
+from qoslab.model.metrics import COUNTERS, At
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 SECOND_NS = 10**9
 BACKGROUND_MORE_S = 4
 """Seconds for which background load outlasts the flows that it is for: enough for 16 KiB at 33 kb/s."""
 Generation = Literal["classic", "hqf"]
-Moment = Literal["before", "during", "after"]
+Stage = Literal["before", "during", "after"]
 Order = Literal["as written", "random", "blocked"]
 Family = Literal[4, 6]
 """A version of IP."""
@@ -355,6 +356,41 @@ class CapturePoint(Frozen):
     """Bytes kept of each packet."""
 
 
+class Trigger(Frozen):
+    """A moment while traffic runs: exactly one of the keys says which."""
+
+    time: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    """So long after the start of the cell's traffic."""
+    bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    """As soon as the router's classes, those of output policies together, were offered so much."""
+    conformed_bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    """As soon as so much had conformed to the policers of these classes."""
+
+    @property
+    def at(self) -> At:
+        """The moment; `ValueError` where there is not exactly one."""
+        (given,) = ((name, value) for name in COUNTERS if (value := getattr(self, name)) is not None)
+        return At(*given, str(given[1]))
+
+    def __str__(self) -> str:
+        return str(self.at)
+
+
+def _when_kind(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "several"
+    return "trigger" if isinstance(value, dict | Trigger) else "stage"
+
+
+When = Annotated[Annotated[Stage, Tag("stage")] | Annotated[Trigger, Tag("trigger")], Discriminator(_when_kind)]
+
+
+Moments = Annotated[
+    Annotated[Stage, Tag("stage")] | Annotated[Trigger, Tag("trigger")] | Annotated[tuple[When, ...], Tag("several")],
+    Discriminator(_when_kind),
+]
+
+
 class Observation(Frozen):
     """A show command, taken at some moments of each cell; parsed by Genie where it has a parser."""
 
@@ -362,8 +398,15 @@ class Observation(Frozen):
     """A router."""
     command: str
     """The show command in full, without abbreviations."""
-    when: tuple[Moment, ...] = ("before", "after")
-    """`during` is two thirds into the traffic."""
+    when: Moments = ("before", "after")
+    """One moment or several: `during` is two thirds into the traffic, a mapping is a time or the value of a counter."""
+    arms: tuple[Name, ...] = ()
+    """Only in cells of these arms; in all where absent."""
+
+    @property
+    def moments(self) -> tuple[Stage | Trigger, ...]:
+        """All of them."""
+        return self.when if isinstance(self.when, tuple) else (self.when,)
 
 
 class Enough(Frozen):
@@ -444,6 +487,10 @@ class Experiment(Frozen):
     def matrix_of(self, arm: Arm) -> Matrix | None:
         """The arm's own matrix, or the experiment's."""
         return self.matrix if arm.matrix is None else arm.matrix
+
+    def observations_of(self, arm: Arm) -> tuple[Observation, ...]:
+        """The show commands that are taken in cells of the arm."""
+        return tuple(each for each in self.observe if not each.arms or arm.name in each.arms)
 
     def flows_of(self, arm: Arm) -> tuple[Flow, ...]:
         """The arm's own traffic, or the experiment's."""

@@ -12,7 +12,7 @@ Isolation = Literal["namespace", "in place", "as it is"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
 Reach = Literal["ssh", "telnet"]
 REACHES: tuple[str, ...] = get_args(Reach)
-DeadManChoice = Literal["archive", "reload", "none"]
+DeadManChoice = Literal["archive", "eem", "reload", "none"]
 DEAD_MAN_CHOICES: tuple[str, ...] = get_args(DeadManChoice)
 PREFIX = "qoslab_"
 EMULATED_BY = PREFIX + "emulated_by"
@@ -21,6 +21,8 @@ LINE = "line"
 """In it: the line itself; else the name of a node in the inventory."""
 SHOW_EVERY = Duration.parse("10 s")
 """Each reading takes some of the router's time."""
+DEAD_MAN_AFTER = Duration.parse("30 min")
+"""For configuring, observing, and attempts to reach it again."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,16 @@ class RouterSettings:
     """SSH with SHA-1 and CBC as well, as routers of IOS 12 want it."""
     jump: str | None = None
     """A jump host, `user@host` or `user@host:port`, logged in to with the user's keys."""
+    console: str | None = None
+    """Its console: `host:port` of a terminal server, reached by telnet; for restoring, and in pyATS testbeds."""
     dead_man: DeadManChoice | None = None
     """What takes its configuration back if the run is cut off; what it can where absent.
 
-    `archive`: its changes have to be confirmed. `reload`: it restarts with its startup configuration, which must be its
-    running one. `none`: nothing.
+    `archive`: its changes have to be confirmed. `eem`: an applet of its event manager puts a copy in force. `reload`:
+    it restarts with its startup configuration, which must be its running one. `none`: nothing.
     """
+    dead_man_after: Duration = DEAD_MAN_AFTER
+    """How much longer than the experiment's duration a cell may take until that happens."""
     show_every: Duration = SHOW_EVERY
     """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
     interfaces: Mapping[str, str] = field(default_factory=dict)

@@ -27,9 +27,9 @@ QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 
-Selector = Literal["traffic", "host", "class", "interface", "queue", "probe"]
+Selector = Literal["traffic", "host", "class", "interface", "queue", "probe", "captures"]
 """What a selector names: an entry of the arm's traffic, a host, a class of an attached policy, an interface of a
-router, or a queue of a switch's port."""
+router, a queue of a switch's port, a probe, or two capture points."""
 FORM_OF_SELECTOR: dict[Selector, str] = {
     "traffic": "the name of a traffic entry",
     "host": "the name of a host",
@@ -37,6 +37,7 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
     "interface": "[ROUTER] INTERFACE",
     "queue": "[ROUTER] [INTERFACE] QUEUE [THRESHOLD]",
     "probe": "the name of a probe",
+    "captures": "BEFORE AFTER, the names of two capture points",
 }
 
 
@@ -139,6 +140,20 @@ METRICS: dict[str, Metric] = {
                 ("jitter.min", "ms", "least jitter from source to destination; the print of 2008 leaves out zeros"),
                 ("jitter.avg", "ms", "mean jitter from source to destination"),
                 ("jitter.max", "ms", "greatest jitter from source to destination"),
+            ),
+        ),
+        *_of(
+            "captures",
+            (
+                (
+                    "limiter.rate",
+                    "b/s",
+                    "rate of what limits between two captures, in bits of frames without check sequence",
+                ),
+                ("limiter.burst", "B", "what it lets pass at once, likewise"),
+                ("limiter.interval", "ms", "Tc, at whose multiples it lets packets go"),
+                ("limiter.queue", "packets", "packets inside when one was dropped for want of room, the median"),
+                ("limiter.ahead", "packets", "most packets for which one waits that overtakes others"),
             ),
         ),
         *_of(

@@ -1,11 +1,16 @@
-"""Moments of a cell: how long its traffic takes, and when in it `during` is."""
+"""Moments of a cell: how long its traffic takes, when in it `during` is, whether a counter has come to a value."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.experiment import Arm, Experiment, Trigger
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DURING = Fraction(2, 3)
 """The moment `during` as a share of the traffic time: of observations, and of metrics that end in `.during`."""
@@ -24,3 +29,29 @@ def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
     """From the start of the first flow to the end of the last."""
     ends = [flow.start_after + experiment.duration_of(arm, flow) for flow in experiment.flows_of(arm)]
     return max(ends, default=Duration(0))
+
+
+def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
+    """The moments of a cell's observations that are a time or the value of a counter; it has its only arm."""
+    observed = experiment.observations_of(experiment.arms[0])
+    return tuple(dict.fromkeys(each for one in observed for each in one.moments if isinstance(each, Trigger)))
+
+
+def counted(trigger: Trigger, counters: formats.Counters) -> int:
+    """What the counter of a trigger says, in bytes: of the classes of all output policies of a router, not of those
+    that are nested in them."""
+    return sum(_bytes_of(entry, trigger.at.counter) for entry in _classes(counters))
+
+
+def _classes(counters: formats.Counters) -> Iterator[Mapping[str, Any]]:
+    for port in counters["interfaces"].values():
+        everything: list[Mapping[str, Any]] = [port, *(port.get("subinterfaces") or {}).values()]
+        for each in everything:
+            yield from (each.get("policy_output") or {"classes": ()})["classes"]
+
+
+def _bytes_of(entry: Mapping[str, Any], counter: str) -> int:
+    if counter == "bytes":
+        return int(entry["bytes"])
+    police = entry.get("police")
+    return int(police["conformed"]["bytes"]) if police else 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from qoslab.model.experiment import Moment
-
 StepKind = Literal[
     "lab up",
     "reach",
@@ -50,5 +48,5 @@ class Step:
     """Estimate; None where nobody knows."""
     after_s: float | None = None
     """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
-    moment: Moment | None = None
+    moment: str | None = None
     """Of an observation."""

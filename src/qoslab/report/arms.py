@@ -385,13 +385,14 @@ SILENT = "(the router printed nothing)"
 
 def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
     titles = {"before": "Before the traffic", "during": "During the traffic", "after": "After the traffic"}
-    order = list(titles)
+    order = {"before": 0, "after": 2}
     groups: dict[tuple[str, str], list[Part]] = {}
-    for entry in sorted(record.observed, key=lambda entry: order.index(entry.moment)):
+    for entry in sorted(record.observed, key=lambda entry: order.get(entry.moment, 1)):
         file = cell.path / f"{entry.file}.txt"
         if not file.exists():
             continue
-        part = Part(titles[entry.moment], cell.text(file).strip("\n") or SILENT, entry.moment == "during")
+        title = titles.get(entry.moment, f"At {entry.moment}")
+        part = Part(title, cell.text(file).strip("\n") or SILENT, entry.moment not in order)
         groups.setdefault((entry.device, entry.command), []).append(part)
     found = []
     for (device, command), moments in groups.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,6 +16,7 @@ from markupsafe import Markup
 from qoslab.analysis import Outcome, analyse, figures
 from qoslab.errors import UserError
 from qoslab.overview import read_runs
+from qoslab.report.arms import Graph
 from qoslab.report.index import build_index
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
@@ -64,16 +67,33 @@ def _environment() -> Environment:
 
 def to_html(page: Page) -> str:
     """Lay the report out."""
-    dark = Markup(json.dumps(figures.DARK))
+    return _with_graphs("report.html.j2", page)
+
+
+class GraphedPage(Protocol):
+    """A page with graphs."""
+
+    @property
+    def graphs(self) -> Sequence[Graph]:
+        """All that are drawn."""
+        ...
+
+
+def foreign_html(page: GraphedPage) -> str:
+    """Lay out what was imported from files of other tools."""
+    return _with_graphs("import.html.j2", page)
+
+
+def _with_graphs(template: str, page: GraphedPage) -> str:
     plotly, script = (
         (_asset("plotly/plotly-basic.min.js"), _asset("report.js")) if page.graphs else (Markup(), Markup())
     )
     return (
         _environment()
-        .get_template("report.html.j2")
+        .get_template(template)
         .render(
             page=page,
-            dark=dark,
+            dark=Markup(json.dumps(figures.DARK)),
             style=_asset("report.css"),
             script=script,
             plotly=plotly,

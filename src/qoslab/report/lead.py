@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -38,11 +38,16 @@ def lead_graph(
             lines[arm.title or arm.name] = drawn
     if len(lines) < 2:
         return None
+    return overlaid("What the receivers got, arm over arm", lines)
+
+
+def overlaid(title: str, lines: Mapping[str, pd.Series]) -> Graph:
+    """Payload over time (bits per second by `time_s`) of several, at least one, on one axis."""
     means = [f"{name} {text.rate(float(line.mean()))}" for name, line in lines.items()]
     greatest = max(float(line.max()) for line in lines.values())
     return graph_of(
         ANCHOR,
-        "What the receivers got, arm over arm",
+        title,
         f"Payload, mean over the intervals: {'; '.join(means)}.",
         figures.unit_of(greatest)[1],
         figures.overlay_graph(lines),

@@ -35,6 +35,7 @@ from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.lead import lead_graph
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
+from qoslab.results.changes import RouterChanges, read_changes
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,17 @@ class Trust:
 
 
 @dataclass(frozen=True)
+class RouterChange:
+    """What a run changed on a router that was there before it."""
+
+    router: str
+    sentence: str
+    """Whether it is as it was found."""
+    differences: list[tuple[str, str]]
+    """Titles, and lines that went and came: of each arm, and of what is left."""
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -149,6 +161,8 @@ class Page:
     sweep: list[SweepSection]
     arms: list[ArmPage]
     trust: Trust
+    changes: list[RouterChange]
+    """On routers that stay; none of virtual ones."""
     provenance: list[dict[str, str]]
     provenance_tables: list[dict[str, Any]]
     experiment_file: str
@@ -211,6 +225,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         sweep=sweep,
         arms=arms,
         trust=_trust(folder, outcome, manifest.lab),
+        changes=router_changes(read_changes(folder), experiment),
         provenance=_provenance(folder, manifest),
         provenance_tables=_provenance_tables(manifest),
         experiment_file=folder.experiment_text(),
@@ -465,6 +480,22 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
         listed = f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
         sentence += listed if routers else f" Of {len(every)} cells the first {CELLS_IN_FULL} are listed."
     return Trust(sentence, routers, senders, captures, steps)
+
+
+def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment) -> list[RouterChange]:
+    """What was changed on each router, arm by arm, and what of it is left."""
+    found = []
+    for router, each in changes.items():
+        told = [(_arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
+        if each.left is None:
+            sentence = f"It may not be as it was found: {each.why}"
+        elif each.left:
+            sentence = "All that the run changed was put back; this differs from what was found:"
+            told.insert(0, ("After the run", "\n".join(each.left)))
+        else:
+            sentence = "It is as it was found."
+        found.append(RouterChange(router, sentence, told))
+    return found
 
 
 REASONS_SHOWN = 12

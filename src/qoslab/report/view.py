@@ -17,10 +17,8 @@ from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.labs import lab_kind
-from qoslab.model.experiment import Moment
-from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, fits, parameters_text
-from qoslab.model.metrics import QUANTITY_OF_UNIT
+from qoslab.report.arms import Graph
 from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import Cell, Manifest, RunFolder, find_run, tables
@@ -97,18 +95,8 @@ class RunView:
             raise UserError(f'found table "{name}", expected one of {", ".join(tables.SCHEMAS)}')
         _ = self.outcome
         found = tables.read_table(self.folder, name)
-        units = {str(column): self._unit_of(str(column)) for column in found.columns}
-        found.attrs["units"] = {column: unit for column, unit in units.items() if unit}
+        found.attrs["units"] = tables.column_units(self.folder, found)
         return found
-
-    def _unit_of(self, column: str) -> str:
-        """Of a column with a parameter its values tell."""
-        if not column.startswith(tables.PARAMETER):
-            return tables.unit_of(column)
-        name = column.removeprefix(tables.PARAMETER)
-        values = (cell.parameters[name] for cell in self.folder.cells() if name in cell.parameters)
-        found = {type(read_value(value) if isinstance(value, str) else value) for value in values}
-        return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if found == {kind}), "")
 
     def graphs(self) -> dict[str, str]:
         """The graphs of the report: names, which `graph` takes, and titles."""
@@ -116,9 +104,13 @@ class RunView:
 
     def graph(self, name: str) -> go.Figure:
         """A graph of the report. `UserError` for a name that is none of `graphs`."""
+        return go.Figure(json.loads(self.report_graph(name).json))
+
+    def report_graph(self, name: str) -> Graph:
+        """The same as the report has it."""
         for graph in self._page.graphs:
             if graph.id == name:
-                return go.Figure(json.loads(graph.json))
+                return graph
         raise UserError(f'found graph "{name}", expected one of {", ".join(self.graphs()) or "none"}')
 
     @cached_property
@@ -237,8 +229,8 @@ class RunView:
             )
         return go.Figure(figures.queue_graph(queue_rates(queues, *ports[0])))
 
-    def output(self, arm: str, device: str, command: str, moment: Moment = "during") -> Text:
-        """What a router printed."""
+    def output(self, arm: str, device: str, command: str, moment: str = "during") -> Text:
+        """What a router printed; `moment` as in `cell.json`, a trigger in words."""
         cell = self._cell(arm)
         base = cell.observation(device, moment, command)
         return Text(cell.text(base.with_name(base.name + ".txt")).strip("\n"))

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from qoslab.errors import DamageError, UserError
-from qoslab.model.experiment import Experiment, Moment
+from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.redaction import KNOWN
@@ -49,6 +49,8 @@ from qoslab.traffic import Output
 
 LATEST = "latest"
 MANIFEST = "manifest.json"
+LOCK = ".lock"
+"""Held by the process that works on a run."""
 _TIME = "%Y%m%dT%H%M%SZ"
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
 RECORD_MOST = 16 * 2**20
@@ -160,9 +162,9 @@ class Cell(Identified):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def observation(self, device: str, moment: Moment, command: str) -> Path:
+    def observation(self, device: str, moment: str, command: str) -> Path:
         """Base path of a show command's output; `.txt` is raw, `.json` parsed."""
-        return self.path / "observations" / device / f"{moment}.{file_word(command)}"
+        return self.path / "observations" / device / f"{file_word(moment)}.{file_word(command)}"
 
     def traffic(self, flow: str, side: str, suffix: str) -> Path:
         """Raw output of a traffic tool; `side` is `client` or `server`, the suffix is the tool's, or `err`."""
@@ -328,7 +330,7 @@ class Cell(Identified):
         """The text of one of the cell's files."""
         return _read_text(path)
 
-    def parsed(self, device: str, moment: Moment, command: str) -> dict[str, Any] | None:
+    def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
         """A show command as Genie parsed it; None where it did not."""
         path = self.observation(device, moment, command)
         path = path.with_name(path.name + ".json")
@@ -375,20 +377,27 @@ class RunFolder:
         `UserError` where another process works on it.
         """
         path = self.path / "run.json"
-        with writing(path):
-            directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        lock = self.path / LOCK
+        with writing(lock):
+            # A file and no folder: of a lock on a folder a network file system tells no other machine.
+            held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
             try:
-                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UserError(
                     f"{self.path}: another process works on this run", hint="wait for its end, or interrupt it"
+                ) from error
+            except OSError as error:
+                raise UserError(
+                    f"{lock}: cannot be locked: {error.strerror}",
+                    hint="have the file system's server keep locks, or run where the disk is this machine's own",
                 ) from error
             replace(path, sealed((json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode()))
             sync_names(self.path, 3)  # runs may be new, too
             yield
         finally:
-            os.close(directory)
+            os.close(held)
 
     def options(self) -> dict[str, Any]:
         """What `run.json` keeps; `UserError` where it is missing, damaged or of another format."""

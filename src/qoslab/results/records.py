@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from qoslab.model.comparison import PublishedFigure
-from qoslab.model.experiment import Experiment, Moment
+from qoslab.model.experiment import Experiment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.results.seal import FileSeal
@@ -359,7 +359,8 @@ class ObservedCommand(Record):
     """A show command that was taken, and the files that it is in (without ending)."""
 
     device: str
-    moment: Moment
+    moment: str
+    """`before`, `during`, `after`, or a trigger in words: `conformed_bytes 1992832 B`."""
     command: str
     file: Annotated[str, Field(pattern=r"^observations/[^/\x00]+/[^/\x00]+$")]
     before: datetime | None = None
@@ -389,6 +390,8 @@ class CellRecord(Record):
     """Whether it is invalid because a router could not keep up: another attempt with less beside it may do."""
     fault: bool = False
     """Whether it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
+    disagreeing: bool = False
+    """Whether it is invalid because hosts and routers did not count the same: what was on the line may be gone."""
     worker: str = ""
     """The machine that ran it, and its kernel."""
     cpu_s: float | None = None

@@ -17,6 +17,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 CELL_RECORD = "cell.json"
+CRATE = "ro-crate-metadata.json"
+"""What makes an RO-Crate of a run's folder; it names every file of it with its SHA-256."""
 MOST_BYTES = 4 * 2**30
 """Of a file that is read to compare it: no file of a cell is larger."""
 _TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".err", ".yml", ".csv"})

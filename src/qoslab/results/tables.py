@@ -18,8 +18,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
-from qoslab.model.expressions import Value
+from qoslab.model.expressions import Value, read_value
 from qoslab.model.matrix import as_number
+from qoslab.model.metrics import QUANTITY_OF_UNIT
 from qoslab.results.folder import RunFolder
 
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
@@ -100,6 +101,20 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("time_s", pa.float64()),
             ("bytes", pa.int64()),
             ("packets", pa.int64()),
+        ]
+    ),
+    "limiters": pa.schema(
+        [
+            *_CELL,
+            ("before", pa.string()),
+            ("after", pa.string()),
+            ("kind", pa.string()),
+            ("rate_bps", pa.float64()),
+            ("burst_bytes", pa.float64()),
+            ("interval_ms", pa.float64()),
+            ("queue_packets", pa.float64()),
+            ("ahead_packets", pa.float64()),
+            ("unexplained", pa.int64()),
         ]
     ),
     "classes": pa.schema(
@@ -307,7 +322,7 @@ _COUNTED = frozenset(
         *("received", "transmitted", "lost_input", "late_over_budget", "input_drops", "output_drops"),
         *("queue_depth", "queue_limit", "queue_drops", "queue_threshold", "queue_per_flow_limit"),
         *("tx_ring_limit", "tx_ring_depth", "link_input_in_flight", "link_output_in_flight"),
-        *("random_detect_mean_depth", "retransmits", "datagrams", "lost", "enqueued", "dropped"),
+        *("random_detect_mean_depth", "retransmits", "datagrams", "lost", "enqueued", "dropped", "unexplained"),
     )
 )
 """Columns that count packets, frames or segments and do not say so."""
@@ -318,6 +333,22 @@ def unit_of(column: str) -> str:
     if column in _COUNTED:
         return "packets"
     return "B" if column == "shape_byte_limit" else _SUFFIXES.get(column.rpartition("_")[2], "")
+
+
+def column_units(folder: RunFolder, table: pd.DataFrame) -> dict[str, str]:
+    """The units of a table's columns that have one; of a column with a parameter the run's values tell."""
+    found = {}
+    for column in map(str, table.columns):
+        of_parameter = column.startswith(PARAMETER)
+        if unit := _parameter_unit(folder, column.removeprefix(PARAMETER)) if of_parameter else unit_of(column):
+            found[column] = unit
+    return found
+
+
+def _parameter_unit(folder: RunFolder, name: str) -> str:
+    values = (cell.parameters[name] for cell in folder.cells() if name in cell.parameters)
+    kinds = {type(read_value(value) if isinstance(value, str) else value) for value in values}
+    return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind}), "")
 
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:

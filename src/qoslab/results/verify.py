@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.results.folder import MANIFEST, Cell, RunFolder
+from qoslab.results.files import read_text
+from qoslab.results.folder import MANIFEST, MANIFEST_MOST, Cell, RunFolder
 from qoslab.results.records import Manifest
-from qoslab.results.seal import CELL_RECORD, FileSeal, difference, seal_of
+from qoslab.results.seal import CELL_RECORD, CRATE, FileSeal, difference, seal_of
 from qoslab.results.tables import SCHEMAS, read_table
 from qoslab.schema import CellIdentity
 
@@ -33,7 +35,8 @@ def verify(folder: RunFolder) -> Verification:
 
     That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, and the
     configurations that the manifest has hashes of. Tables are looked at for whether they can be read. `comparison.csv`,
-    `comparison.json` and `report.html` are computed from the rest and say nothing of themselves.
+    `comparison.json` and `report.html` are computed from the rest and say nothing of themselves; where the run
+    came as an RO-Crate, its list has them too.
     """
     found = Verification()
     _run_file(folder, found)
@@ -50,6 +53,7 @@ def verify(folder: RunFolder) -> Verification:
         if manifest is not None and name not in written:
             found.notes.append(f"{name}: the manifest does not name it; the call that measured it broke off")
         _attempt(path, name, written.get(name), found)
+    _crate(folder, found)
     for name in SCHEMAS:
         if (folder.tables / f"{name}.parquet").exists():
             try:
@@ -57,6 +61,29 @@ def verify(folder: RunFolder) -> Verification:
             except UserError as error:
                 found.damage.append(f"{_inner(folder, error.message)}; {error.hint}")
     return found
+
+
+def _crate(folder: RunFolder, found: Verification) -> None:
+    """What the list of an RO-Crate says of the files that the records do not name: those that are computed."""
+    path = folder.path / CRATE
+    if not path.exists():
+        return
+    try:
+        graph = json.loads(read_text(path, MANIFEST_MOST))["@graph"]
+        listed = {
+            str(each["@id"]): FileSeal(bytes=int(each["contentSize"]), sha256=each["sha256"])
+            for each in graph
+            if "sha256" in each
+        }
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        found.damage.append(f"{CRATE} is no list of an RO-Crate: {error}")
+        return
+    for name, seal in listed.items():
+        # The records speak for themselves and for what lies in cells/; a name may lead nowhere else.
+        inner = Path(name)
+        own = inner.parts[:1] != ("cells",) and not inner.is_absolute() and ".." not in inner.parts
+        if own and (told := difference(folder.path / inner, name, seal)):
+            found.damage.append(f"{told} ({CRATE})")
 
 
 def _inner(folder: RunFolder, message: str) -> str:

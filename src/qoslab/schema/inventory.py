@@ -177,6 +177,12 @@ def _jump(value: Any) -> str:
     return "" if holds else "user@host or user@host:port"
 
 
+def _console(value: Any) -> str:
+    _, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    holds = isinstance(value, str) and re.fullmatch(r"[^@\s]+:[0-9]{1,5}", value) and 0 < int(port) < 65536
+    return "" if holds else "host:port of a terminal server, as 192.0.2.250:2003"
+
+
 def _dead_man(value: Any) -> str:
     return "" if value in DEAD_MAN_CHOICES else one_of(DEAD_MAN_CHOICES)
 
@@ -189,7 +195,11 @@ def _duration(value: Any) -> str:
     return ""
 
 
-_MADE = {"show_every": Duration.parse}
+def _longer(value: Any) -> str:
+    return "a duration above zero, as 30 min" if _duration(value) or not Duration.parse(value) else ""
+
+
+_MADE = {"show_every": Duration.parse, "dead_man_after": Duration.parse}
 """Values that become more than what YAML makes of them."""
 _EXPECTED = {
     "known_hosts": _text,
@@ -198,7 +208,9 @@ _EXPECTED = {
     "reach": _reach,
     "old_ssh": _old_ssh,
     "jump": _jump,
+    "console": _console,
     "dead_man": _dead_man,
+    "dead_man_after": _longer,
     "show_every": _duration,
 }
 """What a value should have been; empty where it holds."""

@@ -10,6 +10,8 @@ import re
 
 from qoslab.ios.cli import filters
 from qoslab.ios.regexps import Regexp, RegexpError
+from qoslab.model.experiment import Trigger
+from qoslab.model.metrics import COUNTERS
 from qoslab.schema.near import clipped, did_you_mean, one_of
 
 LENGTH_LIMIT = 200
@@ -53,6 +55,15 @@ def observation_problem(command: str) -> tuple[str, str]:
     if odd := next((word for word in words if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/.:_-]*", word)), None):
         return f'found "{odd}" in a show command, expected words, names and numbers', ""
     return ("", "") if mark is None else _filter(command[mark:].split(maxsplit=1))
+
+
+def trigger_problem(trigger: Trigger) -> str:
+    """What is wrong with the moment of an observation; empty where nothing is."""
+    given = [name for name in COUNTERS if getattr(trigger, name) is not None]
+    if len(given) == 1:
+        return ""
+    found = f"the keys {', '.join(given)}" if given else "no key"
+    return f"found {found}, expected exactly one of {one_of(COUNTERS).removeprefix('one of ')}"
 
 
 def _filter(words: list[str]) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from qoslab.model.experiment import (
     Family,
     Flow,
     Tcp,
+    Trigger,
 )
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Scalar, combinations, same
@@ -32,7 +33,7 @@ from qoslab.schema.families import common_family, special_address
 from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.memory import MOST, in_flight
 from qoslab.schema.near import did_you_mean, one_of
-from qoslab.schema.observations import observation_problem
+from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
 from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
@@ -369,6 +370,14 @@ class _Checker:
             message, hint = observation_problem(observation.command)
             if message:
                 yield self.document.finding((*steps, "command"), message, hint)
+            arms = [arm.name for arm in self.experiment.arms]
+            for place, arm in enumerate(observation.arms):
+                if arm not in arms:
+                    yield self.unknown((*steps, "arms", place), arm, arms)
+            for place, moment in enumerate(observation.moments):
+                if isinstance(moment, Trigger) and (message := trigger_problem(moment)):
+                    where = (place,) if isinstance(observation.when, tuple) else ()
+                    yield self.document.finding((*steps, "when", *where), message)
 
     # What it is compared with
 

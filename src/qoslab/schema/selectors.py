@@ -64,6 +64,17 @@ class Selectors:
                 if found:
                     return
 
+    def _of_captures(self, reference: Reference, selector: str) -> Iterator[Problem]:
+        known = [point.name for point in self.experiment.captures]
+        words = selector.split(" ")
+        if len(words) != 2 or words[0] == words[1]:
+            yield Problem(f'found "{selector}" in {reference}, expected {FORM_OF_SELECTOR["captures"]}')
+            return
+        for word in words:
+            if word not in known:
+                message = f'found "{word}" in {reference}, expected a capture point, {one_of(known)}'
+                yield Problem(message, did_you_mean(word, known))
+
     def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
         named = {
             "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.flows_of(arm)]),
@@ -75,6 +86,9 @@ class Selectors:
             if selector not in known:
                 message = f'found "{selector}" in {reference}, expected {what}, {one_of(known)}'
                 yield Problem(message, did_you_mean(selector, known))
+            return
+        if reference.metric.selector == "captures":
+            yield from self._of_captures(reference, selector)
             return
         interfaces = {
             router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qoslab.model.experiment import Trigger
+from qoslab.model.moments import counted
+
 if TYPE_CHECKING:
     from qoslab import formats
 
@@ -25,3 +28,18 @@ class History:
         origin = self.samples[0]["time_ns"]
         count = max(1, sum(sample["time_ns"] - origin <= virtual_ns for sample in self.samples))
         return History(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
+
+    def came(self, trigger: Trigger, end_ns: int) -> History | str:
+        """What there was at the moment of a trigger, in a simulation of that length; why it never came, in words.
+
+        Of a time it is the last sample up to it, of a counter the first by which it had come to the value.
+        """
+        at = trigger.at
+        if trigger.time is not None:
+            if trigger.time.ns > end_ns:
+                return f"the simulation ended after {end_ns / 1e9:.1f} s"
+            return self.until(trigger.time.ns)
+        for sample in self.samples:
+            if counted(trigger, sample) >= at.value:
+                return self.until(sample["time_ns"] - self.samples[0]["time_ns"])
+        return f"{counted(trigger, self.samples[-1])} B at the end"

@@ -237,6 +237,10 @@ class _Environment:
         self._fixed()
 
     @property
+    def registered(self) -> dict[str, datetime]:
+        return {}
+
+    @property
     def reload_at(self) -> datetime | None:
         return None
 

@@ -18,6 +18,7 @@ from qoslab.traffic.base import (
     StreamResult,
     TrafficError,
     TrafficTool,
+    Uncounted,
     is_listening,
 )
 from qoslab.traffic.flood import Flood
@@ -57,6 +58,7 @@ __all__ = [
     "StreamResult",
     "TrafficError",
     "TrafficTool",
+    "Uncounted",
     "is_listening",
     "tool",
 ]

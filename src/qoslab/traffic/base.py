@@ -19,6 +19,9 @@ DRAIN_S = 30.0
 """Seconds after the end of the traffic in which a tool has to be done: the last packets leave a shaper's queue and
 retransmissions with a backed-off timer arrive."""
 
+READ_S = 0.25
+"""Seconds within which a receiver reads what has arrived, and within which its end of a test is known."""
+
 
 class TrafficError(RunInvalid):
     """A traffic tool failed, or what it printed cannot be used; the message names tool, flow and side."""
@@ -148,6 +151,16 @@ class FlowResult:
     """None where the sender has no pace of its own (TCP), or does not tell what it sent."""
 
 
+@dataclass(frozen=True)
+class Uncounted:
+    """What may have arrived of a flow though its tool does not count it."""
+
+    stream_bytes: int
+    """Of each stream: what one read still waited for, and what is no payload of the test."""
+    last_s: float = READ_S
+    """What arrived so long before the end of the test, or later."""
+
+
 class TrafficTool(Protocol):
     """One traffic generator. Implementations are stateless: they build commands and parse text, nothing more."""
 
@@ -173,6 +186,10 @@ class TrafficTool(Protocol):
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """How it sends the datagrams of a UDP flow, in the words of a scenario of `qos-sim` (docs/simulation.md)."""
+        ...
+
+    def uncounted(self, flow: Flow) -> Uncounted:
+        """How much less its server may report than arrived. What it reports is held against captures by that."""
         ...
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:

@@ -26,6 +26,7 @@ from qoslab.traffic.base import (
     Problem,
     StreamResult,
     TrafficError,
+    Uncounted,
     check_streams,
     number_of,
 )
@@ -126,6 +127,10 @@ class Flood:
             "take_turns": True,
             "interval_ns": round(INTERVAL_S * 10**9),
         }
+
+    def uncounted(self, flow: Flow) -> Uncounted:
+        """See `TrafficTool`: every datagram counts when it arrives."""
+        return Uncounted(0)
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; nothing has arrived for a while. Background is not waited for: it has done its work.

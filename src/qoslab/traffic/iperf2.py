@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from qoslab.model.experiment import Family, Flow
 from qoslab.traffic.base import (
     DRAIN_S,
+    READ_S,
     Commands,
     Endpoints,
     FlowResult,
@@ -29,6 +30,7 @@ from qoslab.traffic.base import (
     Problem,
     StreamResult,
     TrafficError,
+    Uncounted,
     check_iperf,
     check_streams,
     datagram_pace,
@@ -41,6 +43,11 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 DEFAULT_DATAGRAM = 1470
+INTERVAL_S = 1
+TEST_HEADER = 512
+"""Bytes at most with which a client tells its server of the test."""
+LAST_DATAGRAMS = 10
+"""So often a client sends its last datagram while nobody answers; the server counts it once."""
 CUT_S = 0.7
 """Seconds after its time when a flow that may fail is cut off: its last whole interval has been printed."""
 
@@ -182,9 +189,10 @@ class Iperf2:
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`. Bytes are printed exactly (`-f b`)."""
-        server = ["iperf", "-s", "-p", str(ends.port), "-B", str(ends.destination), "-e", "-i", "1", "-f", "b"]
+        reports = ("-e", "-i", str(INTERVAL_S), "-f", "b")
+        server = ["iperf", "-s", "-p", str(ends.port), "-B", str(ends.destination), *reports]
         client = [
-            *("iperf", "-c", str(ends.destination), "-p", str(ends.port), "-e", "-i", "1", "-f", "b"),
+            *("iperf", "-c", str(ends.destination), "-p", str(ends.port), *reports),
             *("-B", str(ends.source)),
             *("-t", f"{duration.seconds:g}", "-P", str(flow.streams)),
         ]
@@ -218,6 +226,12 @@ class Iperf2:
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
+
+    def uncounted(self, flow: Flow) -> Uncounted:
+        """See `TrafficTool`: what is read counts; of one that was cut off whole intervals do."""
+        if flow.protocol == "udp":
+            return Uncounted(LAST_DATAGRAMS * _datagram(flow, flow.family or 4))
+        return Uncounted(TEST_HEADER, READ_S + (INTERVAL_S + CUT_S if flow.may_fail else 0))
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; a total has been printed for every stream, told from its being the second from 0."""

@@ -31,6 +31,7 @@ from qoslab.traffic.base import (
     Problem,
     StreamResult,
     TrafficError,
+    Uncounted,
     check_iperf,
     check_streams,
     datagram_pace,
@@ -49,6 +50,8 @@ DEFAULT_DATAGRAM = 1460
 WRITE = 1460
 """Bytes of a write, and of a read, of TCP. A server from 3.16 on counts whole reads, so that each stream may lack
 one at the end: with the 128 KiB of iperf3 itself a quarter of what 250 kb/s send in ten seconds."""
+COOKIE = 37
+"""Bytes with which a connection of a test begins, to tell it from others."""
 PACING_US = (50, 1000)
 """Shortest and longest pacing timer, in microseconds; 1000 is iperf3's own."""
 
@@ -117,6 +120,12 @@ class Iperf3:
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
+
+    def uncounted(self, flow: Flow) -> Uncounted:
+        """See `TrafficTool`: whole reads, which are as long as writes, and what tells the test's connections."""
+        if flow.protocol == "udp":
+            return Uncounted(_datagram(flow, flow.family or 4))
+        return Uncounted((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; the JSON is complete."""

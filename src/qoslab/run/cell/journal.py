@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from qoslab.errors import QoslabError
 from qoslab.labs import lab_kind
-from qoslab.model.experiment import Moment, Observation
+from qoslab.model.experiment import Observation, Stage, Trigger
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import Step as PlannedStep
 from qoslab.platforms import reached_by
@@ -47,6 +48,7 @@ class Findings:
     health: dict[str, Health] = field(default_factory=dict)
     late: bool = False
     fault: bool = False
+    disagreeing: bool = False
     cpu_s: float | None = None
     virtual_s: float | None = None
     senders: dict[str, SenderRecord] = field(default_factory=dict)
@@ -119,10 +121,10 @@ class Journal:
         if text not in self._warnings:
             self._warnings.append(text)
 
-    def observations(self, moment: Moment) -> Iterator[Observation]:
+    def observations(self, moment: Stage | Trigger) -> Iterator[Observation]:
         """The show commands that are to be taken at that moment; a warning for each router that takes none."""
-        for observation in self.task.experiment.observe:
-            if moment not in observation.when:
+        for observation in self.task.experiment.observations_of(self.task.arm):
+            if moment not in observation.moments:
                 continue
             if observation.node in self._command_lines:
                 yield observation
@@ -135,7 +137,7 @@ class Journal:
     def observed(
         self,
         observation: Observation,
-        moment: Moment,
+        moment: Stage | Trigger,
         raw: str,
         data: Mapping[str, Any],
         between_ns: tuple[int | None, int | None] = (None, None),
@@ -144,7 +146,7 @@ class Journal:
 
         `between_ns` is when it was asked and when its answer was there, in nanoseconds since 1970.
         """
-        base = self.cell.observation(observation.node, moment, observation.command)
+        base = self.cell.observation(observation.node, str(moment), observation.command)
         if CONFIGURATION.match(observation.command):
             raw, data = KNOWN.masked(raw), {"unparsed": "a configuration, of which the secrets were removed"}
         self.cell.write(base.with_name(base.name + ".txt"), raw)
@@ -154,13 +156,30 @@ class Journal:
         self._observed.append(
             ObservedCommand(
                 device=observation.node,
-                moment=moment,
+                moment=str(moment),
                 command=observation.command,
                 file=file,
                 before=before,
                 after=after,
             )
         )
+
+    def never_came(self, observation: Observation, moment: Trigger, why: str) -> None:
+        """Note that a show command was not taken."""
+        self.warn(f'{observation.node}: "{observation.command}" was to be taken at {moment}, which never came: {why}')
+
+    def conclude(self) -> CellRecord:
+        """Write `cell.json` of a cell that came to its end, once it is known whether all count the same; return it."""
+        from qoslab.analysis.conservation import disagreements_of  # slow to load
+
+        try:
+            disagreements = disagreements_of(self.cell, self.record(), self.task.experiment)
+        except QoslabError as error:
+            disagreements = [f"what was counted cannot be read: {error.message}"]
+        self.findings.disagreeing = bool(disagreements)
+        for sentence in disagreements:
+            self.invalid(sentence)
+        return self.write()
 
     def write(self, *, broken: bool = False) -> CellRecord:
         """Write `cell.json` and return it."""
@@ -183,6 +202,7 @@ class Journal:
             reasons=tuple(self._reasons),
             late=found.late,
             fault=found.fault,
+            disagreeing=found.disagreeing,
             worker=f"{platform.node()}, {platform.system()} {platform.release()}",
             cpu_s=found.cpu_s,
             warnings=tuple(self._warnings),

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
-from qoslab.model.experiment import Moment
+from qoslab.model.experiment import Stage
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
@@ -27,6 +27,7 @@ from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.cell.readings import ShowSampler
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
+from qoslab.run.cell.triggers import Triggered
 from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
 from qoslab.run.faults import LabDied, death_of
@@ -131,16 +132,19 @@ class CellRun:
         clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
         for host in hosts:
             self._lab.host(host).stalls()
+        triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
         with (
             self._journal.step(TRAFFIC, self._traffic_s),
             sampler,
             readings,
             self._lab.load() as load,
             _probing(probes),
+            triggered,
         ):
 
             def started() -> None:
                 readings.start()
+                triggered.start()
                 if probes is not None:
                     probes.start()
 
@@ -154,6 +158,7 @@ class CellRun:
         found.cpu_s = load.seconds
         self._keep_results(results)
         found.polling = readings.keep()
+        triggered.keep()
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
         with self._journal.step(CAPTURE_OFF):
@@ -272,7 +277,7 @@ class CellRun:
             for warning in own.warnings(host):
                 journal.warn(warning)
 
-    def _observe(self, moment: Moment) -> None:
+    def _observe(self, moment: Stage) -> None:
         wanted = list(self._journal.observations(moment))
         for observation, taken in zip(wanted, observe_all(wanted, self._commands.observe), strict=True):
             between = (taken.before_ns, taken.after_ns)

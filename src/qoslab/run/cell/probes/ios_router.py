@@ -12,6 +12,16 @@ from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_print, figures_of_runs
 
 
+def scheduled(number: int) -> str:
+    """The line that starts an operation."""
+    return f"ip sla schedule {number} start-time now life forever"
+
+
+def ended(number: int) -> str:
+    """The line that stops it."""
+    return f"no ip sla schedule {number}"
+
+
 class IosProber(Prober):
     """Schedules the operation and reads its statistics, both on the command line."""
 
@@ -41,7 +51,7 @@ class IosProber(Prober):
 
     def start(self) -> None:
         """See `Prober`."""
-        line = f"ip sla schedule {self.number} start-time now life forever"
+        line = scheduled(self.number)
         self._scheduled = True
         said = self.setting.enter(self.probe.source, [line])
         if (refusal := refusal_in(said)) is not None:
@@ -83,5 +93,5 @@ class IosProber(Prober):
     def stop(self) -> None:
         """See `Prober`; the router may have had the operation before, without a schedule."""
         if self._scheduled:
-            self.setting.enter(self.probe.source, [f"no ip sla schedule {self.number}"])
+            self.setting.enter(self.probe.source, [ended(self.number)])
             self._scheduled = False

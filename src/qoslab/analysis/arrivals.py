@@ -1,0 +1,190 @@
+"""What traffic tools report against what a capture at the receiver saw arrive. Pure.
+
+A receiver that is prompt counts whatever has arrived in order, less than one read of each stream, and of what arrives
+near the end of the test perhaps nothing: each tool says how much that is (`TrafficTool.uncounted`). A connection's
+bytes are counted by their sequence numbers, so that what came twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from qoslab.model.experiment import CapturePoint, Experiment, Flow, Topology
+from qoslab.pcap import TCP, UDP, Array, column
+from qoslab.results import CellRecord, FlowRecord
+from qoslab.traffic import Uncounted, tool
+
+_NUMBERS = 1 << 32
+"""Sequence numbers of TCP."""
+_COLUMNS = ("time_ns", "source_port", "destination_port", "protocol", "sequence", "payload")
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The packets of one stream in the order of their arrival."""
+
+    time_ns: Array
+    begin: Array
+    """Of their payload: the number of its first byte, which goes on where TCP's begins anew. Of UDP all 0."""
+    payload: Array
+    in_order: bool
+    """Whether only what has no gap before it is given to whoever reads: TCP."""
+
+    @classmethod
+    def of(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:
+        """From columns of `qoslab.pcap.SCHEMA`."""
+        numbers = packets["sequence"]
+        if tcp and len(numbers):
+            steps = (np.diff(numbers) + _NUMBERS // 2) % _NUMBERS - _NUMBERS // 2
+            numbers = numbers[0] + np.concatenate(([0], np.cumsum(steps)))
+        return cls(packets["time_ns"], numbers, np.maximum(packets["payload"], 0), tcp)
+
+    @property
+    def all(self) -> int:
+        """Bytes of payload, each counted once."""
+        if not self.in_order:
+            return int(self.payload.sum())
+        begin, reach = self._pieces(self.payload > 0)
+        before = np.concatenate((begin[:1], reach[:-1]))
+        return int(np.maximum(reach - np.maximum(begin, before), 0).sum())
+
+    def until(self, moment_ns: float) -> int:
+        """Bytes that whoever reads had got by then, if he read at once."""
+        there = (self.time_ns <= moment_ns) & (self.payload > 0)
+        if not self.in_order:
+            return int(self.payload[there].sum())
+        begin, reach = self._pieces(there)
+        if not len(begin) or begin[0] > self.begin[self.payload > 0].min():
+            return 0
+        gaps = np.flatnonzero(begin[1:] > reach[:-1])
+        return int(reach[gaps[0] if len(gaps) else -1] - begin[0])
+
+    def _pieces(self, which: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Where pieces begin, in the order of their numbers, and how far those up to each reach."""
+        begin = self.begin[which]
+        order = np.argsort(begin, kind="stable")
+        return begin[order], np.maximum.accumulate((begin + self.payload[which])[order])
+
+
+@dataclass(frozen=True)
+class Report:
+    """A flow whose figures can be held against a capture, and what a tool may leave out of them."""
+
+    capture: str
+    flow: Flow
+    ends: FlowRecord
+    uncounted: Uncounted
+
+    def stream(self, arriving: Mapping[str, Array], port: int) -> Arrived:
+        """What arrived from a port of the client."""
+        found = (arriving["source_port"] == port) & (arriving["protocol"] == (UDP if self._udp else TCP))
+        if "port" not in self.flow.random:
+            found &= arriving["destination_port"] == self.ends.port
+        return Arrived.of({name: values[found] for name, values in arriving.items()}, tcp=not self._udp)
+
+    @property
+    def _udp(self) -> bool:
+        return self.flow.protocol == "udp"
+
+
+@dataclass
+class Arriving:
+    """What captures at receivers saw come in for them."""
+
+    reports: Sequence[Report]
+    _seen: dict[str, list[dict[str, Array]]] = field(default_factory=dict)
+    """Columns of packets, by capture."""
+
+    def passing(self, capture: str, pieces: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The pieces as they are; what is needed of them is kept."""
+        addresses = {each.ends.destination for each in self.reports if each.capture == capture}
+        for piece in pieces:
+            if addresses:
+                here = np.zeros(len(piece), dtype=np.bool_)
+                for address in addresses:
+                    here |= _is(piece, address)
+                self._seen.setdefault(capture, []).append({name: column(piece, name)[here] for name in _COLUMNS})
+            yield piece
+
+    def packets(self, capture: str) -> dict[str, Array] | None:
+        """The columns of what it saw; None where it was not read."""
+        parts = self._seen.get(capture)
+        if parts is None:
+            return None
+        return {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
+
+
+def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
+    """The flows of a cell that a whole capture saw arrive where they are received."""
+    flows = {flow.name: flow for flow in experiment.flows_of(experiment.arm(record.arm))}
+    found = []
+    for ends in record.flows:
+        flow = flows[ends.traffic]
+        for point in experiment.captures:
+            kept = record.captures.get(point.name)
+            if kept and not kept.dropped and _sees(experiment.topology, point, flow, ends):
+                found.append(Report(point.name, flow, ends, tool(flow.tool).uncounted(flow)))
+                break
+    return found
+
+
+def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord) -> bool:
+    """Whether every packet of the flow comes by the point. Of a filter only whole protocols are understood."""
+    if point.node != flow.destination:
+        return False
+    ports = (near for _, near, _ in topology.links_of(point.node))
+    there = any(
+        near.interface == point.interface and ends.destination in [each.ip for each in near.addresses] for near in ports
+    )
+    family = "ip" if ends.destination.version == 4 else "ip6"
+    return there and point.filter in ("", family, flow.protocol)
+
+
+def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
+    """Which tools do not report what arrived, of one cell; `flows` is its table of that name."""
+    for report in arriving.reports:
+        packets = arriving.packets(report.capture)
+        rows = flows[(flows["traffic"] == report.flow.name) & flows["local_port"].notna()]
+        if packets is None or rows.empty:
+            continue
+        said, least, most = int(rows["bytes"].sum()), 0, 0
+        for port, seconds in zip(rows["local_port"].astype(int), rows["seconds"].astype(float), strict=True):
+            stream = report.stream(packets, port)
+            least += stream.until(_end_ns(report, stream, seconds) - report.uncounted.last_s * 1e9)
+            most += stream.all
+        within = report.uncounted.stream_bytes * len(rows)
+        if not least - within <= said <= most + within:
+            counted = f"{least} to {most}" if least < most else str(most)
+            yield (
+                f'traffic "{report.flow.name}": {rows["tool"].iloc[0]} reports {said} B that arrived, and the capture '
+                f"{report.capture} saw {counted} B: they may differ by {within} B"
+            )
+
+
+def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
+    """When the receiver's test was over: it began with the first packet, or later.
+
+    One that may fail is cut off by the clock, whenever it began.
+    """
+    if not len(stream.time_ns):
+        return 0.0
+    first = float(stream.time_ns.min())
+    started = report.ends.started.timestamp() * 1e9
+    return (min(first, started) if report.flow.may_fail else first) + seconds * 1e9
+
+
+def _is(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArray[np.bool_]:
+    """Which packets are for an address."""
+    number = int(address)
+    low, high = (number, 0) if address.version == 4 else (number & (1 << 64) - 1, number >> 64)
+    halves = (("destination", low), ("destination_high", high))
+    same = [column(piece, name) == np.uint64(half).astype(np.int64) for name, half in halves]
+    found: npt.NDArray[np.bool_] = (column(piece, "version") == address.version) & same[0] & same[1]
+    return found

@@ -1,0 +1,102 @@
+"""What routers and hosts of a cell counted, from its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from qoslab.analysis import raw
+from qoslab.analysis.classes import Line, Lines
+from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.show_readings import instants, reading_rows
+from qoslab.model.experiment import Experiment
+from qoslab.model.framing import COUNTED_HEADER, extra_bytes
+from qoslab.model.moments import DURING
+from qoslab.results import Cell, CellRecord
+
+WHOLE_PACKET = 1600
+"""Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class HostCount:
+    """What a host's card counted over the traffic time."""
+
+    sent: int
+    received: int
+    sent_bytes: int
+
+    @property
+    def is_of_the_line(self) -> bool:
+        """Whether it counts packets as they are on the line; one that cuts segments itself may count these."""
+        return self.sent_bytes <= WHOLE_PACKET * self.sent
+
+
+def add_counters(
+    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+) -> list[str]:
+    """Add the rows of the tables `classes`, `interfaces` and `queues`; what could not be read is returned."""
+    problems: list[str] = []
+    origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
+    counted, lines = cell.devices_with_counters(), lines_of(experiment)
+    for device in counted:
+        replies = list(cell.counter_replies(device))
+        for row in raw.class_rows(device, replies, origin_ns):
+            add("classes", row)
+        for row in raw.interface_rows(device, replies, origin_ns):
+            add("interfaces", row)
+        for row in raw.queue_rows(device, replies, origin_ns):
+            add("queues", row)
+    seconds = experiment.duration.seconds
+    moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
+    for entry in record.observed:
+        if entry.command.startswith(COMMAND) and entry.device not in counted:
+            parsed = cell.parsed(entry.device, entry.moment, entry.command)
+            if entry.before is not None and entry.after is not None:
+                times: raw.Row = instants(ns(entry.before), ns(entry.after), origin_ns)
+            elif entry.moment in moments:
+                times = {"time_s": moments[entry.moment]}
+            else:
+                continue
+            for row in observed_class_rows(entry.device, parsed or {}, 0.0):
+                add("classes", row | times)
+    for device in cell.devices_with_readings():
+        try:
+            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines):
+                add(name, row)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            problems.append(f"the readings of {device} are damaged")
+    return problems
+
+
+def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
+    """What hosts counted over the traffic time, by interface."""
+    found = {}
+    for host in cell.hosts_with_cards():
+        counted = json.loads(cell.text(cell.host_cards(host)))
+        before, after = counted["before"], counted["after"]
+        found[host] = {
+            name: HostCount(
+                *(each[key] - before[name][key] for key in ("sent_packets", "received_packets", "sent_bytes"))
+            )
+            for name, each in after.items()
+        }
+    return found
+
+
+def lines_of(experiment: Experiment) -> Lines:
+    """The lines at interfaces, by node and interface."""
+    return {
+        (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])
+        for link in experiment.topology.links
+        for end in link.ends
+    }
+
+
+def ns(moment: datetime) -> int:
+    """Nanoseconds since 1970, exactly."""
+    gone = moment - _EPOCH
+    return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -1,0 +1,140 @@
+"""Lines that routers printed in a run and that no parser took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.errors import QoslabError
+from qoslab.results import Cell
+
+Parse = Callable[[str, str], tuple[Any, str]]
+"""`parse("show version", text)`: what a parser reads, None with the reason where it reads nothing."""
+KEY = "unrecognised"
+"""Under it parsers of ours keep lines that they do not know."""
+TELLING = ("show policy-map", "show mls qos")
+"""Commands whose parsers do. Of others each line is left out once: one without which the parser says the same was not
+taken."""
+
+
+@dataclass(frozen=True)
+class Print:
+    """What a router printed."""
+
+    device: str
+    command: str
+    place: str
+    """Where it is in the run folder."""
+    text: str
+    parsed: Any
+    """As it was parsed during the run; None where it was not."""
+    starts: int | None
+    """Of a text that is a file of its own, the number of its first line."""
+
+
+@dataclass
+class Unparsed:
+    """A line, or a whole print, that no parser took."""
+
+    device: str
+    command: str
+    line: str
+    """Empty of a whole print."""
+    place: str
+    """Where it is first."""
+    reason: str = ""
+    """Why the whole print was not taken."""
+    times: int = 1
+    """In how many prints it is."""
+
+
+def unparsed(cells: Iterable[Cell], parse: Parse) -> list[Unparsed]:
+    """What no parser took of what the routers printed, each line once for each router and command."""
+    found: dict[tuple[str, str, str], Unparsed] = {}
+    tried: set[tuple[str, str]] = set()
+    for cell in cells:
+        for each in _prints(cell):
+            for line, place, reason in _of_print(each, parse, tried):
+                key = (each.device, each.command, line)
+                if key in found:
+                    found[key].times += 1
+                else:
+                    found[key] = Unparsed(each.device, each.command, line, place, reason)
+    return list(found.values())
+
+
+def _prints(cell: Cell) -> Iterator[Print]:
+    for each in cell.record().observed:
+        raw = cell.path / f"{each.file}.txt"
+        parsed = cell.parsed(each.device, each.moment, each.command)
+        if raw.exists():
+            place = f"{cell.name}/{each.file}.txt"
+            yield Print(each.device, each.command, place, cell.text(raw), parsed, 1)
+    for device in cell.devices_with_readings():
+        for number, reading in enumerate(cell.read_readings(device), 1):
+            said = reading["parsed"]
+            parsed = None if isinstance(said, dict) and "unparsed" in said else said
+            place = f"{cell.name}/readings/{device}.jsonl:{number}"
+            yield Print(device, reading["command"], place, reading["raw"], parsed, None)
+
+
+def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Lines, where they are, and why a print is not parsed at all."""
+    if each.parsed is None:
+        found, reason = parse(each.command, each.text)
+        if found is None:
+            yield "", each.place, reason
+            return
+    else:
+        found = each.parsed
+    lines = each.text.splitlines()
+    if each.command.startswith(TELLING):
+        for line in _kept(found):
+            yield line, _place(each, lines, line), ""
+    elif (each.device, each.command) not in tried:
+        # Of each command the first print tells: the others have other figures in the same lines.
+        tried.add((each.device, each.command))
+        yield from ((line, _place(each, lines, line), "") for line in _without_effect(each.command, lines, parse))
+
+
+def _kept(found: Any) -> Iterator[str]:
+    """All lines under `KEY`, however deep."""
+    if isinstance(found, dict):
+        for key, value in found.items():
+            if key == KEY:
+                yield from map(str, value)
+            else:
+                yield from _kept(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from _kept(value)
+
+
+def _without_effect(command: str, lines: list[str], parse: Parse) -> Iterator[str]:
+    """Lines without which a parser says the same."""
+    whole = json.dumps(parse(command, "\n".join(lines))[0], sort_keys=True)
+    for number, line in enumerate(lines):
+        if not line.strip() or lines.count(line) > 1:
+            continue
+        rest = "\n".join(lines[:number] + lines[number + 1 :])
+        if json.dumps(parse(command, rest)[0], sort_keys=True) == whole:
+            yield line.strip()
+
+
+def _place(each: Print, lines: list[str], wanted: str) -> str:
+    if each.starts is None:
+        return each.place
+    number = next((number for number, line in enumerate(lines, each.starts) if line.strip() == wanted.strip()), None)
+    return each.place if number is None else f"{each.place}:{number}"
+
+
+def readable(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Those whose record can be read."""
+    for cell in cells:
+        try:
+            cell.record()
+        except QoslabError:
+            continue
+        yield cell

@@ -1,0 +1,112 @@
+"""Waits for the moments of a cell that a time or a counter says, and takes show commands then."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Self
+
+from qoslab.model.experiment import Observation, Trigger
+from qoslab.model.moments import counted, triggers
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.observing import Observe
+from qoslab.run.devices.collector import Observed
+from qoslab.run.lab import Lab
+
+LEAST_S, MOST_S = 0.01, 1.0
+"""Between two looks at a counter. The next one is due when half of what is lacking has come at the rate since the last
+one, so that many are taken only near the moment."""
+
+
+@dataclass
+class _Wait:
+    """One moment of one router."""
+
+    moment: Trigger
+    wanted: list[Observation]
+    taken: list[Observed] = field(default_factory=list)
+    never: str = ""
+    """Why the moment did not come."""
+    error: BaseException | None = None
+
+
+class Triggered:
+    """A context manager: a thread for each moment of each router waits from `start` on, until the block is left."""
+
+    def __init__(self, lab: Lab, data_planes: Collection[str], journal: Journal, observe: Observe) -> None:
+        self._lab = lab
+        self._data_planes = data_planes
+        self._journal = journal
+        self._observe = observe
+        self._stop = threading.Event()
+        self._zero = 0.0
+        self._waits: list[_Wait] = []
+        for moment in triggers(journal.task.experiment):
+            wanted = list(journal.observations(moment))
+            for router in dict.fromkeys(each.node for each in wanted):
+                self._waits.append(_Wait(moment, [each for each in wanted if each.node == router]))
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def start(self) -> None:
+        """The traffic begins now."""
+        self._zero = time.monotonic()
+        for wait in self._waits:
+            thread = threading.Thread(target=self._run, args=(wait,), name=f"observe at {wait.moment}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def keep(self) -> None:
+        """Write what was taken, and what was not; raises what a router that did not answer raised."""
+        for wait in self._waits:
+            if wait.error is not None:
+                raise wait.error
+            for each, taken in zip(wait.wanted, wait.taken, strict=False):
+                self._journal.observed(each, wait.moment, taken.raw, taken.data, (taken.before_ns, taken.after_ns))
+            for each in wait.wanted[len(wait.taken) :]:
+                self._journal.never_came(each, wait.moment, wait.never)
+
+    def _run(self, wait: _Wait) -> None:
+        router = wait.wanted[0].node
+        try:
+            if wait.moment.time is not None:
+                wait.never = self._until(wait.moment.time.seconds)
+            elif router in self._data_planes:
+                wait.never = asyncio.run(self._until_counted(router, wait.moment))
+            else:
+                wait.never = f"{router} gives no counters while traffic runs, only times can be waited for"
+            if not wait.never:
+                for each in wait.wanted:
+                    wait.taken.append(self._observe(each.node, each.command))
+        except BaseException as error:  # handed on by `keep`, in the cell's own thread
+            wait.error = error
+
+    def _until(self, seconds: float) -> str:
+        over = self._stop.wait(max(0.0, self._zero + seconds - time.monotonic()))
+        return f"the traffic was over after {time.monotonic() - self._zero:.1f} s" if over else ""
+
+    async def _until_counted(self, router: str, moment: Trigger) -> str:
+        value, before, last = moment.at.value, 0, self._zero
+        async with self._lab.control(router) as client:
+            while True:
+                over = self._stop.is_set()
+                found, now = counted(moment, await client.counters()), time.monotonic()
+                if found >= value:
+                    return ""
+                if over:
+                    return f"{found} B at the end"
+                rate = (found - before) / max(now - last, 1e-3)
+                pause = (value - found) / rate / 2 if rate > 0 else MOST_S
+                before, last = found, now
+                # The event is another thread's, and nothing else runs in this loop.
+                self._stop.wait(min(MOST_S, max(LEAST_S, pause)))
