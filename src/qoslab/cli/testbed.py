@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from qoslab.cli.completion import experiments
+from qoslab.cli.options import set_option
+from qoslab.errors import UserError
 from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Topology
+    from qoslab.run.devices.testbed import Secret
+
+SECRETS = ("env", "ask", "plain")
 
 
 @click.command()
@@ -17,37 +30,109 @@ from qoslab.printing import echo
     help="A virtual lab that is up, or the file of an Ansible inventory; the only lab that is up where absent.",
 )
 @click.option(
+    "--experiment",
+    metavar="EXPERIMENT",
+    shell_complete=experiments,
+    help="Whose links are cabled between the nodes of an inventory: a file, or the name of one in experiments/.",
+)
+@set_option
+@click.option(
+    "--secrets",
+    type=click.Choice(SECRETS),
+    help="Where pyATS takes passwords from: env, environment variables; ask, from you; plain, they stand in the "
+    "testbed. [default: env; plain of a virtual lab, whose passwords end with it]",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file, which only you can read.",
 )
-def command(lab: str | None, output: Path | None) -> None:
-    """Print the pyATS testbed of a lab: its IOS routers, how to log in, what is cabled to what.
+def command(
+    lab: str | None, experiment: str | None, sets: Sequence[str], secrets: str | None, output: Path | None
+) -> None:
+    """Print the pyATS testbed of a lab: its IOS routers and hosts, how to log in, what is cabled to what.
 
-    It has the lab's passwords. Load it with pyATS or Genie in qoslab's own environment, which has the parsers for
-    classic IOS: genie parse "show policy-map interface" --testbed-file FILE --devices R1
+    Load it with pyATS or Genie in qoslab's own environment, which has the parsers for classic IOS: genie parse "show
+    policy-map interface" --testbed-file FILE --devices R1
     """
-    from qoslab.run.devices.inventory import read_inventory
-    from qoslab.run.devices.testbed import testbed, testbed_yaml
-    from qoslab.run.labs.virtual.access import lab_routers
+    from qoslab.run.devices.testbed import FromEnvironment, testbed_yaml
 
     if lab is not None and (Path(lab).exists() or "/" in lab):
-        made = testbed(Path(lab).stem, read_inventory(Path(lab)))
+        topology = None if experiment is None else _topology(experiment, sets)
+        made, secret = _of_inventory(Path(lab), topology, secrets or "env")
     else:
-        from qoslab.lab import Lab
-
-        found = Lab.find(lab)
-        try:
-            known_hosts = found.known_hosts() if found.host_key is not None else None
-            made = testbed(found.name, lab_routers(found), found.topology, known_hosts=known_hosts)
-        finally:
-            found.close()
+        if experiment is not None:
+            raise UserError("found --experiment for a virtual lab, expected an inventory: a lab has links of its own")
+        made, secret = _of_lab(lab, secrets or "plain")
     text = testbed_yaml(made)
     if output is None:
         echo(text, nl=False)
-        return
-    with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(text)
-    echo(f"wrote {output}", err=True)
+    else:
+        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+        echo(f"wrote {output}", err=True)
+    if isinstance(secret, FromEnvironment) and secret.used:
+        echo(f"pyATS takes the passwords from the environment: {', '.join(secret.used)}", err=True)
+
+
+def _topology(experiment: str, sets: Sequence[str]) -> Topology:
+    from qoslab.cli.places import open_sweep
+
+    return open_sweep(experiment, sets)[1].experiment.topology
+
+
+def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[dict[str, Any], Secret]:
+    from qoslab.run.devices.inventory import known_hosts_of, names_in_environment, read_nodes
+    from qoslab.run.devices.testbed import FromEnvironment, asked, host_device, plain, testbed
+
+    inventory = read_nodes(file)
+    nodes = inventory.nodes
+    if topology is not None:
+        there = (*inventory.routers, *inventory.hosts)
+        missing = [name for name in topology.nodes if name not in there]
+        if missing:
+            raise UserError(
+                f"found no {', '.join(missing)} in {file}, expected every node of the experiment",
+                hint="Give the nodes of the inventory the experiment's names.",
+            )
+    secret: Secret = asked if secrets == "ask" else plain
+    if secrets == "env":
+        secret = FromEnvironment(names_in_environment(file))
+    keys = {name: known_hosts_of(file, settings) for name, settings in nodes.routers.items()}
+
+    def device_name(node: str, interface: str) -> str:
+        return (nodes.hosts.get(node) or nodes.routers[node]).device(interface)
+
+    made = testbed(
+        file.stem,
+        inventory.routers,
+        topology,
+        settings=nodes.routers,
+        keys={name: key for name, key in keys.items() if key is not None},
+        hosts={name: host_device(access) for name, access in inventory.hosts.items()},
+        names=device_name,
+        secret=secret,
+    )
+    return made, secret
+
+
+def _of_lab(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
+    from qoslab.lab import Lab
+    from qoslab.platforms import hosts_of
+    from qoslab.run.devices.testbed import FromEnvironment, asked, command_device, plain, testbed
+    from qoslab.run.labs.virtual.access import lab_routers
+
+    ways: dict[str, Secret] = {"env": FromEnvironment({}), "ask": asked, "plain": plain}
+    secret = ways[secrets]
+    lab = Lab.find(name)
+    try:
+        known_hosts = lab.known_hosts() if lab.host_key is not None else None
+        # A terminal that knows nothing: a shell decorates its prompt for others.
+        words = ["env", "TERM=dumb", sys.executable, "-m", "qoslab", "lab", "shell", "--lab", lab.name]
+        hosts = {host: command_device(shlex.join([*words, host])) for host in hosts_of(lab.topology)}
+        made = testbed(lab.name, lab_routers(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret)
+    finally:
+        lab.close()
+    return made, secret

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from qoslab.genie import PACKAGE
+from qoslab.genie import OPS, PACKAGE
 
-EXTERNAL = "PYATS_LIBS_EXTERNAL_PARSER"
-"""Environment variable that Genie reads for local parser packages."""
+EXTERNAL = {"PYATS_LIBS_EXTERNAL_PARSER": PACKAGE, "PYATS_LIBS_EXTERNAL_OPS": OPS}
+"""Environment variables that Genie reads for local packages, and ours."""
 
 _LOOKING_UP = threading.Lock()
 """Genie fills its table of parsers at the first lookup; another thread would find none in a half-filled one."""
@@ -26,10 +29,11 @@ class Parsed:
 
 
 def register() -> None:
-    """Have Genie know our parsers. Call it before Genie parses anything in this process; it imports nothing."""
-    packages = [name for name in os.environ.get(EXTERNAL, "").split(",") if name]
-    if PACKAGE not in packages:
-        os.environ[EXTERNAL] = ",".join([*packages, PACKAGE])
+    """Have Genie know our packages. Call it before Genie parses anything in this process; it imports nothing."""
+    for variable, package in EXTERNAL.items():
+        packages = [name for name in os.environ.get(variable, "").split(",") if name]
+        if package not in packages:
+            os.environ[variable] = ",".join([*packages, package])
 
 
 def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
@@ -40,23 +44,38 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     """
     register()
     from genie.conf.base import Device
-    from genie.libs.parser.utils.common import ParserNotFound, get_parser
+    from genie.libs.parser.utils import common
     from genie.metaparser.util.exceptions import SchemaEmptyParserError
 
     if device is None:
         device = Device("parser", os=os_name)
     try:
         # not device.parse: it asks the device again for a running configuration
-        with _LOOKING_UP:
-            parser, arguments = get_parser(command, device)
+        with _LOOKING_UP, _without_line_numbers() if common.parser_data is None else nullcontext():
+            parser, arguments = common.get_parser(command, device)
         return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
-    except ParserNotFound:
+    except common.ParserNotFound:
         return Parsed(None, f"there is no parser for {command!r} of {os_name}")
     except SchemaEmptyParserError:
         return Parsed(None, "nothing in it that the parser knows")
     except Exception as error:
         # parsers raise whatever their code runs into
         return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _without_line_numbers() -> Iterator[None]:
+    """Have Genie fill its table without the lines at which parsers of ours begin.
+
+    It notes them for its documentation; up to Python 3.12 `inspect` parses a file for each of its classes, which took a
+    third of the time of the first lookup.
+    """
+    known = inspect.getsourcelines
+    inspect.getsourcelines = lambda _: ([], 0)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        inspect.getsourcelines = known
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ comes up.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
@@ -105,6 +105,12 @@ class Collector:
         """What `text` says, the answer to `command`."""
         reply = self._reply(self._helper.ask(op="parse", os=os_name, command=command, text=text), "")
         return Observed(text, reply["parsed"], reply["reason"])
+
+    def difference(self, before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
+        """What of a configuration went and came; see `qoslab.genie.diff`."""
+        asked = self._helper.ask(op="difference", before=before, after=after, volatile=list(volatile))
+        lines: list[str] = self._reply(asked, "")["lines"]
+        return lines
 
     def close(self) -> None:
         """End the process; it hangs up."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from qoslab.errors import DeviceError, MachineError, UserError
 from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
@@ -25,12 +25,18 @@ slow lines; on loopback an answer arrives whole, and the wait is paid for every 
 
 RESOLVE_S = 60.0
 
+_FROM_ENVIRONMENT = re.compile(r"""lookup\(\s*['"](?:ansible\.builtin\.)?env['"]\s*,\s*['"](\w+)['"]\s*\)""")
 _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
 """In the name of a variable."""
 
 _TAKEN: dict[str, str] = {}
 """What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
 
+PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
+ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
+What = Literal["password", "enable"]
+SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
+"""Variables by what they hold."""
 VARIABLES = (
     "ansible_connection",
     "ansible_host",
@@ -39,11 +45,8 @@ VARIABLES = (
     "ansible_ssh_port",
     "ansible_user",
     "ansible_ssh_user",
-    "ansible_password",
-    "ansible_ssh_password",
-    "ansible_ssh_pass",
-    "ansible_become_password",
-    "ansible_become_pass",
+    *PASSWORDS,
+    *ENABLE_SECRETS,
     "ansible_host_key_checking",
     "ansible_ssh_private_key_file",
     "ansible_ssh_common_args",
@@ -55,6 +58,8 @@ VARIABLES = (
 )
 """Variables of a node that are read here; Ansible itself uses whatever there is."""
 
+AS_WRITTEN = "_as_written"
+"""Beside what Ansible lists, the variables with their templates; no group has such a name."""
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Within the group of IOS routers."""
@@ -214,11 +219,20 @@ def read_lab(source: Path) -> LabInventory:
 
 def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
     """The same from what `ansible-inventory --list` printed of `source`."""
+    if not _hosts(listed, HOST_GROUP):
+        raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
+    return _parse_nodes(listed, source)
+
+
+def read_nodes(source: Path) -> LabInventory:
+    """As `read_lab`, also of an inventory without hosts."""
+    return _parse_nodes(_listed(source), source)
+
+
+def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
     variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
     routers = parse_inventory(listed)
     names = _hosts(listed, HOST_GROUP)
-    if not names:
-        raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
     for name in names:
         if name in routers:
             raise UserError(f"{source}: found {name} in the group {HOST_GROUP} and in a group of routers")
@@ -247,6 +261,17 @@ def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSetti
     return routers, settings
 
 
+def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
+    """By node the environment variables that its passwords come from, by `password` and `enable`, where they do."""
+    found: dict[str, dict[What, str]] = {}
+    for node, values in _listed(source)[AS_WRITTEN].items():
+        for what, names in SECRETS.items():
+            taken = _FROM_ENVIRONMENT.search(_text(values, *names) or "")
+            if taken is not None:
+                found.setdefault(node, {})[what] = taken[1]
+    return found
+
+
 def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
     """The file with a node's host key, where the inventory names one."""
     if settings.known_hosts is None:
@@ -261,7 +286,7 @@ def _way(name: str, variables: Mapping[str, Any]) -> str:
 
 def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
     key = _text(variables, "ansible_ssh_private_key_file")
-    if key is None and _text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"):
+    if key is None and _text(variables, *PASSWORDS):
         raise UserError(
             f"{source}: found a password for the host {name}, expected a key",
             hint="Let a key in there (ssh-copy-id), and leave the password out.",
@@ -309,6 +334,7 @@ def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"ansible-inventory printed no JSON for {source}: {error}") from error
     variables = listed.get("_meta", {}).get("hostvars", {})
+    written = variables
     own = {name for values in variables.values() for name in values if name.startswith(PREFIX)}
     names = (*VARIABLES, *sorted(own))
     if any(not _is_plain(values.get(name)) for values in variables.values() for name in names):
@@ -317,7 +343,7 @@ def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
             node: {name: value for name, value in values.items() if value is not None}
             for node, values in resolved.items()
         }
-    return {**listed, "_meta": {"hostvars": variables}}
+    return {**listed, "_meta": {"hostvars": variables}, AS_WRITTEN: written}
 
 
 def _is_plain(value: object) -> bool:
@@ -424,8 +450,8 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
         host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
         port=_port(name, variables),
         user=_text(variables, "ansible_user", "ansible_ssh_user"),
-        password=_text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"),
-        enable=_text(variables, "ansible_become_password", "ansible_become_pass"),
+        password=_text(variables, *PASSWORDS),
+        enable=_text(variables, *ENABLE_SECRETS),
         check_host_key=str(variables.get("ansible_host_key_checking", True)).lower() not in ("false", "no", "0"),
     )
 
@@ -449,5 +475,5 @@ def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
         host=None if local else _text(variables, "ansible_host", "ansible_ssh_host") or name,
         port=_port(name, variables),
         user=_text(variables, "ansible_user", "ansible_ssh_user"),
-        password=_text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"),
+        password=_text(variables, *PASSWORDS),
     )

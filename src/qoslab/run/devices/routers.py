@@ -45,6 +45,13 @@ class Guard(Protocol):
         """The routers are as they were."""
 
 
+def own_hardware(topology: Topology, router: str, names: InterfaceNames) -> Hardware:
+    """The chassis of a router, with its own names of interfaces besides the experiment's."""
+    model = hardware(topology, router)
+    there = [*map(names.to_device, model.interfaces), *model.interfaces]
+    return replace(model, interfaces=tuple(dict.fromkeys(there)))
+
+
 class Routers:
     """All routers of a lab that Ansible reaches.
 
@@ -145,10 +152,7 @@ class Routers:
                 )
 
     def _hardware(self, router: str) -> Hardware:
-        """The chassis with the router's own names."""
-        names, model = self._names.get(router, AS_THEY_ARE), hardware(self._topology, router)
-        there = [*map(names.to_device, model.interfaces), *model.interfaces]
-        return replace(model, interfaces=tuple(dict.fromkeys(there)))
+        return own_hardware(self._topology, router, self._names.get(router, AS_THEY_ARE))
 
     def before(self, router: str) -> str:
         """The running configuration from before the run."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from qoslab.errors import DeviceError
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
-from qoslab.run.devices.inventory import Access, IosAccess
+from qoslab.model.inventory import RouterSettings
+from qoslab.platforms import is_switch, platform_of
+from qoslab.run.devices.inventory import SWITCH_GROUP, Access, HostAccess, IosAccess, What
+from qoslab.run.devices.old_ssh import OPENSSH_OLD
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""
@@ -21,6 +25,38 @@ DEVICE_RETRY_S = 0.05
 INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Loopback": "loopback", "Vlan": "vlan"}
 """pyATS's word for an interface, by a part of IOS's name."""
 
+TELNET_PORT, SSH_PORT = 23, 22
+UNICON = {"defaults": {"class": "unicon.Unicon", "via": "cli"}}
+
+Secret = Callable[[str, What, str], str]
+"""`secret("R1", "password", "…")`: what stands in the testbed for a secret of a device."""
+
+
+def plain(device: str, what: What, value: str) -> str:
+    """The secret itself."""
+    return value
+
+
+def asked(device: str, what: What, value: str) -> str:
+    """A question, which pyATS asks when it loads the testbed."""
+    return f"%ASK{{{what} of {device}}}"
+
+
+class FromEnvironment:
+    """Names of environment variables, from which pyATS takes the secrets when it loads the testbed."""
+
+    def __init__(self, names: Mapping[str, Mapping[What, str]]) -> None:
+        """`names` by device and secret, where they have one already; others are called QOSLAB_R1_PASSWORD."""
+        self._names = names
+        self.used: dict[str, None] = {}
+        """The variables, in the order of the testbed."""
+
+    def __call__(self, device: str, what: What, value: str) -> str:
+        """See `Secret`."""
+        name = self._names.get(device, {}).get(what) or re.sub(r"\W", "_", f"QOSLAB_{device}_{what}".upper())
+        self.used[name] = None
+        return f"%ENV{{{name}}}"
+
 
 def testbed(
     name: str,
@@ -28,34 +64,82 @@ def testbed(
     topology: Topology | None = None,
     *,
     known_hosts: Path | None = None,
+    settings: Mapping[str, RouterSettings] | None = None,
+    keys: Mapping[str, Path] | None = None,
+    hosts: Mapping[str, dict[str, Any]] | None = None,
+    names: Callable[[str, str], str] = lambda node, interface: interface,
+    secret: Secret = plain,
 ) -> dict[str, Any]:
-    """The testbed as pyATS loads it. IOS routers only: Unicon has no way into a data plane.
+    """The testbed as pyATS loads it. IOS routers, and `hosts`; Unicon has no way into a data plane.
 
-    `topology` adds interfaces and links; `known_hosts` is the file with the routers' host keys, where it is not the
-    user's own. Connecting leaves the routers' configuration alone, which Unicon by itself does not.
+    `topology` adds interfaces and links, under the names that the devices have for them (`names`), with the
+    experiment's as their alias. `known_hosts` is the file with the routers' host keys, where it is not the user's own,
+    and they are virtual; `keys` are those files of others, by router. `settings` says how else these are reached.
+    Connecting leaves the routers' configuration alone, which Unicon by itself does not.
     """
-    devices = {
-        router: _device(access, known_hosts) for router, access in routers.items() if isinstance(access, IosAccess)
-    }
+    devices = {}
+    for router, access in routers.items():
+        if not isinstance(access, IosAccess):
+            continue
+        way = (settings or {}).get(router, RouterSettings())
+        device = _device(router, access, way, known_hosts, (keys or {}).get(router), secret)
+        devices[router] = {**device, **_chassis(topology, router)}
     if not devices:
         raise DeviceError("there is no IOS router to put into a testbed")
+    devices |= {host: {**device, "alias": host} for host, device in (hosts or {}).items()}
     made: dict[str, Any] = {"testbed": {"name": name}, "devices": devices}
     if topology is not None:
-        made["topology"] = _topology(topology, set(devices))
+        made["topology"] = _topology(topology, set(devices), names)
     return made
 
 
-def _device(access: IosAccess, known_hosts: Path | None) -> dict[str, Any]:
+def host_device(access: HostAccess) -> dict[str, Any]:
+    """A host of an inventory, reached by ssh with its key."""
+    cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host}
+    if access.port is not None:
+        cli["port"] = access.port
+    options = []
+    if access.known_hosts is not None:
+        options += [f"-o UserKnownHostsFile={access.known_hosts}", "-o StrictHostKeyChecking=yes"]
+    if access.key is not None:
+        options += [f"-i {access.key}", "-o IdentitiesOnly=yes"]
+    options += access.arguments
+    if options:
+        cli["ssh_options"] = " ".join(options)
+    device = _linux(cli)
+    if access.user is not None:
+        device["credentials"] = {"default": {"username": access.user}}
+    return device
+
+
+def command_device(command: str) -> dict[str, Any]:
+    """A host whose shell a command of this machine opens."""
+    return _linux({"command": command})
+
+
+def _linux(cli: dict[str, Any]) -> dict[str, Any]:
+    cli["arguments"] = {"learn_hostname": True}
+    cli["settings"] = {"GRACEFUL_DISCONNECT_WAIT_SEC": 0, "POST_DISCONNECT_WAIT_SEC": 0}
+    return {"os": "linux", "type": "host", "connections": {**UNICON, "cli": cli}}
+
+
+def _device(
+    name: str, access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None, secret: Secret
+) -> dict[str, Any]:
     credentials: dict[str, Any] = {}
-    login = {"username": access.user, "password": access.password}
+    login = {
+        "username": access.user,
+        "password": None if access.password is None else secret(name, "password", access.password),
+    }
     if any(value is not None for value in login.values()):
         credentials["default"] = {key: value for key, value in login.items() if value is not None}
     if access.enable is not None:
-        credentials["enable"] = {"password": access.enable}
+        credentials["enable"] = {"password": secret(name, "enable", access.enable)}
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host, "port": access.port}
-    if known_hosts is not None:
-        # A port of this machine: what its users set up for their way to others is not for it.
-        cli["ssh_options"] = f"-F none -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes"
+    if way.reach == "telnet":
+        cli = _by_telnet(access, way)
+    elif options := _ssh_options(way, known_hosts, keys):
+        cli["ssh_options"] = options
     # no configuration lines at login; the hostname is the one in the prompt; no waiting when hanging up
     cli["arguments"] = {"init_config_commands": [], "learn_hostname": True}
     cli["settings"] = {
@@ -66,25 +150,70 @@ def _device(access: IosAccess, known_hosts: Path | None) -> dict[str, Any]:
     if access.door:
         # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
         cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S
+    connections = {**UNICON, "cli": cli}
+    if way.console is not None:
+        host, _, port = way.console.rpartition(":")
+        line = {"protocol": "telnet", "ip": host, "port": int(port)}
+        connections["console"] = {**line, "arguments": cli["arguments"], "settings": cli["settings"]}
     return {
         "os": "ios",
-        "type": "router",
+        "type": "switch" if access.group == SWITCH_GROUP else "router",
+        "alias": name,
         "credentials": credentials,
-        "connections": {"defaults": {"class": "unicon.Unicon", "via": "cli"}, "cli": cli},
+        "connections": connections,
     }
 
 
-def _topology(topology: Topology, devices: set[str]) -> dict[str, Any]:
+def _by_telnet(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
+    port = TELNET_PORT if access.port == SSH_PORT else access.port
+    if way.jump is None:
+        return {"protocol": "telnet", "ip": access.host, "port": port}
+    # The jump host carries the bytes; none of its programs is asked to speak telnet.
+    return {"command": f"ssh -W {access.host}:{port} {_jump(way.jump)}"}
+
+
+def _ssh_options(way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
+    options = []
+    if known_hosts is not None:
+        # A port of this machine: what its users set up for their way to others is not for it.
+        options.append(f"-F none -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes")
+    elif keys is not None:
+        options.append(f"-o UserKnownHostsFile={keys} -o StrictHostKeyChecking=yes")
+    if way.old_ssh:
+        options += OPENSSH_OLD
+    if way.jump is not None:
+        options.append(f"-J {way.jump}")
+    return " ".join(options)
+
+
+def _jump(text: str) -> str:
+    """A jump host as ssh takes it behind other options."""
+    place, _, port = text.partition(":")
+    return f"-p {port} {place}" if port else place
+
+
+def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
+    """What the experiment says of a router's hardware."""
+    node = None if topology is None else topology.nodes.get(router)
+    if node is None or node.model is None:
+        return {}
+    return {"model": node.model, "type": "switch" if is_switch(node) else "router"}
+
+
+def _topology(topology: Topology, devices: set[str], names: Callable[[str, str], str]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for link in topology.links:
         for end in link.ends:
-            if end.node in devices:
-                interface: dict[str, Any] = {"type": _interface_type(end.interface), "link": link.name}
-                if end.address is not None:
-                    interface["ipv4"] = str(end.address)
-                if end.ipv6_address is not None:
-                    interface["ipv6"] = str(end.ipv6_address)
-                made.setdefault(end.node, {"interfaces": {}})["interfaces"][end.interface] = interface
+            if end.node not in devices:
+                continue
+            is_router = platform_of(topology.nodes[end.node]).is_router
+            kind = _interface_type(end.interface) if is_router else "ethernet"
+            interface: dict[str, Any] = {"type": kind, "alias": end.interface, "link": link.name}
+            if end.address is not None:
+                interface["ipv4"] = str(end.address)
+            if end.ipv6_address is not None:
+                interface["ipv6"] = str(end.ipv6_address)
+            made.setdefault(end.node, {"interfaces": {}})["interfaces"][names(end.node, end.interface)] = interface
     return made
 
 
@@ -93,11 +222,13 @@ def _interface_type(name: str) -> str:
 
 
 def testbed_yaml(made: Mapping[str, Any]) -> str:
-    """The testbed as YAML. It has passwords: whoever writes it to a file keeps that file private."""
+    """The testbed as YAML. It may have passwords: whoever writes it to a file keeps that file private."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
     yaml.default_flow_style = False
+    # Old routers' SSH has long words.
+    yaml.width = 4096
     text = io.StringIO()
     yaml.dump(dict(made), text)
     return text.getvalue()

@@ -1,0 +1,46 @@
+"""`qoslab unparsed`: what routers printed in a run and no parser took."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from qoslab.cli.completion import runs
+from qoslab.cli.options import json_option
+from qoslab.cli.places import RUNS
+from qoslab.extras import need
+from qoslab.printing import echo
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=runs)
+@json_option
+def command(run: str | None, as_json: bool) -> None:
+    """List lines that routers printed in a run and that no parser took, each once for each router and command.
+
+    RUN is a run's folder or an experiment's name (its newest run, finished or not); without it the newest run of all is
+    taken. Of parsers that do not say what they pass over, lines are listed without which they say the same: headings
+    are among them.
+    """
+    need("devices")
+    from qoslab.analysis.unparsed import readable, unparsed
+    from qoslab.genie.parse import parse
+    from qoslab.results import find_unfinished
+
+    def read(command: str, text: str) -> tuple[Any, str]:
+        found = parse("ios", command, text)
+        return found.parsed, found.reason
+
+    folder = find_unfinished(RUNS, run)
+    found = unparsed(readable(folder.cells()), read)
+    if as_json:
+        echo(json.dumps({"run": str(folder.path), "unparsed": [asdict(each) for each in found]}, indent=2))
+        return
+    for each in found:
+        what = each.line or f"nothing of it: {each.reason}"
+        echo(f"{each.device}: {each.command}: {what}  ({each.place}, in {each.times} prints)")
+    if not found:
+        echo(f"parsers took all that routers printed in {folder.path}", err=True)

@@ -1,0 +1,34 @@
+"""Two configurations of a device compared, by Genie's Diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def configuration_difference(before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
+    """Lines that went (`-`) and came (`+`), each below the lines in which it stands; none where nothing did.
+
+    `before` and `after` are running configurations. Comments, and lines that begin with one of `volatile`, are not
+    compared. Where only the order differs, nothing does.
+    """
+    from genie.utils.config import Config
+    from genie.utils.diff import Diff
+
+    trees = []
+    for text in (before, after):
+        config = Config(_compared(text, tuple(volatile)))
+        config.tree()
+        trees.append(config.config)
+    found = Diff(*trees)
+    found.findDiff()
+    return [line.rstrip().removesuffix(":") for line in str(found).splitlines() if line.strip()]
+
+
+def _compared(text: str, volatile: tuple[str, ...]) -> str:
+    lines = (line.rstrip() for line in text.splitlines())
+    kept = [line for line in lines if line and not line.startswith(("!", *volatile)) and not _heading(line)]
+    return "\n".join(kept) + "\n"
+
+
+def _heading(line: str) -> bool:
+    return line.startswith(("Building configuration", "Current configuration"))

@@ -1,0 +1,1 @@
+"""`device.learn("ip_sla")`: the operations of a device, and what they have measured."""

@@ -1,0 +1,27 @@
+"""The feature `ip_sla` of IOS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qoslab.genie.ops.ip_sla.ip_sla import IpSla as AnyIpSla
+from qoslab.genie.ops.learning import parsed
+
+PARTS = {"latest": "show ip sla statistics", "aggregated": "show ip sla statistics aggregated"}
+"""Command by what it tells of each operation."""
+
+
+class IpSla(AnyIpSla):
+    """`info`: `operation` by number; of each `type`, the `latest` group, and the `aggregated` ones."""
+
+    def learn(self) -> None:
+        """Ask the device."""
+        operations: dict[str, dict[str, Any]] = {}
+        for part, command in PARTS.items():
+            for number, said in parsed(self.device, command).get("operations", {}).items():
+                groups = said["groups"]
+                operation = operations.setdefault(number, {})
+                if groups and "type" in groups[-1]:
+                    operation["type"] = groups[-1]["type"]
+                operation[part] = groups[-1:] if part == "latest" else groups
+        self.info = {"operation": operations} if operations else {}

@@ -1,0 +1,14 @@
+"""The feature `ip_sla` of any system: what of it are counters."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from genie.ops.base import Base
+
+
+class IpSla(Base):  # type: ignore[misc]
+    """IP SLA operations of a device."""
+
+    exclude: ClassVar[list[str]] = ["latest", "aggregated"]
+    """Keys that Genie's Diff leaves out: all that an operation has measured."""

@@ -1,0 +1,1 @@
+"""`device.learn("qos")`: classes, policies, where they are attached, and what they have counted."""

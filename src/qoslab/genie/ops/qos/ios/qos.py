@@ -1,0 +1,25 @@
+"""The feature `qos` of IOS."""
+
+from __future__ import annotations
+
+from qoslab.genie.ops.learning import parsed
+from qoslab.genie.ops.qos.qos import Qos as AnyQos
+
+PARTS = {
+    "class_map": ("show class-map", "class_maps"),
+    "policy_map": ("show policy-map", "policy_map"),
+    "interface": ("show policy-map interface", ""),
+}
+"""Command and key of its answer by part of `info`; the whole answer where the key is empty."""
+SWITCH_PARTS = {"mls_qos": ("show mls qos", "")}
+"""Further ones of a device of the type `switch`."""
+
+
+class Qos(AnyQos):
+    """`info`: `class_map` by name, `policy_map` by name, `interface` by name with the counters of its policies."""
+
+    def learn(self) -> None:
+        """Ask the device."""
+        parts = {**PARTS, **(SWITCH_PARTS if self.device.type == "switch" else {})}
+        answers = {part: (parsed(self.device, command), key) for part, (command, key) in parts.items()}
+        self.info = {part: answer[key] if key else answer for part, (answer, key) in answers.items() if answer}

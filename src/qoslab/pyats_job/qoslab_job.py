@@ -1,0 +1,42 @@
+"""The job file: `pyats run job` calls `main`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+from pyats.easypy import run
+
+from qoslab.cli.options import Choice, LabType, cell_options, set_option
+from qoslab.pyats_job import SCRIPT
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
+@click.option("--experiment", required=True, metavar="EXPERIMENT", help="A file, or the name of one in experiments/.")
+@click.option("--in-lab", type=LabType(), help="What --lab is elsewhere.")
+@set_option
+@cell_options
+def options(experiment: str, in_lab: str | None, sets: Sequence[str], choice: Choice) -> dict[str, Any]:
+    """Read the options of `qoslab run` that a job takes; pyATS has read its own."""
+    return {"experiment": experiment, "sets": list(sets), "choice": replace(choice, lab=in_lab)}
+
+
+def swallowed(argv: Sequence[str]) -> str:
+    """What is wrong with a command line that pyATS has read already; empty where nothing is."""
+    if any(word == "--lab" or word.startswith("--lab=") for word in argv):
+        return "found --lab, which pyATS takes for its own --label; expected --in-lab"
+    return ""
+
+
+def main(runtime: Any) -> None:
+    """Run one experiment as one task."""
+    if wrong := swallowed(sys.orig_argv):
+        sys.exit(f"qoslab: {wrong}")
+    try:
+        wanted = options.main(sys.argv[1:], prog_name="qoslab job", standalone_mode=False)
+    except click.ClickException as error:
+        sys.exit(f"qoslab: {error.format_message()}")
+    run(testscript=str(SCRIPT), taskid=wanted["experiment"], runtime=runtime, wanted=wanted)

@@ -1,0 +1,147 @@
+"""The AEtest script: a run in the common setup, then a testcase for each of its cells.
+
+Result codes of a testcase: passed, its cell is valid and all that is expected of its arm holds; failed, something does
+not; errored, the cell is invalid; blocked, it was never run, since the run could not begin or broke off; skipped, it
+was not needed, as the repetitions before it were enough, or nothing is expected of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pyats import aetest
+from pyats.easypy import runtime
+
+from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, WITHIN
+from qoslab.cli.places import open_sweep
+from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
+from qoslab.errors import QoslabError
+from qoslab.pyats_job.verdicts import AVERAGES, CellResult, Expected, results_of
+from qoslab.redaction import KNOWN
+from qoslab.results.changes import read_changes
+from qoslab.run.progress import RunProgress
+from qoslab.run.runner import carry_out
+
+_LOG = logging.getLogger(__name__)
+
+
+class _Progress(RunProgress):
+    """Says in the task's log what the run is doing."""
+
+    def note(self, text: str) -> None:
+        _LOG.info(KNOWN.hidden(text))
+
+
+class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
+    """The run."""
+
+    @aetest.subsection  # type: ignore[untyped-decorator]
+    def make_ready(self, wanted: dict[str, Any]) -> None:
+        """Check the experiment; from here on each of its cells is a testcase."""
+        choice, sets = wanted["choice"], wanted["sets"]
+        try:
+            file, sweep = open_sweep(wanted["experiment"], sets, choice.kind.name)
+            prepared = prepare(file, sweep, choice, sets)
+        except QoslabError as error:
+            self.blocked(_said(error), goto=["common_cleanup"])
+        cells = [cell.name for cell in prepared.request.plan.cells]
+        aetest.loop.mark(Cell, cell=cells, uids=cells)
+        self.parent.parameters["prepared"] = prepared
+
+    @aetest.subsection  # type: ignore[untyped-decorator]
+    def carry_out(self, prepared: Any) -> None:
+        """Run it, and write its report."""
+        request, plan = prepared.request, prepared.request.plan
+        end_as_by_ctrl_c()
+        try:
+            with (
+                _Progress(
+                    plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=True
+                ) as progress,
+                carry_out(request, progress) as made,
+            ):
+                outcome = report_of(made, prepared.analysis.readings)
+                made.publish()
+        except QoslabError as error:
+            self.blocked(_said(error), goto=["common_cleanup"])
+        _LOG.info("report: %s", made.report)
+        for file in (made.report, made.path / "comparison.csv"):
+            if file.exists() and runtime.directory:
+                shutil.copy(file, Path(runtime.directory) / file.name)
+        self.parent.parameters.update(run=made, results=results_of(made.manifest().cells, outcome))
+
+
+class Cell(aetest.Testcase):  # type: ignore[misc]
+    """One cell: whether it is valid, and what is expected of its arm."""
+
+    @aetest.test  # type: ignore[untyped-decorator]
+    def measured(self, cell: str, results: dict[str, CellResult]) -> None:
+        """Whether its figures can be trusted."""
+        result = results[cell]
+        if result.spared:
+            self.skipped(result.spared, goto=["next_tc"])
+        if not result.was_run:
+            self.blocked("; ".join(result.reasons) or "it was not run", goto=["next_tc"])
+        if result.reasons:
+            self.errored("; ".join(result.reasons), goto=["next_tc"])
+
+    @aetest.test  # type: ignore[untyped-decorator]
+    def figures(self, cell: str, results: dict[str, CellResult], steps: Any) -> None:
+        """What is expected of the cell's arm, a step each; over all of its cells, as in the report."""
+        expected = results[cell].expected
+        if not expected:
+            self.skipped("nothing is expected of it")
+        _each(steps, expected)
+
+
+class Averages(aetest.Testcase):  # type: ignore[misc]
+    """What is expected of averages over cells."""
+
+    @aetest.test  # type: ignore[untyped-decorator]
+    def figures(self, results: dict[str, CellResult], steps: Any) -> None:
+        """A step each."""
+        expected = results[AVERAGES].expected
+        if not expected:
+            self.skipped("nothing is expected of averages")
+        _each(steps, expected)
+
+
+class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
+    """What is left of the run."""
+
+    parameters: ClassVar[dict[str, Any]] = {"run": None}
+
+    @aetest.subsection  # type: ignore[untyped-decorator]
+    def routers_as_found(self, run: Any, steps: Any) -> None:
+        """Whether routers that stay are as they were before the run."""
+        changes = {} if run is None else read_changes(run)
+        if not changes:
+            self.skipped("the run left no router behind")
+        for router, each in changes.items():
+            with steps.start(router, continue_=True) as step:
+                if each.left is None:
+                    step.failed(f"it may not be as it was found: {each.why}")
+                elif each.left:
+                    step.passx("others changed it meanwhile:\n" + "\n".join(each.left))
+
+
+def _each(steps: Any, expected: Sequence[Expected]) -> None:
+    for each in expected:
+        with steps.start(each.name, description=each.said, continue_=True) as step:
+            _LOG.info("%s: %s", each.name, each.said)
+            if each.verdict == WITHIN:
+                step.passed(each.said)
+            elif each.verdict == OUTSIDE:
+                step.failed(each.said)
+            elif each.verdict == IMPOSSIBLE:
+                step.errored(each.said)
+            else:
+                step.skipped(each.said)
+
+
+def _said(error: QoslabError) -> str:
+    return KNOWN.hidden(f"{error.message} {error.hint}".strip())

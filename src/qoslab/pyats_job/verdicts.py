@@ -1,0 +1,80 @@
+"""What a run came to, by cell: for whoever asks cell by cell what the report says of arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.analysis import Outcome
+from qoslab.model.expressions import Value, show_value
+from qoslab.model.metrics import format_value
+from qoslab.results import CellSummary
+
+AVERAGES = "averages over cells"
+"""The name under which averages are."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Something that is expected of some cells, and what came."""
+
+    name: str
+    said: str
+    """What was measured, and what was expected."""
+    verdict: str
+    """See `qoslab.analysis.verdicts`."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell came to."""
+
+    was_run: bool
+    reasons: tuple[str, ...]
+    """Why its figures must not be trusted, or why it was not run; none of a valid cell."""
+    spared: str
+    """Why it was not needed; empty where it was."""
+    expected: tuple[Expected, ...]
+    """Of its arm, over all cells that the expectation takes."""
+
+
+def results_of(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, CellResult]:
+    """By name of the cell; under `AVERAGES` what is expected of averages."""
+    rows = [row for row in outcome.comparison.to_dict("records") if row["tolerance"]]
+    found = {cell.name: _result(cell, outcome, rows) for cell in cells}
+    averages = tuple(
+        Expected(f"{row['title']} {row['each']}".strip(), _said(row, row["value"]), row["verdict"])
+        for row in outcome.averages.to_dict("records")
+        if row["tolerance"]
+    )
+    return {**found, AVERAGES: CellResult(True, (), "", averages)}
+
+
+def _result(cell: CellSummary, outcome: Outcome, rows: Sequence[Mapping[Any, Any]]) -> CellResult:
+    told = [each.removeprefix(f"{cell.name}: ") for each in outcome.reasons if each.startswith(f"{cell.name}: ")]
+    reasons = tuple(told) or (() if cell.valid or cell.spared else cell.reasons or ("it is not valid",))
+    expected = tuple(
+        Expected(f"{row['metric']} ({row['where']})" if row["where"] else row["metric"], _said(row), row["verdict"])
+        for row in rows
+        if cell.arm in row["arm"].split("/") and _chosen(row["where"], cell.values)
+    )
+    return CellResult(cell.record is not None, reasons, cell.spared, expected)
+
+
+def _said(row: Mapping[Any, Any], measured: float | None = None) -> str:
+    value = row["measured"] if measured is None else measured
+    figure = "not measured" if value is None or math.isnan(value) else format_value(value, row["unit"])
+    why = f" ({row['missing']})" if row.get("missing") else ""
+    return f"{figure}{why}, expected {row['tolerance']}"
+
+
+def _chosen(where: str, values: Mapping[str, Value]) -> bool:
+    """Whether a selection, as the comparison has it (`rtt = 50 ms or 100 ms, pir = 1 Mb/s`), has such a cell in it."""
+    known = {name: show_value(value) for name, value in values.items()}
+    for part in filter(None, where.split(", ")):
+        name, _, wanted = part.partition(" = ")
+        if known.get(name) not in wanted.split(" or "):
+            return False
+    return True

@@ -1,0 +1,23 @@
+"""What SSH of IOS 12 has, and what a client has to be told to take it."""
+
+from __future__ import annotations
+
+OLD_KEY_EXCHANGES = (
+    "diffie-hellman-group14-sha1",
+    "diffie-hellman-group-exchange-sha1",
+    "diffie-hellman-group1-sha1",
+)
+OLD_CIPHERS = ("aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc")
+OLD_MACS = ("hmac-sha1", "hmac-md5")
+OLD_SIGNATURES = ("ssh-rsa",)
+"""Of host keys, RSA with SHA-1."""
+OLD = frozenset((*OLD_KEY_EXCHANGES, *OLD_CIPHERS, *OLD_MACS, *OLD_SIGNATURES))
+"""What IOS of 12.4 and 12.2SE offers [R], and nobody else should take."""
+
+OPENSSH_OLD = (
+    f"-oKexAlgorithms=+{','.join(OLD_KEY_EXCHANGES)}",
+    f"-oHostKeyAlgorithms=+{','.join(OLD_SIGNATURES)}",
+    f"-oCiphers=+{','.join(OLD_CIPHERS)}",
+    f"-oMACs=+{','.join(OLD_MACS)}",
+)
+"""What OpenSSH has to be told to log in there."""
