@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from qoslab.lab import Lab
 
 
-OLD_SSH = (
-    *("-o", "KexAlgorithms=+diffie-hellman-group14-sha1", "-o", "HostKeyAlgorithms=+ssh-rsa"),
-    *("-o", "Ciphers=+aes128-cbc", "-o", "MACs=+hmac-sha1"),
-)
-"""What OpenSSH has to be told to log in to a router of `lab up --old-ssh`."""
-
-
 @click.group()
 def command() -> None:
     """Bring virtual labs up, look around in them, take them down.
@@ -187,9 +180,10 @@ def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
 @click.option(
     "--console",
     "consoles",
-    metavar="ROUTER=HOST:PORT",
+    metavar="ROUTER[=HOST:PORT]",
     multiple=True,
-    help="Reach this router on its console: a port of a terminal server, by telnet. May be repeated.",
+    help="Reach this router on its console: a port of a terminal server, by telnet; without it that of the "
+    "inventory (qoslab_console). May be repeated.",
 )
 def rescue(inventory: Path, consoles: Sequence[str]) -> None:
     """Restore the routers of an inventory after a run that was killed before it could.
@@ -206,9 +200,11 @@ def rescue(inventory: Path, consoles: Sequence[str]) -> None:
         echo(f"the routers of {inventory} are as they were before the run {about.run} ({about.since})", err=True)
 
 
-def _console(text: str) -> tuple[str, tuple[str, int]]:
-    """A router and where its console is, as typed."""
-    router, _, place = text.partition("=")
+def _console(text: str) -> tuple[str, tuple[str, int] | None]:
+    """A router and where its console is, as typed; None where the inventory is to say it."""
+    router, equals, place = text.partition("=")
+    if router and not equals:
+        return router, None
     host, _, port = place.rpartition(":")
     if not (router and host and port.isdecimal() and 0 < int(port) < 65536):
         raise UserError(f'found --console "{text}", expected ROUTER=HOST:PORT, as R1=192.0.2.250:2003')
@@ -217,11 +213,13 @@ def _console(text: str) -> tuple[str, tuple[str, int]]:
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
     """ssh with the lab's own host key, so that neither a question nor an entry in known_hosts comes of it."""
+    from qoslab.run.devices.old_ssh import OPENSSH_OLD
+
     login = lab.ssh(router)
     known = lab.known_hosts()
     return [
         *("ssh", "-p", str(login.port), "-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes"),
-        *(OLD_SSH if (login.host_key or "").startswith("ssh-rsa ") else ()),
+        *(OPENSSH_OLD if (login.host_key or "").startswith("ssh-rsa ") else ()),
         *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),
     ]
 

@@ -20,27 +20,33 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.schema import Sweep
 from qoslab.schema.near import did_you_mean
-from qoslab.units import Duration, QuantityError
+from qoslab.units import Duration, Quantity, QuantityError, Rate
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class DurationType(click.ParamType[Duration]):
-    """A duration such as `10s`."""
+_Q = TypeVar("_Q", bound=Quantity)
 
-    name = "duration"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
+class QuantityType(click.ParamType[_Q]):
+    """A quantity such as `10s`."""
+
+    def __init__(self, kind: type[_Q]) -> None:
+        self.name = kind.__name__.lower()
+        self._kind: type[_Q] = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> _Q:
         """Parse it, or fail with the proposal."""
-        if isinstance(value, Duration):
+        if isinstance(value, self._kind):
             return value
         try:
-            return Duration.parse(str(value))
+            return self._kind.parse(str(value))
         except QuantityError as error:
             self.fail(str(error), param, ctx)
 
 
-DURATION = DurationType()
+DURATION = QuantityType(Duration)
+RATE = QuantityType(Rate)
 
 _KINDS = "; ".join(kind.help if kind.placed else f"{kind.name}: {kind.help}" for kind in LABS.values())
 

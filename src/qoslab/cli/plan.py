@@ -31,16 +31,28 @@ def command(
     """Show what a run would do, without doing it.
 
     EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds. Lines of templates that
-    routers keep without effect are told on stderr.
+    routers keep without effect are told on stderr. With --lab INVENTORY every line follows that would be sent to each
+    router, with what restores the router should the run be killed; no device is asked.
     """
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)
     for remark in without_effect(sweep.experiment, file):
         echo(str(remark), err=True)
+    sent = list(_sent(choice, plan))
     if as_json:
-        echo(json.dumps(plan.as_dict(), indent=2))
+        echo(json.dumps(plan.as_dict() | ({"sent": sent} if sent else {}), indent=2))
     else:
-        echo("\n".join(plan_lines(plan)))
+        echo("\n".join((*plan_lines(plan), *sent)))
+
+
+def _sent(choice: Choice, plan: Plan) -> Iterator[str]:
+    """What goes to devices that are there already."""
+    if choice.kind.placed:
+        from qoslab.run.labs import machinery
+
+        told = machinery(choice.kind).sent
+        if told is not None:
+            yield from told(choice.place, plan)
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

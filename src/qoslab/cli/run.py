@@ -194,7 +194,7 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:
     from qoslab.run.runner import carry_out
 
     request, plan = prepared.request, prepared.request.plan
-    _end_as_by_ctrl_c()
+    end_as_by_ctrl_c()
     with (
         RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected)) as progress,
         carry_out(request, progress) as made,
@@ -257,7 +257,7 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
     return None if jobs in (None, "auto") else int(jobs)
 
 
-def _end_as_by_ctrl_c() -> None:
+def end_as_by_ctrl_c() -> None:
     """Have SIGTERM and SIGHUP end the run as Ctrl-C does; a SIGHUP that is ignored, as by nohup, stays ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -251,6 +251,10 @@ class Environment(Protocol):
         """Put that in force now."""
 
     @property
+    def registered(self) -> Mapping[str, datetime]:
+        """When the applets that wait for the end of a countdown were registered, by name."""
+
+    @property
     def reload_at(self) -> datetime | None:
         """When the router is going to reload by itself; None: never."""
 

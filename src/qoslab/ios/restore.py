@@ -19,9 +19,12 @@ from qoslab.ios.reading import Reading, Unread, enter_lines, normalised, read_ru
 
 MARK = "alias exec qoslab"
 """The line that says which run has the router; behind it stands whose it is."""
+APPLETS = ("event manager applet qoslab-1", "event manager applet qoslab-2")
+"""Of these one at a time counts until the router takes its configuration back."""
 VOLATILE = {
     "ntp clock-period": "the router corrects it while it runs",
     MARK: "it says that the router is in use, and is part of no configuration",
+    **dict.fromkeys(APPLETS, "it takes the configuration back if the run is cut off, and is taken out with the mark"),
 }
 """Lines that are not compared, and why. Comments and the heading are not read in the first place."""
 

@@ -56,6 +56,8 @@ RESERVED = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.s
 _LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
 """Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
+ENDING_S = 1.0
+"""Seconds that a data plane may take to end, before it is killed with the lab."""
 LOG_TAIL = 4000
 """Characters of a dead daemon's log that are reported."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -249,6 +251,11 @@ class Lab:
 
     def down(self) -> None:
         """End the lab; when this returns every process of it has ended."""
+        if self._wiring.ports:
+            # It closes its rings side by side, the kernel those of one that is killed one after the other.
+            name = data_planes.process_name(list(self._wiring.ports))
+            with contextlib.suppress(LabError):
+                self._supervisor.request("end", name=name, within_s=ENDING_S)
         self._supervisor.stop()
 
     def close(self) -> None:

@@ -304,6 +304,20 @@ class Supervisor:
         self.daemons[name] = {"pid": pid, "argv": argv, "log": log, "exit": None}
         return {"pid": pid}, []
 
+    def op_end(self, name: str, within_s: float) -> Reply:
+        """Ask a daemon to end and wait for it, but no longer than so."""
+        if self.daemons[name]["exit"] is None:
+            # Not collected yet, so the number is still its own.
+            descriptor = os.pidfd_open(self.daemons[name]["pid"])
+            try:
+                signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                poll.poll(within_s * 1000)
+            finally:
+                os.close(descriptor)
+        return {}, []
+
     def op_ready(self) -> Reply:
         """Outlive the connection of the starter: the lab is complete and can be found."""
         self.starter = None

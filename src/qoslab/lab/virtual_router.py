@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hmac import compare_digest
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.show.counters import since
 from qoslab.ios.cli.grammar import CliError
-from qoslab.ios.cli.login import USER_LEVEL
+from qoslab.ios.cli.login import PRIVILEGED_LEVEL, USER_LEVEL
+from qoslab.ios.cli.shell import Shell
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.environment import (
@@ -31,10 +32,12 @@ from qoslab.ios.environment import (
     RouteEntry,
     StorageError,
 )
+from qoslab.ios.model.applets import applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.secrets import verify
+from qoslab.lab.applets import Applets
 from qoslab.lab.control import ControlClient
 from qoslab.lab.countdown import Countdown
 from qoslab.lab.stack import IpStack
@@ -113,6 +116,7 @@ class VirtualRouter:
         self._reload = Countdown(self.reload)
         self._revert = Countdown(self.revert)
         self._reverted_to = ""
+        self._applets = Applets(self._carry_out)
 
     # Life
 
@@ -131,6 +135,7 @@ class VirtualRouter:
             await asyncio.gather(self._sampler, return_exceptions=True)
         self._reload.stop()
         self._revert.stop()
+        self._applets.follow({})
         await self._control.close()
         await self._sampling.close()
         await self._stack.close()
@@ -147,6 +152,7 @@ class VirtualRouter:
         """Boot from the startup configuration; ends all logins."""
         self._reload.stop()
         self._revert.stop()
+        self._applets.follow({})
         self.on_reload()
         for line in await self._boot():
             self._report(f"{self.name}: startup configuration: {line}")
@@ -212,6 +218,7 @@ class VirtualRouter:
             raise
         self._in_force = config
         self._device = device
+        self._applets.follow(applets(device))
 
     async def replace(self, text: str) -> list[str]:
         """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
@@ -239,6 +246,18 @@ class VirtualRouter:
         self._revert.stop()
         for line in await self.replace(self._reverted_to):
             self._report(f"{self.name}: reverting: {line}")
+
+    @property
+    def registered(self) -> Mapping[str, datetime]:
+        """When the applets that wait were registered."""
+        return self._applets.registered
+
+    async def _carry_out(self, commands: Sequence[str]) -> None:
+        """What an applet does: it has a terminal of its own, and is asked for no secret."""
+        shell = Shell(self, lambda _: None, privilege=PRIVILEGED_LEVEL)
+        shell.feed("".join(f"{command}\r" for command in commands))
+        shell.end_input()
+        await shell.run()
 
     @property
     def reload_at(self) -> datetime | None:

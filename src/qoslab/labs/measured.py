@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from qoslab.labs.base import LabKind, probe_words, traffic_words
 from qoslab.labs.host_counters import host_row, read_counters
-from qoslab.model.experiment import Configuration, Experiment, Flow, Moment
-from qoslab.model.moments import during, traffic_time
+from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
+from qoslab.model.moments import during, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.traffic import TOOLS, FlowResult, tool
@@ -134,13 +134,18 @@ def _traffic(experiment: Experiment) -> Iterator[Step]:
     for probe in experiment.probes:
         text, ends = probe_words(experiment, probe), (probe.source, probe.destination)
         yield Step(TRAFFIC, "probe", ends, text, 0.0, probe.start_after.seconds)
+    for each in triggers(experiment):
+        # That of a counter is waited for from the start on: nobody knows when it comes.
+        yield from _observe(experiment, each, TRAFFIC, 0.0 if each.time is None else each.time.seconds)
     yield from _observe(experiment, "during", TRAFFIC, during(length).seconds)
 
 
-def _observe(experiment: Experiment, moment: Moment, key: str, after_s: float | None = None) -> Iterator[Step]:
-    for observation in experiment.observe:
-        if moment in observation.when:
-            yield Step(key, "observe", (observation.node,), f"{moment}: {observation.command}", SHOW_S, after_s, moment)
+def _observe(experiment: Experiment, moment: Stage | Trigger, key: str, after_s: float | None = None) -> Iterator[Step]:
+    words = f"once {moment}" if isinstance(moment, Trigger) and moment.time is None else str(moment)
+    for observation in experiment.observations_of(experiment.arms[0]):
+        if moment in observation.moments:
+            text = f"{words}: {observation.command}"
+            yield Step(key, "observe", (observation.node,), text, SHOW_S, after_s, str(moment))
 
 
 def _of_probes(experiment: Experiment) -> dict[str, str]:

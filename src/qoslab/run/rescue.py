@@ -19,13 +19,17 @@ from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import unmark
 from qoslab.run.scratch import Scratch
 
+Line = tuple[str, int]
+"""Address and port of a terminal server at which a console is."""
 
-def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, tuple[str, int]] = {}) -> About | None:
+
+def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
     """Bring the routers of an inventory back to before the run that left its state; None where none did.
 
-    Those of `consoles` are reached by telnet to the line of a terminal server. What others changed since stays, and
-    `note` is told. `RouterError` where one is not back, `UserError` where a run is under way or a router is missing,
-    `DoorFault` or `DoorClosed` where one is not reached; the state is kept then.
+    Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
+    given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `UserError` where a
+    run is under way or a router is missing, `DoorFault` or `DoorClosed` where one is not reached; the state is kept
+    then.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
@@ -43,7 +47,8 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             )
         chosen = {name: routers[name] for name in names}
         ways = ways_to(inventory, chosen, settings)
-        for name, (host, port) in consoles.items():
+        for name, given in consoles.items():
+            host, port = given or _console(name, settings[name].console)
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, Door(ways) as door:
             door.open()
@@ -67,6 +72,16 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
         raise
     state.remove()
     return about
+
+
+def _console(name: str, known: str | None) -> Line:
+    if known is None:
+        raise UserError(
+            f"found --console {name}, and no qoslab_console of {name} in the inventory",
+            hint=f"Say where it is: --console {name}=HOST:PORT.",
+        )
+    host, _, port = known.rpartition(":")
+    return host, int(port)
 
 
 def _no_base(router: str) -> str:

@@ -67,9 +67,9 @@ class _Shared:
 def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
-    Meanwhile the routers are restored; leaving the block waits for that. What makes the figures of a cell worthless is
-    recorded there. Raises what the user has to mend (`UserError`), or `KeyboardInterrupt`; routers are restored and
-    labs are gone before that, and the folder keeps what there was.
+    Meanwhile the routers are restored, of a lab that stays before that; leaving the block waits for it. What makes the
+    figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`), or
+    `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
     """
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options):
@@ -108,6 +108,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
+            if lab_kind(request.plan.lab).placed:
+                # Whether it was left as it was found is a part of the report.
+                crew.wait_ended()
             yield folder
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not measured and cells.has_results:

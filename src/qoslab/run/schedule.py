@@ -168,7 +168,8 @@ class Schedule:
                 beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
                 self.jobs.pace(beside)
             change = self.jobs.learn(record, task.experiment)
-            again = not entry.valid and (record.late or record.fault or lost) and entry.tried < self._attempts
+            passing = record.late or record.fault or record.disagreeing or lost
+            again = not entry.valid and passing and entry.tried < self._attempts
             self._faults = self._faults + 1 if record.fault else 0
             faults = self._faults
             if again:

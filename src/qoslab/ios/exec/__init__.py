@@ -6,6 +6,7 @@ The modules here and `catalyst.exec` register their commands with `EXEC` when th
 from qoslab.ios.catalyst import exec as catalyst
 from qoslab.ios.cli.login import EXEC, ExecSession
 from qoslab.ios.exec import (
+    applets,
     configuration,
     files,
     inventory,
@@ -22,6 +23,7 @@ from qoslab.ios.exec import (
 __all__ = [
     "EXEC",
     "ExecSession",
+    "applets",
     "catalyst",
     "configuration",
     "files",

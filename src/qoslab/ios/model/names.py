@@ -20,8 +20,11 @@ INTERFACE_TYPES = (
     "Null",
 )
 
-_INTERFACE = re.compile(r"([A-Za-z][A-Za-z-]*)(\d+(?:/\d+){0,2}(?:\.\d+)?)")
-_UNIT = re.compile(r"\d+(?:/\d+){0,2}(?:\.\d+)?")
+_NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
+_INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
+_UNIT = re.compile(_NUMBERS)
+MOST_SUBINTERFACE = 2**32 - 1
+"""The largest number of a subinterface (Cisco, "interface")."""
 
 
 def interface_type(abbreviation: str) -> str | None:
@@ -38,7 +41,7 @@ def interface_name(text: str) -> str | None:
     if match is None:
         return None
     kind = interface_type(match[1])
-    return None if kind is None else kind + match[2]
+    return None if kind is None or not _is_subinterface(match[3]) else kind + match[2]
 
 
 def interface_kind(name: str) -> str:
@@ -69,7 +72,13 @@ def address_text(address: IPv4Address | IPv6Address | None) -> str:
 
 def is_interface_unit(text: str) -> bool:
     """Whether `text` is the numeric part of an interface's name."""
-    return _UNIT.fullmatch(text) is not None
+    match = _UNIT.fullmatch(text)
+    return match is not None and _is_subinterface(match[1])
+
+
+def _is_subinterface(number: str | None) -> bool:
+    """Whether a subinterface may have this number, or there is none."""
+    return number is None or int(number) <= MOST_SUBINTERFACE
 
 
 # Code points: RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (expedited forwarding).

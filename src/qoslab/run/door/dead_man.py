@@ -6,18 +6,22 @@ as it was.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from qoslab.errors import UserError
 from qoslab.ios.refusals import refusal_in
-from qoslab.ios.restore import VOLATILE
 from qoslab.model.inventory import DeadManChoice as Choice
+from qoslab.model.inventory import RouterSettings
+from qoslab.run.door.countdowns import COUNTDOWNS
+from qoslab.units import Duration
 
 Ask = Callable[..., Sequence[str]]
 """`ask("R1", "show clock")`: what a router answers to each line, as `qoslab.run.door.client.Door.ask`."""
 
-_HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
+MOST_MINUTES = 120
+"""What `configure terminal revert timer` takes."""
 
 
 class DeadMan:
@@ -27,19 +31,21 @@ class DeadMan:
         self,
         ask: Ask,
         wanted: Mapping[str, Choice | None],
-        minutes: int,
+        minutes: Mapping[str, int],
         keep: Callable[[Mapping[str, Choice]], None] = lambda _: None,
     ) -> None:
-        """`wanted` by router; None: the first that the router can. `minutes` is how long it counts.
+        """`wanted` by router; None: the first that the router can. `minutes` is how long each counts.
 
         `keep` is told what counts down whenever that changes.
         """
         self._ask = ask
         self._wanted = dict(wanted)
-        self._minutes = minutes
+        self._minutes = dict(minutes)
         self._keep = keep
         self.armed: dict[str, Choice] = {}
         """What counts down, by router."""
+        self._times: dict[str, int] = {}
+        """How often each was started."""
 
     def arm(self) -> None:
         """Start the countdowns, or start them anew. `UserError` where a router cannot do what is wanted."""
@@ -47,8 +53,7 @@ class DeadMan:
             if router in self.armed:
                 self._renew(router, self.armed[router])
             else:
-                self.armed[router] = self._choose(router, wanted)
-                self._keep(self.armed)
+                self._start(router, wanted)
 
     def disarm(self) -> None:
         """Stop them: the routers are as they were."""
@@ -57,62 +62,48 @@ class DeadMan:
             del self.armed[router]
             self._keep(self.armed)
 
-    def _choose(self, router: str, wanted: Choice | None) -> Choice:
-        if wanted == "none":
-            return wanted
+    def _start(self, router: str, wanted: Choice | None) -> None:
         reasons = {}
-        for choice in ("archive", "reload") if wanted is None else (wanted,):
-            reason = self._archive(router) if choice == "archive" else self._reload(router)
+        for choice in tried(wanted):
+            # Known before it counts: where this is cut off in between, whoever restores stops it.
+            self._keep({**self.armed, router: choice})
+            countdown = COUNTDOWNS.get(choice)
+            reason = "" if countdown is None else countdown.begin(partial(self._ask, router), self._minutes[router])
             if not reason:
-                return choice
+                self.armed[router], self._times[router] = choice, 1
+                return
             reasons[choice] = reason
+        self._keep(self.armed)
         told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
         raise UserError(
             f"{router} cannot take its configuration back by itself, should this run be cut off:\n{told}",
             hint=f"Mend that, or do without: qoslab_dead_man: none for {router} in the inventory.",
         )
 
-    def _archive(self, router: str) -> str:
-        """Why it cannot; empty where it counts."""
-        said, _ = self._ask(router, f"configure terminal revert timer {self._minutes}", "end")
-        if refused := refusal_in(said):
-            return refused
-        (shown,) = self._ask(router, "show archive config rollback timer")
-        return refusal_in(shown) or ""
-
-    def _reload(self, router: str) -> str:
-        running, startup = (_steady(text) for text in self._ask(router, "show running-config", "show startup-config"))
-        if running != startup:
-            return "it has changes that are not saved, which a restart would take away (write memory)"
-        _, shown = self._ask(router, f"reload in {self._minutes}", "show reload")
-        return "" if "Reload scheduled" in shown else refusal_in(shown) or f"it says: {shown.strip()}"
-
     def _renew(self, router: str, choice: Choice) -> None:
-        line = {"archive": f"configure revert timer {self._minutes}", "reload": f"reload in {self._minutes}"}.get(
-            choice
-        )
-        if line is None:
+        if choice not in COUNTDOWNS:
             return
-        (said,) = self._ask(router, line)
-        if refused := refusal_in(said):
+        said = self._ask(router, *COUNTDOWNS[choice].renew(self._minutes[router], self._times[router]))
+        self._times[router] += 1
+        if refused := next(filter(None, map(refusal_in, said)), None):
             raise UserError(
                 f"{router} does not count on ({choice}): {refused}",
                 hint="It may have taken its configuration back already, or have restarted.",
             )
 
 
+def minutes_of(settings: RouterSettings, duration: Duration) -> int:
+    """How long a router counts, of an experiment with that traffic time."""
+    return min(math.ceil((duration.seconds + settings.dead_man_after.seconds) / 60), MOST_MINUTES)
+
+
+def tried(wanted: Choice | None) -> tuple[Choice, ...]:
+    """What is tried, in order, for what the inventory says; None: nothing."""
+    return tuple(COUNTDOWNS) if wanted is None else (wanted,)
+
+
 def stop(ask: Ask, router: str, choice: str) -> None:
     """Stop a countdown; one that is over already is no matter."""
-    line = {"archive": "configure confirm", "reload": "reload cancel"}.get(choice)
-    if line is not None:
-        ask(router, line)
-
-
-def _steady(text: str) -> list[str]:
-    """A configuration's lines without comments, headings, and what changes by itself."""
-    lines = [line.rstrip() for line in text.splitlines()]
-    return [
-        line
-        for line in lines
-        if line and not line.startswith("!") and not _HEADING.match(line) and not line.startswith(tuple(VOLATILE))
-    ]
+    countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
+    if countdown is not None:
+        ask(router, *countdown.stop())

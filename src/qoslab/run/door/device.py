@@ -63,7 +63,9 @@ class Device:
         """What the device says to each line. `DoorError` where it lets nobody in, or does not answer."""
         call = await self.call()
         try:
-            answers = [await call.login.ask(line, call.prompt) for line in lines]
+            # Somebody may have given it another name since the line before.
+            prompt = await call.login.prompt_now()
+            answers = [await call.login.ask(line, prompt) for line in lines]
         except BaseException:
             await self.leave(call)
             raise

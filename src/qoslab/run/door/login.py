@@ -65,6 +65,12 @@ class Login:
             await self.until(re.compile(rf"(?:^|[\r\n]){re.escape(prompt)} ?$"))
         return prompt
 
+    async def prompt_now(self) -> str:
+        """The prompt that an empty line brings."""
+        self.text = ""
+        await self._write(b"\r")
+        return await self._settled()
+
     async def ask(self, line: str, prompt: str) -> str:
         """What the device says to a line, without its echo and the prompt; questions get the answers in `ANSWERS`.
 
@@ -193,9 +199,7 @@ class Login:
         if found.re is not PROMPT or not found[1].endswith("#"):
             message = f"{self._way.place} refused the enable secret"
             raise DoorError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
-        self.text = ""
-        await self._write(b"\r")
-        return await self._settled()
+        return await self.prompt_now()
 
     async def _send_secret(self, secret: str, what: str) -> None:
         await self._write(secret.encode() + b"\r")

@@ -19,6 +19,14 @@ HINT = (
     f"or by hand, and `no {MARK}` last."
 )
 
+TAKEN_OUT = ("configure terminal", f"no {MARK}", "end")
+"""The lines that take a mark out."""
+
+
+def entered(who: str) -> tuple[str, ...]:
+    """The lines that enter a mark."""
+    return "configure terminal", f"{MARK} {who}", "end"
+
 
 def marked(ask: Ask, router: str) -> str:
     """Whose mark a router carries; empty where none."""
@@ -43,7 +51,7 @@ def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> None:
 def unmark(ask: Ask, router: str, who: str) -> None:
     """Take this mark out; another's stays."""
     if marked(ask, router) == who:
-        ask(router, "configure terminal", f"no {MARK}", "end")
+        ask(router, *TAKEN_OUT)
 
 
 class Marks:
@@ -72,7 +80,7 @@ class Marks:
                 self._enter(router)
 
     def _enter(self, router: str) -> None:
-        said = self._ask(router, "configure terminal", f"{MARK} {self._who}", "end")
+        said = self._ask(router, *entered(self._who))
         if refused := next(filter(None, map(refusal_in, said)), None):
             raise DeviceError(f"{router} takes no mark: {refused}")
         self.marked.append(router)

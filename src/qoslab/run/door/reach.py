@@ -10,24 +10,13 @@ from typing import Any, Protocol
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
+from qoslab.run.devices.old_ssh import OLD, OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS
 from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, DoorError, Hop, Kind, Way
 from qoslab.telnet import Telnet
 
 READ = 65536
 GONE = (OSError, asyncssh.Error, asyncio.IncompleteReadError)
 """What a broken connection raises."""
-
-OLD_KEY_EXCHANGES = (
-    "diffie-hellman-group14-sha1",
-    "diffie-hellman-group-exchange-sha1",
-    "diffie-hellman-group1-sha1",
-)
-OLD_CIPHERS = ("aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc")
-OLD_MACS = ("hmac-sha1", "hmac-md5")
-OLD_SIGNATURES = ("ssh-rsa",)
-"""Of host keys, RSA with SHA-1."""
-OLD = frozenset((*OLD_KEY_EXCHANGES, *OLD_CIPHERS, *OLD_MACS, *OLD_SIGNATURES))
-"""What IOS of 12.4 and 12.2SE offers [R], and nobody else should take."""
 
 _REACH_HINT = "Check its address and port, and how it is to be reached."
 _NO_ALGORITHMS = ("ext-info-s", "kex-strict-s-v00@openssh.com")

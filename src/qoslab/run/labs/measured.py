@@ -155,7 +155,7 @@ class MeasuredWorker(ABC):
                 raise
             self._give_up()
             return journal.record(broken=True)
-        return journal.write()
+        return journal.conclude()
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
         """What is to be noted of the lab after the traffic of a cell."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import QoslabError, RunInvalid, UserError
 from qoslab.labs.simulated import RESULTS, SCENARIO
-from qoslab.model.experiment import Experiment, Flow, Moment, Probe, probe_number
-from qoslab.model.moments import traffic_time
+from qoslab.model.experiment import Experiment, Flow, Observation, Probe, Stage, Trigger, probe_number
+from qoslab.model.moments import traffic_time, triggers
 from qoslab.model.steps import SIMULATION
 from qoslab.platforms import platform_of
 from qoslab.programs import SIMULATOR as PROGRAM
@@ -38,6 +38,7 @@ from qoslab.run.labs.prints import Prints
 from qoslab.run.labs.worker import Machinery, WorkerSlot
 from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
+from qoslab.simulation.history import History
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS, build_scenario, configured_routers, during_ns, probe_end_ns
@@ -87,7 +88,7 @@ class SimulatedWorker:
             with suppress(QoslabError):
                 journal.write(broken=True)
             raise
-        return journal.write()
+        return journal.conclude()
 
     def _check(self) -> None:
         if self._interrupted.is_set():
@@ -225,7 +226,7 @@ class _CellRun:
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.series(name)))
-        from qoslab.capture.pcapng import read_packets  # it brings NumPy, which has time while the simulator runs
+        from qoslab.pcap import read_packets  # it brings NumPy, which has time while the simulator runs
 
         self._journal.findings.captures = {
             point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
@@ -256,13 +257,22 @@ class _CellRun:
         )
 
     def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:
-        moments: dict[Moment, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
+        moments: dict[Stage, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
         for moment, virtual_ns in moments.items():
             for each in self._journal.observations(moment):
-                node = self._experiment.topology.nodes[each.node]
-                history = result.routers[each.node].until(virtual_ns)
-                said = answer(node, routers[each.node], each.command, history)
-                self._journal.observed(each, moment, said, self._prints.parse(each.command, said))
+                self._print(each, moment, result.routers[each.node].until(virtual_ns), routers[each.node])
+        for trigger in triggers(self._experiment):
+            for each in self._journal.observations(trigger):
+                history = result.routers[each.node]
+                if isinstance(came := history.came(trigger, result.virtual_ns), str):
+                    self._journal.never_came(each, trigger, came)
+                else:
+                    self._print(each, trigger, came, routers[each.node])
+
+    def _print(self, observation: Observation, moment: Stage | Trigger, history: History, router: Router) -> None:
+        """Keep what a router prints at a moment, up to which its history is."""
+        said = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
+        self._journal.observed(observation, moment, said, self._prints.parse(observation.command, said))
 
     def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
         """Write what a probe measured: of a router with a command line by its print, as in a lab of real time."""

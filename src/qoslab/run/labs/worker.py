@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
+from qoslab.plan import Plan
 from qoslab.results import Cell, CellRecord
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
@@ -86,3 +87,5 @@ class Machinery:
     """Python packages that touch the figures, with their versions."""
     check: Callable[[str, Experiment], Checked] | None = None
     """Looks whether an experiment can be run at a place, and changes nothing there; of kinds that are `placed`."""
+    sent: Callable[[str, Plan], Iterator[str]] | None = None
+    """What a run sends to the devices of a place, in order, for people: from its inventory alone; of the same kinds."""

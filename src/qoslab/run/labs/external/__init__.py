@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from qoslab.run.devices.collector import SharedCollector
 from qoslab.run.labs.external.check import check
+from qoslab.run.labs.external.sent import sent
 from qoslab.run.labs.external.worker import ExternalWorker, host_versions
 from qoslab.run.labs.worker import Machinery
 from qoslab.run.provenance import package_versions
 
-MACHINERY = Machinery(ExternalWorker, SharedCollector, host_versions, package_versions, check)
+MACHINERY = Machinery(ExternalWorker, SharedCollector, host_versions, package_versions, check, sent)

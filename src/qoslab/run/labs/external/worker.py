@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import math
 import platform
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +11,16 @@ from pathlib import Path
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.ios.interface_names import InterfaceNames
+from qoslab.ios.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import hosts_of, reached_by, routers_of
+from qoslab.redaction import KNOWN
+from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.run.cell.journal import Journal
 from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
-from qoslab.run.door.dead_man import DeadMan
+from qoslab.run.door.dead_man import DeadMan, minutes_of
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import Marks, refuse_marked
 from qoslab.run.labs.external.channel import Channel
@@ -34,11 +36,6 @@ from qoslab.run.provenance import TOOLS
 from qoslab.run.task import CellTask
 from qoslab.schema.inventory import lacking
 
-GUARD_MINUTES = 30
-"""What a cell may take besides its traffic, until routers take their configuration back by themselves."""
-MOST_GUARD_MINUTES = 120
-"""What `configure terminal revert timer` takes."""
-
 
 class ExternalWorker(MeasuredWorker):
     """See `MeasuredWorker`. The lab is kept while consecutive cells have the same topology."""
@@ -52,6 +49,8 @@ class ExternalWorker(MeasuredWorker):
         """How often the lab was reached."""
         self._left_behind: RestoreState | None = None
         """What restores the routers if this process cannot."""
+        self._during: dict[str, dict[str, str]] = {}
+        """Running configuration of each router in the first cell of each arm."""
 
     @property
     def lab(self) -> ExternalLab | None:
@@ -126,7 +125,7 @@ class ExternalWorker(MeasuredWorker):
         write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
         wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
-        minutes = min(GUARD_MINUTES + math.ceil(experiment.duration.seconds / 60), MOST_GUARD_MINUTES)
+        minutes = {name: minutes_of(inventory.nodes.routers[name], experiment.duration) for name in doors}
         dead_man = DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns)
         self._names = {name: InterfaceNames(inventory.nodes.routers[name].interfaces) for name in doors}
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
@@ -134,7 +133,9 @@ class ExternalWorker(MeasuredWorker):
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router: its figures may be of another configuration."""
         for router in reached_by(task.experiment.topology, "command line"):
-            found = self._routers.changed(router, self._observe(router, "show running-config").raw)
+            shown = self._observe(router, "show running-config").raw
+            self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
+            found = self._routers.changed(router, shown)
             if found:
                 told = "; ".join(found)
                 journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
@@ -149,21 +150,47 @@ class ExternalWorker(MeasuredWorker):
         self._topology = None
         if lab is None:
             return
+        folder = self._restored / f"{self._number}-{self._times}"
         try:
             self._tell(self._label, "restore the routers")
-            self._routers.restore(None, self._restored / f"{self._number}-{self._times}")
-        except BaseException:
+            self._routers.restore(None, folder)
+        except BaseException as error:
             # What is needed for it stays, also for another process.
             state, self._left_behind = self._left_behind, None
             if state is not None:
                 state.release()
                 self._note(f"routers may not be as they were; try again: qoslab lab rescue {self._file}")
+            self._compare(folder, why=str(error) or type(error).__name__)
             raise
+        else:
+            self._compare(folder)
         finally:
             self._tell(self._label, "leave the hosts")
             for each in lab.close():
                 self._note(f"could not be put back on {each}")
             self._tell(self._label, "")
+
+    def _compare(self, folder: Path, why: str = "") -> None:
+        """Keep what was changed on the routers, and what of it is left; `why` they could not be restored."""
+        during, self._during = self._during, {}
+        try:
+            changes = {router: self._changes(router, arms, why) for router, arms in during.items()}
+            if changes:
+                write_changes(folder, changes)
+        except QoslabError as error:
+            # That does not make it another router.
+            self._note(f"what was changed on routers is not in the report: {error.message}")
+
+    def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
+        before = self._routers.before(router)
+        # Of what is not restored `lab rescue` will see what there is.
+        left = None if why else self._difference(before, self._observe(router, "show running-config").raw)
+        told = {arm: self._difference(before, text) for arm, text in arms.items()}
+        return RouterChanges(arms=told, left=left, why=KNOWN.masked(why))
+
+    def _difference(self, before: str, after: str) -> tuple[str, ...]:
+        found = self._shared.get().difference(before, after, VOLATILE)
+        return tuple(KNOWN.masked("\n".join(found)).splitlines())
 
     def _forget_state(self) -> None:
         """Everything is as it was."""
@@ -176,9 +203,9 @@ class ExternalWorker(MeasuredWorker):
         self._forget_state()
 
 
-def who_runs(experiment: Experiment) -> str:
-    """Whose run it is, for others who want the same interfaces."""
-    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+def who_runs(experiment: Experiment, since: str = "") -> str:
+    """Whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
+    since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
 
 

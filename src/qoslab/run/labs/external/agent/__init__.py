@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MODULES = ("settings", "look", "watch", "serve")
+MODULES = ("hold", "settings", "look", "watch", "serve")
 
 
 def source(who: str) -> bytes:

@@ -26,8 +26,9 @@ import tempfile
 import time
 from typing import IO, Any
 
+from qoslab.run.labs.external.agent.hold import holder
 from qoslab.run.labs.external.agent.look import look_around, on_cable
-from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, holder, libc
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
 from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")

@@ -1,8 +1,8 @@
 """What is set on a host: changed, compared, put back, with a journal and a keeper.
 
 What is to be put back lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
-when the agent ends, in whatever way. Where both are killed the next agent does. The journal is the lock as well: one
-run at a time has an interface.
+when the agent ends, in whatever way. Where both are killed the next agent does. One run at a time has an interface, see
+`hold`; the journal is locked while somebody puts back what is in it.
 """
 
 # pathlib and its like take longer to import than all else here; some hosts are slow.
@@ -23,9 +23,13 @@ import subprocess
 import time
 from typing import Any
 
+from qoslab.run.labs.external.agent.hold import UNKNOWN, Hold, holder
+
 CHUNK = 1 << 16
 STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
 """For journals; the first that can be had."""
+PUT_BACK_S = 4.0
+"""Until the keeper of an agent that is no more has put back what that one set."""
 CARRIER_S = 10.0
 """Until a card has a link again after it was brought up."""
 PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
@@ -108,12 +112,17 @@ class Journal:
         self.path = path
         self.token = f"{os.getpid()}-{time.time_ns()}"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            held = _lines(self._file)
-            os.close(self._file)
-            raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+        deadline = time.monotonic() + PUT_BACK_S
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    held = _lines(self._file)
+                    os.close(self._file)
+                    raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+            time.sleep(0.01)
         self.failed = put_back(_lines(self._file)[1:])
         """What of an earlier agent's could not be put back."""
         os.ftruncate(self._file, 0)
@@ -137,23 +146,6 @@ def _lines(file: int) -> list[dict[str, Any]]:
         except ValueError:
             break  # the machine stopped while it was written: nothing was changed yet
     return found
-
-
-def holder(device: str) -> str:
-    """Whose run holds an interface of this namespace; empty where none does."""
-    for folder in STATE_FOLDERS:
-        try:
-            file = os.open(journal_of(folder, device), os.O_RDONLY)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            held = _lines(file)
-            return str(held[0].get("who")) if held else "another run"
-        finally:
-            os.close(file)
-    return ""
 
 
 def journal_of(folder: str, device: str) -> str:
@@ -257,6 +249,7 @@ class Settings:
         self._who = who
         self._way = "as it is"
         self._journals: dict[str, Journal] = {}
+        self._holds: list[Hold] = []
         self._kept: set[str] = set()
         self.failed: list[str] = []
 
@@ -266,6 +259,8 @@ class Settings:
         for each in interfaces:
             if each["device"] not in present:
                 raise RefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
+        for each in interfaces:
+            self._hold(each["device"])
         self._way = way
         if way == "as it is":
             for each in interfaces:
@@ -283,6 +278,12 @@ class Settings:
             self._move([each["device"] for each in interfaces], ipv6=":" in str(interfaces))
         for each in interfaces:
             self._bring_up(each["device"], each["addresses"])
+
+    def _hold(self, device: str) -> None:
+        try:
+            self._holds.append(Hold(device, self._who))
+        except OSError:
+            raise RefusedError(f"{device} is held by {holder(device) or UNKNOWN}") from None
 
     def _journal(self, device: str) -> Journal:
         for folder in STATE_FOLDERS:

@@ -1,0 +1,158 @@
+"""The countdowns that a router has: what starts each, begins it anew and stops it, and what happens at its end.
+
+Sources: Cisco's guides to Configuration Replace and Configuration Rollback (the timer for a confirmation is of
+12.4(20)T, `configure replace` of 12.3(7)T) and to Embedded Event Manager (countdowns and `action cli` of 12.3(14)T).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from qoslab.ios.refusals import refusal_in
+from qoslab.ios.restore import APPLETS, VOLATILE
+from qoslab.model.inventory import DeadManChoice as Choice
+
+Lines = tuple[str, ...]
+Said = Callable[..., Sequence[str]]
+"""`said("show clock")`: what the router answers to each line."""
+
+COPY = "flash:qoslab-before.cfg"
+"""Where the configuration lies that an applet puts in force."""
+_CONFIGURE, _END = "configure terminal", "end"
+_HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
+
+
+class Countdown(ABC):
+    """One kind of them. Where it leads is fixed when it is started: to begin it anew leads there too."""
+
+    effect: str
+    """What it does at its end, in a few words."""
+
+    @abstractmethod
+    def start(self, minutes: int) -> Lines:
+        """The lines that start it."""
+
+    @abstractmethod
+    def renew(self, minutes: int, times: int) -> Lines:
+        """The lines that have it count from the beginning; `times` is how often it was started so far."""
+
+    @abstractmethod
+    def stop(self) -> Lines:
+        """The lines that end it, and take away what it needed; harmless where it is over."""
+
+    @abstractmethod
+    def begin(self, said: Said, minutes: int) -> str:
+        """Start it; why the router cannot, empty where it counts."""
+
+
+class Confirmation(Countdown):
+    """The change of the configuration has to be confirmed."""
+
+    effect = "the router puts its earlier configuration in force, unless the change is confirmed"
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        return f"configure terminal revert timer {minutes}", _END
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`."""
+        return (f"configure revert timer {minutes}",)
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return ("configure confirm",)
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        if refused := refusal_in(said(*self.start(minutes))[0]):
+            return refused
+        (shown,) = said("show archive config rollback timer")
+        return refusal_in(shown) or ""
+
+
+class Applet(Countdown):
+    """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
+
+    effect = f"an applet puts {COPY} in force, a copy from before the run"
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        return f"copy running-config {COPY}", _CONFIGURE, *self._applet(minutes, 0), _END
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`. The new one counts before the old one is taken off."""
+        old = APPLETS[(times - 1) % len(APPLETS)]
+        return _CONFIGURE, *self._applet(minutes, times), f"no {old}", _END
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        copy, *applet = self.start(minutes)
+        (copied,) = said(copy)
+        if refused := refusal_in(copied):
+            return refused
+        name = APPLETS[0].rpartition(" ")[2]
+        *answers, shown = said(*applet, f"show event manager policy registered | include {name}")
+        refused = next(filter(None, map(refusal_in, (*answers, shown))), "")
+        if name in shown and not refused:
+            return ""
+        said(*self.stop())
+        return refused or "it does not list the applet that counts"
+
+    @staticmethod
+    def _applet(minutes: int, times: int) -> Lines:
+        return (
+            APPLETS[times % len(APPLETS)],
+            f" event timer countdown time {60 * minutes}",
+            ' action 1.0 cli command "enable"',
+            f' action 2.0 cli command "configure replace {COPY} force"',
+            " exit",
+        )
+
+
+class Restart(Countdown):
+    """The router restarts."""
+
+    effect = "the router restarts with its startup configuration, which has to be its running one"
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        return (f"reload in {minutes}",)
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`."""
+        return self.start(minutes)
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return ("reload cancel",)
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        running, startup = (_steady(text) for text in said("show running-config", "show startup-config"))
+        if running != startup:
+            return "it has changes that are not saved, which a restart would take away (write memory)"
+        *_, shown = said(*self.start(minutes), "show reload")
+        return "" if "Reload scheduled" in shown else refusal_in(shown) or f"it says: {shown.strip()}"
+
+
+COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
+    {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
+)
+"""In the order in which they are tried where nobody has chosen: the last takes the router's time, and its counters."""
+
+
+def _steady(text: str) -> list[str]:
+    """A configuration's lines without comments, headings, and what changes by itself."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    return [
+        line
+        for line in lines
+        if line and not line.startswith("!") and not _HEADING.match(line) and not line.startswith(tuple(VOLATILE))
+    ]

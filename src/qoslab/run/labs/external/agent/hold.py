@@ -1,0 +1,64 @@
+"""Who has an interface of a host: one run at a time, until its agent ends, however that comes, and whatever its rights.
+
+A name in the abstract namespace of sockets is the lock. It is of the network namespace, as the interface is, needs no
+rights and no file, is one for all users of the machine, and the kernel takes it back from who ends. Whoever connects
+is told whose it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+TOLD = 400
+"""Bytes of what is told at most."""
+PATIENCE_S = 2.0
+"""Until whoever holds an interface has said whose it is."""
+UNKNOWN = "another run"
+
+
+def _name(device: str) -> str:
+    return f"\0qoslab-agent/{device}"
+
+
+class Hold:
+    """One interface, held from now on until this process ends."""
+
+    def __init__(self, device: str, who: str) -> None:
+        """`OSError` (`EADDRINUSE`) where somebody has it."""
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(_name(device))
+        self._listener.listen()
+        self._said = who.encode()[:TOLD]
+        # The agent may be busy for seconds.
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                asking, _ = self._listener.accept()
+                with asking:
+                    asking.sendall(self._said)
+
+
+def holder(device: str) -> str:
+    """Whose run has an interface of this namespace; empty where none has."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(PATIENCE_S)
+        try:
+            asking.connect(_name(device))
+        except ConnectionRefusedError:
+            return ""
+        except OSError:
+            return UNKNOWN
+        told = b""
+        with contextlib.suppress(OSError):
+            while len(told) < TOLD:
+                part = asking.recv(TOLD)
+                if not part:
+                    break
+                told += part
+    # Another user may have said it.
+    text = "".join(letter for letter in told.decode(errors="replace") if letter.isprintable())
+    return text or UNKNOWN

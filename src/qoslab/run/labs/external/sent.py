@@ -1,0 +1,140 @@
+"""What a run will send to each router, in order, and what takes it back there: known without asking the router.
+
+What undoes a configuration depends on what the router had. It is told for one that has what the experiment's addresses
+and routes ask for, and nothing in their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.ios import running_config
+from qoslab.ios.interface_names import InterfaceNames
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.restore import restoration
+from qoslab.model.experiment import Experiment, Topology, probe_number
+from qoslab.model.inventory import DeadManChoice, RouterSettings
+from qoslab.plan import Plan
+from qoslab.platforms import reached_by
+from qoslab.platforms.startup import startup_config
+from qoslab.run.cell.probes.ios_router import ended, scheduled
+from qoslab.run.cell.readings import reading_commands
+from qoslab.run.devices.inventory import read_lab
+from qoslab.run.devices.routers import own_hardware
+from qoslab.run.door.countdowns import COUNTDOWNS
+from qoslab.run.door.dead_man import minutes_of, tried
+from qoslab.run.door.mark import TAKEN_OUT, entered
+from qoslab.run.labs.external.worker import who_runs
+from qoslab.run.labs.measured import VERIFY_COMMANDS
+from qoslab.run.task import CellTask, make_task
+from qoslab.schema.inventory import lacking
+
+LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+"""Of the configuration that stands for the router's own; nothing of it is sent."""
+CONFIGURE, END = "configure terminal", "end"
+
+
+def sent(place: str, plan: Plan) -> Iterator[str]:
+    """See `Machinery.sent`."""
+    inventory = read_lab(Path(place))
+    if missing := lacking(plan.experiment, inventory.nodes, inventory.file):
+        raise UserError("\n".join(map(str, missing)))
+    yield from sent_lines(plan, inventory.nodes.routers)
+
+
+def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
+    """The same, with what the inventory says of each router; one block of lines for each."""
+    tasks = [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
+    for router in reached_by(plan.experiment.topology, "command line"):
+        yield ""
+        yield from _Router(router, settings[router]).lines(tasks)
+
+
+class _Router:
+    """One router's part."""
+
+    def __init__(self, name: str, settings: RouterSettings) -> None:
+        self._name = name
+        self._settings = settings
+        self._names = InterfaceNames(settings.interfaces)
+        self._ways = [choice for choice in tried(settings.dead_man) if choice != "none"]
+
+    def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        yield f"sent to {self._name}, but for show commands, in order"
+        # A cell with other links is another lab: what was there before is restored first.
+        for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
+            yield from self._of_a_lab(list(group))
+        yield "  show commands, which change nothing"
+        yield from (f"    {line}" for line in self._shows([task.experiment for _, task in tasks]))
+
+    def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        first = tasks[0][1].experiment
+        minutes = minutes_of(self._settings, first.duration)
+        yield from self._dead_man(minutes)
+        yield "  the mark of the run, until it is over"
+        yield from self._indented(entered(who_runs(first, since="…")))
+        before = ""
+        for number, (title, task) in enumerate(tasks):
+            yield f"  {title}"
+            if number:
+                yield from self._by_way({way: COUNTDOWNS[way].renew(minutes, number) for way in self._ways})
+                yield from self._indented(self._undo(first.topology, before))
+            text = self._names.to_device(task.configurations.get(self._name, ""))
+            yield from self._indented(_entering(text.splitlines()))
+            yield from self._probes(task.experiment)
+            before = text
+        yield "  at the end"
+        yield from self._indented(self._undo(first.topology, before))
+        yield from self._indented(TAKEN_OUT)
+        yield from self._by_way({way: COUNTDOWNS[way].stop() for way in self._ways})
+
+    def _dead_man(self, minutes: int) -> Iterator[str]:
+        if not self._ways:
+            yield "  dead man: none, as the inventory asks; where the run is killed, `qoslab lab rescue` restores"
+            return
+        first = ", the first that the router can" if len(self._ways) > 1 else ""
+        yield f"  dead man: after {minutes} min without this machine{first}"
+        for way in self._ways:
+            yield f"    {way}: {COUNTDOWNS[way].effect}"
+        yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})
+
+    def _by_way(self, lines: Mapping[DeadManChoice, Sequence[str]]) -> Iterator[str]:
+        mark = len(lines) > 1
+        for way, each in lines.items():
+            yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)
+
+    def _undo(self, topology: Topology, pushed: str) -> Sequence[str]:
+        """What takes a configuration back."""
+        hardware = own_hardware(topology, self._name, self._names)
+        device = parse_config(
+            self._names.to_device(startup_config(topology, self._name, LOGIN)), hardware, source=f"{self._name}: base"
+        )
+        was = running_config.render(device)
+        apply(device, pushed, source=f"{self._name}.ios")
+        return _entering(restoration(was, running_config.render(device), [pushed], hardware).lines)
+
+    def _probes(self, experiment: Experiment) -> Iterator[str]:
+        numbers = [probe_number(experiment, probe) for probe in experiment.probes if probe.source == self._name]
+        for line in (*map(scheduled, numbers), *map(ended, numbers)):
+            yield from self._indented((CONFIGURE, line, END))
+
+    def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
+        """Those of a cell; the looks before the first have others."""
+        found = ["show running-config", *VERIFY_COMMANDS]
+        for experiment in experiments:
+            found += reading_commands(experiment.topology, self._name)
+            found += [each.command for each in experiment.observe if each.node == self._name]
+        return list(dict.fromkeys(map(self._names.to_device, found)))
+
+    @staticmethod
+    def _indented(lines: Iterable[str]) -> Iterator[str]:
+        yield from (f"    {line}" for line in lines)
+
+
+def _entering(lines: Sequence[str]) -> list[str]:
+    """Configuration lines as they are typed, without comments."""
+    typed = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("!")]
+    return [CONFIGURE, *typed, END] if typed else []
