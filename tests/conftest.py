@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import signal
 import sys
@@ -28,8 +29,19 @@ for ending in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_DFL)
 
 
+MADE_UNTIL_COLLECTED = 100_000
+"""Objects; Python itself would look after 700."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write goldens instead of comparing with them")
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector go over what tests make, not over modules again and again: an eighth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(MADE_UNTIL_COLLECTED, 10, 10)
 
 
 @pytest.fixture

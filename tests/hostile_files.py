@@ -145,6 +145,43 @@ CHANGES = {
 }
 """In place of the title."""
 
+CONFIGURED = {
+    "nonsense": "frobnicate\n",
+    "much nonsense": "x\n" * 20000,
+    "a long word": "hostname " + "x" * 30000,
+    "a long line": "interface " + "Fa0/0 " * 5000,
+    "digits": "policy-map P\n class class-default\n  police cir " + "9" * 5000,
+    "digits of elsewhere": "policy-map P\n class class-default\n  police cir ٨٠٠٠٠٠٠\n",
+    "a sign": "policy-map P\n class class-default\n  police cir +8000\n",
+    "digits in groups": "policy-map P\n class class-default\n  police cir 8_000_000\n",
+    "an interface without end": "interface FastEthernet0/0." + "9" * 4000,
+    "a subinterface beyond the last": "interface FastEthernet0/0.4294967296\n",
+    "a number of elsewhere": "interface FastEthernet0/0.٣\n",
+    "addresses": "interface FastEthernet0/0\n ip address 999.1.1.1 255.255.255.0\n",
+    "a wildcard for a mask": "interface FastEthernet0/0\n ip address 10.0.0.1 0.0.0.255\n",
+    "a policy in itself": "policy-map P\n class class-default\n  service-policy P\n",
+    "policies in a circle": "policy-map Q\n class class-default\n"
+    "policy-map P\n class class-default\n  service-policy Q\n"
+    "policy-map Q\n class class-default\n  service-policy P\n",
+    "a class in itself": "class-map match-any A\n match class-map A\n",
+    "classes in a circle": "class-map match-any A\n match dscp ef\nclass-map match-any B\n match class-map A\n"
+    "class-map match-any A\n match class-map B\n",
+    "classes in classes": "class-map match-any C0\n match dscp ef\n"
+    + "".join(f"class-map match-any C{i}\n match class-map C{i - 1}\n" for i in range(1, 600))
+    + "nonsense\n",
+    "many classes": "".join(f"class-map match-any C{i}\n match dscp ef\n" for i in range(900)) + "nonsense\n",
+    "many entries": "".join(f"access-list 101 permit udp any any eq {i}\n" for i in range(1, 900)) + "nonsense\n",
+    "a queue without end": "policy-map P\n class class-default\n  queue-limit 99999999999\n",
+    "queues without bound": "policy-map P\n class class-default\n  fair-queue 4096\n  queue-limit 32768\n"
+    "interface FastEthernet0/1\n service-policy output P\ninterface FastEthernet0/0\n service-policy output P\n"
+    "nonsense\n",
+    "more than there is": "policy-map P\n class class-default\n  bandwidth percent 101\n",
+    "marks of direction": "interface FastEthernet0/0\n desc\u202eription x\n",
+    "a command of the operator": "reload\n",
+    "a file of the machine": "boot system tftp://10.0.0.1/x\nmore /etc/passwd\n",
+}
+"""Configurations of a router."""
+
 OBSERVED = {
     "a second line": '"show version\\nreload\\n"',
     "a key": '"show version \\x1a"',
@@ -185,6 +222,8 @@ def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     ):
         yield f"template elsewhere: {name}", {"e.yml": TEMPLATED.replace("t.j2", path)}
         yield f"published elsewhere: {name}", {"e.yml": f"{BASE}compare: {{article: A, published: {path}}}\n"}
+    for name, text in CONFIGURED.items():
+        yield f"configuration: {name}", {"e.yml": TEMPLATED, "t.j2": text}
     for name, text in EXPRESSIONS.items():
         flow = BASE.replace("to: server}", f'to: server, start_after: "$({text})"}}')
         yield f"expression: {name}", {"e.yml": flow + "matrix: {p: [1]}\n"}

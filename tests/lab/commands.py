@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from forked import Forked, fork_server
+
 from qoslab.lab import Lab
 
 QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
@@ -18,10 +20,23 @@ class Command:
     """A `qoslab` that is running."""
 
     def __init__(
-        self, folder: Path, *arguments: str, prefix: tuple[str, ...] = (), terminal: int | None = None
+        self,
+        folder: Path,
+        *arguments: str,
+        prefix: tuple[str, ...] = (),
+        terminal: int | None = None,
+        started: bool = False,
     ) -> None:
-        """`terminal`: the descriptor of a terminal, which becomes its own."""
+        """`terminal`: the descriptor of a terminal, which becomes its own.
+
+        It is forked from a process that has its modules, but for one with `prefix`, `terminal` or `started`.
+        """
         self.folder = folder
+        self.stderr = ""
+        self.process: Forked | subprocess.Popen[str]
+        if not (started or prefix or terminal is not None):
+            self.process = fork_server(*QOSLAB).start(folder, arguments)
+            return
         stdin, output = (subprocess.DEVNULL, subprocess.PIPE) if terminal is None else (terminal, terminal)
         # A session leader takes the first terminal that it opens for its own.
         own = () if terminal is None else ("sh", "-c", f': <>{os.ttyname(terminal)}; exec "$@"', "sh")
@@ -34,7 +49,6 @@ class Command:
             stdout=output,
             stderr=output,
         )
-        self.stderr = ""
 
     def wait_for(self, text: str) -> None:
         """Read standard error up to a line with `text`."""
@@ -55,9 +69,9 @@ class Command:
         return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
 
 
-def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run `qoslab` to its end."""
-    return Command(folder, *arguments).end()
+def run(folder: Path, *arguments: str, started: bool = False) -> tuple[int, str, str]:
+    """Run `qoslab` to its end; `started` as of `Command`."""
+    return Command(folder, *arguments, started=started).end()
 
 
 def processes(folder: Path) -> list[str]:

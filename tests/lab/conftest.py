@@ -25,6 +25,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(f"pytest-xdist does not see the groups of {', '.join(lost)}; see pyproject.toml")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for temporary files which no other process of pytest has: tests look at what is left there."""
+    # First, as it is found from the same variable.
+    tmp_path_factory.getbasetemp()
+    # A short path, in which sockets have room, so that nothing goes elsewhere.
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        yield
+
+
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A lab name that no other test has, also with several pytest processes."""
@@ -41,7 +52,6 @@ def lab(name: str) -> Iterator[Lab]:
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
-    # A short path, in which sockets have room, so that nothing goes elsewhere.
     temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))

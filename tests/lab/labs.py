@@ -134,6 +134,15 @@ def inside(lab: Lab) -> list[int]:
     return found
 
 
+def agents_folder(lab: Lab) -> Path:
+    """Where agents on the hosts of an exposed lab make their folders: nowhere else does another lab's."""
+    for pid in inside(lab):
+        if b"qoslab.lab.hostd" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            return Path(next(each[7:] for each in variables if each.startswith(b"TMPDIR=")).decode())
+    raise AssertionError(f"{lab.name} is not exposed")
+
+
 def data_planes(lab: Lab) -> list[int]:
     """The processes `qos-router` of a lab."""
     return [pid for pid in inside(lab) if b"qos-router\0--lab" in Path(f"/proc/{pid}/cmdline").read_bytes()]

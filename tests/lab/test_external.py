@@ -21,7 +21,7 @@ from typing import Any
 import asyncssh
 import pytest
 from commands import Command, alive, run
-from labs import inside
+from labs import agents_folder, inside
 from test_run import EXPERIMENT, latest
 
 from qoslab.errors import MachineError
@@ -29,15 +29,14 @@ from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.lab.ios_routers import WaysIn
 from qoslab.model.experiment import TCP_PROFILES
-from qoslab.model.inventory import HostSettings, Isolation
+from qoslab.model.inventory import ISOLATIONS, HostSettings, Isolation
 from qoslab.run.devices.inventory import read_lab
-from qoslab.run.door.reach import OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS, OLD_SIGNATURES
+from qoslab.run.devices.old_ssh import OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS, OLD_SIGNATURES
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalHost, Place
 from qoslab.schema import load_sweep
 
-# Hosts of a lab share the machine's /tmp, where agents have their folders, which these tests look at.
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+pytestmark = pytest.mark.lab
 
 UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
 """Starts what sees no process of the lab."""
@@ -62,10 +61,10 @@ def state(lab: Lab, host: str) -> str:
     settings = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
     # Whether an address of IPv6 is tried out still says when the lab was made.
     look = "ip addr | sed 's/ tentative//'; ip route;"
-    look += f" ip neigh show nud permanent; tc qdisc; {settings}; ls -d /tmp/qoslab-agent-*"
+    look += f" ip neigh show nud permanent; tc qdisc; {settings}"
     shown = lab.run(host, ["bash", "-c", look])
     assert "lo:" in shown.stdout
-    return shown.stdout
+    return "\n".join([shown.stdout, *sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))])
 
 
 def programs(lab: Lab) -> list[str]:
@@ -147,6 +146,11 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert not [path for path, content in kept.items() for secret in secrets if secret in content]
     transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "door")
     assert b"> <enable secret>" in transcripts and b"service-policy output" in transcripts
+    # What was changed on the router, and that it was put back, is in the report.
+    (file,) = latest(clean).glob("restore/*/changes.json")
+    changes = json.loads(file.read_text())["R1"]
+    assert "+policy-map Police" in changes["arms"]["policed"] and changes["left"] == [], changes
+    assert "It is as it was found." in (latest(clean) / "report.html").read_text()
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0 and lab.alive()
 
@@ -341,7 +345,6 @@ def _parent(pid: int) -> int:
 def test_what_even_the_keeper_left_the_next_agent_puts_back(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = state(lab, "client")
-    others = set(Path("/tmp").glob("qoslab-agent-*"))
     first = agent(file, "client", "in place")
     first.isolate()
     first.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
@@ -353,7 +356,7 @@ def test_what_even_the_keeper_left_the_next_agent_puts_back(exposed: tuple[Lab, 
     assert second.isolate() == []
     assert "congctl reno" not in lab.run("client", ["ip", "route"]).stdout
     assert second.close() == []
-    (left,) = set(Path("/tmp").glob("qoslab-agent-*")) - others
+    (left,) = agents_folder(lab).glob("qoslab-agent-*")
     shutil.rmtree(left)
     assert state(lab, "client") == before
 
@@ -366,6 +369,22 @@ def test_an_interface_is_held_by_one_run_and_free_after_its_end(exposed: tuple[L
         _isolated(agent(file, "client", "in place"))
     first.close()
     _isolated(agent(file, "client", "in place"))
+
+
+def test_a_host_that_is_to_stay_as_it_is_is_held_as_well(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    first = agent(file, "client", "as it is", "the run of alice, since 10:20")
+    first.isolate()
+    for way in ISOLATIONS:
+        with pytest.raises(MachineError, match="client: eth0 is held by the run of alice, since 10:20"):
+            _isolated(agent(file, "client", way))
+    status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
+    assert status == 2 and "eth0 is held by the run of alice, since 10:20" in errors, errors
+    _kill(lab, "qoslab-agent", keepers=False)
+    second = agent(file, "client", "as it is")
+    second.isolate()
+    assert second.close() == []
+    first.close()
 
 
 def test_a_host_that_is_to_stay_as_it_is_is_compared_only(exposed: tuple[Lab, Path]) -> None:

@@ -22,17 +22,17 @@ from commands import run
 from test_run import EXPERIMENT, latest
 
 from qoslab.analysis import raw
-from qoslab.analysis.conservation import HostCount, disagreements
+from qoslab.analysis.conservation import disagreements
+from qoslab.analysis.counters import HostCount, cards_of
 from qoslab.analysis.packets import shifted
-from qoslab.analysis.reading import cards_of
-from qoslab.capture.pcapng import read_packets
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
+from qoslab.model.experiment import Topology
+from qoslab.pcap import column, read_packets
 from qoslab.results import Cell, CellRecord
 from qoslab.schema import CellIdentity, load_sweep
 
-# Hosts of a lab share the machine's /tmp, where agents have their folders, which other tests look at.
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
 
 NEAR = 0.01
 """How far a rate over a window may be from that of the data plane."""
@@ -111,8 +111,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """A run on the exposed lab, on hosts whose clocks are wrong and drift, with a reading each 3 s."""
     folder = tmp_path_factory.mktemp("ran")
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
-    with pytest.MonkeyPatch.context() as patch, Lab.up(topology, name=f"test-{os.getpid()}-counters") as lab:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        yield from _ran(folder, topology)
+
+
+def _ran(folder: Path, topology: Topology) -> Iterator[Ran]:
+    with Lab.up(topology, name=f"test-{os.getpid()}-counters") as lab:
         file = folder / "here.yml"
         expose(lab, file)
         text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
@@ -208,10 +213,10 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
         (asked.searchsorted(time_s - error_s) - 1, asked.searchsorted(time_s + error_s))
         for time_s, error_s in ends[["time_s", "time_error_s"]].astype(float).itertuples(index=False)
     )
-    for column in columns:
-        counted, grown = truth[column].to_numpy(), ends[column].iloc[1] - ends[column].iloc[0]
+    for name in columns:
+        counted, grown = truth[name].to_numpy(), ends[name].iloc[1] - ends[name].iloc[0]
         least, most = counted[last[0]] - counted[first[1]], counted[last[1]] - counted[first[0]]
-        assert grown > 0 and (1 - NEAR) * least <= grown <= (1 + NEAR) * most, (column, least, grown, most)
+        assert grown > 0 and (1 - NEAR) * least <= grown <= (1 + NEAR) * most, (name, least, grown, most)
         assert most - least < grown / 4, "this tells little"
 
 
@@ -232,15 +237,16 @@ def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> No
     assert abs(clock.ahead_ns[0] - AHEAD_NS) < 10 * 10**6
     # The capture itself stays as it was stamped there.
     file = ran.cell / "captures/server.pcapng"
-    (as_stamped,), (true,) = list(read_packets(file)), list(read_packets(ran.unshifted))
-    assert len(true) > 500 and (as_stamped.time_ns - true.time_ns > AHEAD_NS).all()
-    (found,) = shifted([as_stamped], clock)
-    assert np.abs(found.time_ns - true.time_ns).max() < SERIES_NS
+    (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(ran.unshifted))
+    true = column(unshifted, "time_ns")
+    assert len(true) > 500 and (column(stamped, "time_ns") - true > AHEAD_NS).all()
+    (found,) = shifted([stamped], clock)
+    assert np.abs(column(found, "time_ns") - true).max() < SERIES_NS
     started = ran.record.traffic_started
     assert started is not None
     series = ran.table("packets_io")
     bins = series[series["flow"] == "all"]
-    first, last = ((each - pd.Timestamp(started).value) / 1e9 for each in (true.time_ns.min(), true.time_ns.max()))
+    first, last = ((each - pd.Timestamp(started).value) / 1e9 for each in (true.min(), true.max()))
     assert bins["time_s"].min() == pytest.approx(first, abs=0.11)
     assert bins["time_s"].max() == pytest.approx(last, abs=0.11)
     assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clocks import Clocks
 from commands import Command, alive, processes
 from labs import inside
 from test_run import EXPERIMENT, latest
@@ -108,6 +109,32 @@ def test_a_signal_ends_a_run_as_ctrl_c_does(clean: Path, moment: str, number: si
     assert status == 130, errors + output
     assert "Traceback" not in errors
     assert "interrupted: restoring the routers" in errors
+
+
+@pytest.mark.parametrize(
+    ("moved", "said"),
+    [
+        ({"set_s": -3600.0}, "the machine's clock was set by -3.6e+06 ms within the cell"),
+        ({"asleep_s": 10.0}, "the machine was suspended for 10 s within the cell"),
+    ],
+    ids=["set back", "asleep"],
+)
+def test_a_clock_that_does_not_run_on_costs_the_cell(
+    clean: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, moved: Any, said: str
+) -> None:
+    clocks = Clocks.made(tmp_path_factory.mktemp("clocks"))
+    for name, value in clocks.environment.items():
+        monkeypatch.setenv(name, value)
+    # What is forked has the library's functions already.
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed", started=True)
+    command.wait_for(": traffic (")
+    clocks.move(**moved)
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    assert "Traceback" not in errors
+    cell = record(clean, "policed/1")
+    assert not cell["valid"] and said in cell["reasons"], cell["reasons"]
+    assert said in output
 
 
 def newest(folder: Path) -> Path:

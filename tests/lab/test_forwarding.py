@@ -55,19 +55,20 @@ def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any
     return found
 
 
+def counted(lab: Lab, node: str, what: str) -> int:
+    """What the kernel of a node has counted of IP."""
+    lines = lab.run(node, "cat /proc/net/snmp").splitlines()
+    head, figures = (line.split() for line in lines if line.startswith("Ip:"))
+    return int(figures[head.index(what)])
+
+
 def test_packets_in_transit_do_not_see_the_kernel(lab: Lab) -> None:
-    seen = "cat /proc/net/snmp"
-
-    def kernel() -> int:
-        head, figures = (line.split() for line in lab.run("R1", seen).splitlines() if line.startswith("Ip:"))
-        return int(figures[head.index("ForwDatagrams")])
-
-    before = kernel()
+    before = counted(lab, "R1", "ForwDatagrams")
     send_udp(lab, 500, 200, 2e6)
     assert len(ping(lab, "client", SERVER, 5)) == 5
     found = forwarding(lab)
     assert found["forwarded"] == 210
-    assert kernel() == before
+    assert counted(lab, "R1", "ForwDatagrams") == before
     # The router itself answers.
     assert len(ping(lab, "client", "10.0.10.1", 5)) == 5
     assert forwarding(lab)["handed_to_kernel"] >= found["handed_to_kernel"] + 5
@@ -156,6 +157,67 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
     assert found["forwarded"] + found["handed_to_kernel"] >= 4000
     assert found["overruns"] == 0
     assert found["forwarded"] > 3000
+
+
+def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> None:
+    """The kernel asks for it again, and keeps what comes meanwhile."""
+    before = counted(lab, "server", "InReceives")
+    sender = spawn_udp(lab, 500, 2000, 4e6)
+    times = 5
+    end = time.monotonic() + PATIENCE
+    for _ in range(times):
+        while "lladdr" not in lab.run("R1", f"ip neighbour show {SERVER} dev Fa0-1"):
+            assert time.monotonic() < end
+        lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
+    sender.communicate()
+    end = time.monotonic() + PATIENCE
+    while (received := counted(lab, "server", "InReceives") - before) < 2000 and time.monotonic() < end:
+        time.sleep(0.05)
+    found = forwarding(lab)
+    assert received == 2000
+    # Without a neighbour a packet is the kernel's; with it they are forwarded again.
+    assert found["handed_to_kernel"] >= times
+    assert found["forwarded"] > 1000
+    assert found["overruns"] == 0
+
+
+def test_a_neighbour_that_is_gone_is_the_kernels_until_it_comes_back(lab: Lab) -> None:
+    lab.run("server", "ip link set eth0 down")
+    try:
+        lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
+        wait_until_quiet(lab)
+        lab.ask("clear")
+        assert ping(lab, "client", SERVER, 2) == []
+        assert (forwarding(lab)["forwarded"], len(ping(lab, "client", "10.0.20.1", 2))) == (0, 2)
+    finally:
+        lab.run("server", "ip link set eth0 up")
+        lab.run("server", "ip route replace default via 10.0.20.1")
+    end = time.monotonic() + PATIENCE
+    while len(ping(lab, "client", SERVER, 2)) < 2:
+        assert time.monotonic() < end
+    before = forwarding(lab)["forwarded"]
+    assert len(ping(lab, "client", SERVER, 3)) == 3
+    assert forwarding(lab)["forwarded"] == before + 6
+
+
+def wait_until_quiet(lab: Lab) -> None:
+    """Until the daemon has taken what its kernel had told: it answers a request after its news."""
+    for _ in range(2):
+        forwarding(lab)
+
+
+def test_a_kernels_interface_goes_down_and_comes_back_under_load(lab: Lab) -> None:
+    sender = spawn_udp(lab, 500, 3000, 4e6)
+    wait_for(lab, lambda found: found["forwarded"] > 50)
+    lab.run("R1", "ip link set Fa0-1 down")
+    handed = forwarding(lab)["handed_to_kernel"]
+    stopped = wait_for(lab, lambda found: found["handed_to_kernel"] > handed + 20)
+    later = wait_for(lab, lambda found: found["handed_to_kernel"] > stopped["handed_to_kernel"] + 100)
+    assert later["forwarded"] == stopped["forwarded"]
+    lab.run("R1", "ip link set Fa0-1 up")
+    wait_for(lab, lambda found: found["forwarded"] > stopped["forwarded"] + 100)
+    sender.communicate()
+    assert len(ping(lab, "client", SERVER, 3)) == 3
 
 
 def test_without_the_kernels_namespace_the_kernel_forwards() -> None:

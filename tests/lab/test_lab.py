@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -16,11 +17,14 @@ import pytest
 from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
 
 from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
-from qoslab.lab import Lab, LabError, netlink
+from qoslab.lab import Lab, LabError, netlink, supervision
 from qoslab.lab.wiring import wire
 from qoslab.model.experiment import TCP_PROFILES, TcpProfile
 
 pytestmark = pytest.mark.lab
+
+SET_CHILD_SUBREAPER = 36
+"""Of prctl(2)."""
 
 
 def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
@@ -28,6 +32,26 @@ def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
     interfaces = json.loads(lab.run("client", ["ip", "-j", "link"], check=True).stdout)
     assert [each["ifname"] for each in interfaces] == ["lo", "eth0"]
     assert interfaces[1]["mtu"] == 1500
+
+
+def test_what_nobody_collects_does_not_hold_a_lab_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "GONE_S", 1.0)
+    # Orphans come to this process, which collects none: as a container's first process that is no init.
+    assert ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1) == 0
+    try:
+        with Lab.up(TWO_HOSTS, name=name) as lab:
+            entered = subprocess.Popen(lab.argv("client", ["sleep", "1000"]))
+            children = Path(f"/proc/{entered.pid}/task/{entered.pid}/children")
+            while not (inside := children.read_text().split()):
+                time.sleep(0.01)
+            entered.kill()
+            entered.wait()
+        assert name not in [lab.name for lab in Lab.all()]
+        status = Path(f"/proc/{inside[0]}/status").read_text()
+        assert "State:\tZ" in status, "somebody has collected it, which is not what is tried here"
+        assert os.waitpid(int(inside[0]), 0)[0] == int(inside[0])
+    finally:
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 0)
 
 
 def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> None:

@@ -22,7 +22,7 @@ from qoslab.run.labs.external.check import Looked, check_lab
 from qoslab.run.labs.external.looks import refusal
 from qoslab.schema import load_sweep
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+pytestmark = pytest.mark.lab
 
 FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 EXPERIMENT = load_sweep(FILE, {}).experiment

@@ -496,11 +496,17 @@ def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
     assert main(["testbed", "--lab", routers.name, "--output", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = (
-        "import sys; from genie.testbed import load; d = load(sys.argv[1]).devices['R1'];"
-        "d.connect(log_stdout=False, logfile='/dev/null'); print(d.parse('show version')['version']['hostname'])"
+        "import sys; from qoslab.genie.parse import register; register();"
+        "from genie.testbed import load; d = load(sys.argv[1]).devices;"
+        "[d[n].connect(log_stdout=False, logfile='/dev/null') for n in ('R1', 'client')];"
+        "print(d['R1'].parse('show version')['version']['hostname'], list(d['R1'].learn('qos').info));"
+        "print(d['client'].execute('ip -o link show dev eth0').split()[1].partition('@')[0]);"
+        # Whose parents end first is nobody's to collect.
+        "[d[n].disconnect() for n in ('R1', 'client')]"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
-    assert done.stdout.strip().endswith("R1"), done.stderr
+    said = done.stdout.splitlines()[-2:]
+    assert said[0].startswith("R1 [") and "'class_map'" in said[0] and said[1] == "eth0", done.stdout + done.stderr
 
 
 def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.labs.virtual.access import lab_routers
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+pytestmark = pytest.mark.lab
 
 PUSHED = """\
 policy-map Police
@@ -66,9 +67,9 @@ def significant(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
 
 
-@pytest.mark.parametrize("by_console", [False, True])
+@pytest.mark.parametrize("by_console", ["", "named", "of the inventory"])
 def test_a_run_that_was_killed_is_undone_by_rescue(
-    lab: Lab, by_console: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lab: Lab, by_console: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
@@ -87,10 +88,15 @@ def test_a_run_that_was_killed_is_undone_by_rescue(
         assert "service-policy output Police" in collector.observe("R1", "show running-config").raw
         collector.configure("R1", ["ip host bob 10.9.9.9"])
 
-        options = ["--console", f"R1=127.0.0.1:{lab.ssh('R1').telnet}"] if by_console else []
+        place = f"127.0.0.1:{lab.ssh('R1').telnet}"
+        options = ["--console", f"R1={place}" if by_console == "named" else "R1"] if by_console else []
         if by_console:
             # Nobody comes in by the network.
             write_inventory(inventory, {"R1": replace(access["R1"], port=1)})
+        if by_console == "of the inventory":
+            known = json.loads(inventory.read_text())
+            known["all"]["children"]["ios"]["hosts"]["R1"]["qoslab_console"] = place
+            inventory.write_text(json.dumps(known))
         assert main(["lab", "rescue", str(inventory), *options]) == 0
         after = collector.observe("R1", "show running-config").raw
         collector.configure("R1", ["no ip host bob"])

@@ -56,7 +56,16 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
     engines = {}
     for platform in ("ios", "linux"):
         status, output, errors = run(
-            clean, "run", str(file), "--duration", "3s", "--arm", "shaped", "--set", f"R1.platform={platform}"
+            clean,
+            "run",
+            str(file),
+            "--duration",
+            "3s",
+            "--arm",
+            "shaped",
+            "--set",
+            f"R1.platform={platform}",
+            started=True,
         )
         assert status in (0, 1, 3), errors + output
         cell = latest(clean) / "cells/shaped/1"
@@ -179,7 +188,8 @@ def kill_inside(lab: Lab, victim: str) -> None:
 
 @pytest.mark.parametrize("moment", ["lab up", "configure the routers", "capture on", "traffic", "observe after"])
 def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
+    """Also while it imports, so that it is started."""
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed", started=True)
     command.wait_for(moment)
     os.kill(command.process.pid, signal.SIGINT)
     status, output, errors = command.end()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.capture.pcapng import TCP, read_packets
+from qoslab.cli import main
+from qoslab.pcap import TCP, column, read_packets
 from qoslab.programs import SIMULATOR, own_program
 
 pytestmark = pytest.mark.lab
@@ -47,7 +48,7 @@ def test_tshark_finds_nothing_wrong_and_what_the_simulator_counted(tmp_path: Pat
     wrong = "_ws.malformed || ip.checksum.status != 1 || (tcp && tcp.checksum.status != 1)"
     for name, file in files.items():
         assert fields(file, "frame.number", only=f"{wrong} || (udp && udp.checksum.status != 1)") == [], name
-        stamps = [packets.time_ns for packets in read_packets(file)]
+        stamps = [column(packets, "time_ns") for packets in read_packets(file)]
         assert all((each[1:] >= each[:-1]).all() and each[0] >= EPOCH_NS for each in stamps), name
     outgoing = fields(files["client"], "frame.number", only="ip.src == 192.168.10.10")
     back = fields(files["server"], "frame.number", only="ip.src == 192.168.20.10")
@@ -72,6 +73,13 @@ def test_the_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
     for number in range(0, len(said), 97):
         stamp, length, protocol, port = said[number]
         seconds, nanoseconds = stamp.split(".")
-        assert int(seconds) * 10**9 + int(nanoseconds) == packets.time_ns[number]
-        assert (int(length), int(protocol)) == (packets.bytes[number], packets.protocol[number])
-        assert int(protocol) != TCP or int(port) == packets.source_port[number]
+        row = {name: int(column(packets, name)[number]) for name in ("time_ns", "bytes", "protocol", "source_port")}
+        assert int(seconds) * 10**9 + int(nanoseconds) == row["time_ns"]
+        assert (int(length), int(protocol)) == (row["bytes"], row["protocol"])
+        assert int(protocol) != TCP or int(port) == row["source_port"]
+
+
+def test_every_limiter_is_inferred_from_its_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path(__file__).parents[2] / "experiments/bucket-truth.yml"
+    assert main(["run", str(file), "--lab", "simulated"]) == 0

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from clocks import Clocks
 from commands import QOSLAB, Command
 
 STOPPED_S = 3.0
@@ -82,14 +83,23 @@ def ask_to_end(pid: int, draw: random.Random) -> None:
     os.kill(pid, draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
 
 
+def set_clock(pid: int, draw: random.Random) -> None:
+    """The clocks of all processes of the run, as far as `clocks` can set them: wrong, or as after a sleep."""
+    far = draw.choice((0.005, 1.5, 60.0, 3600.0))
+    Clocks.of_the_environment().move(**draw.choice(({"set_s": far}, {"set_s": -far}, {"asleep_s": far})))
+
+
 FAULTS: tuple[tuple[Callable[[int, random.Random], None], int], ...] = (
     (kill, 5),
     (stop, 2),
     (no_room, 2),
     (no_descriptors, 2),
     (ask_to_end, 1),
+    (set_clock, 1),
 )
 """Each with how often it is drawn beside the others."""
+OF_THE_RUN = (ask_to_end, set_clock)
+"""What is not done to one process, but to the run."""
 
 
 def strike(command: Command, draw: random.Random, lasts_s: float) -> Struck | None:
@@ -105,7 +115,7 @@ def strike(command: Command, draw: random.Random, lasts_s: float) -> Struck | No
     if command.process.pid not in processes:
         return None
     victim = command.process.pid
-    if fault is not ask_to_end:
+    if fault not in OF_THE_RUN:
         # By name and not by number, so that a seed means the same each time.
         victim = draw.choice(sorted(processes, key=lambda pid: (processes[pid].replace(str(command.folder), ""), pid)))
     try:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from qoslab.analysis import reading as analysis
 from qoslab.analysis import steady
+from qoslab.analysis.arrivals import Arriving
 from qoslab.analysis.statistics import Values, WarmUp
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
@@ -24,12 +25,15 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
 
     @contextmanager
     def made() -> Iterator[None]:
-        compute = analysis.metrics
+        compute, compare = analysis.metrics, analysis.unlike
 
         def mistaken(read: Mapping[str, pd.DataFrame], *others: object) -> pd.DataFrame:
             return compute({**read, name: change(read[name])}, *others)  # type: ignore[arg-type]
 
-        with patch.object(analysis, "metrics", mistaken):
+        def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
+            return compare(change(flows) if name == "flows" else flows, arriving)
+
+        with patch.object(analysis, "metrics", mistaken), patch.object(analysis, "unlike", unlike):
             yield
 
     return made
@@ -44,6 +48,12 @@ def of_sender(rows: pd.DataFrame) -> pd.DataFrame:
     """What was sent in place of what was received."""
     sent = rows["sender_bps"].where(rows["sender_bps"].notna(), rows["goodput_bps"])
     return rows.assign(goodput_bps=sent, bytes=sent * rows["seconds"] / 8)
+
+
+def whole_reads(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of TCP so many whole reads of 128 KiB as there were, as iperf3 3.18 counts them."""
+    whole = (rows["bytes"] // 131_072 * 131_072).where(rows["protocol"] == "tcp", rows["bytes"])
+    return rows.assign(bytes=whole, goodput_bps=whole * 8 / rows["seconds"])
 
 
 def longer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -80,6 +90,7 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     ("payload-with-headers", "goodput counts headers of 40 bytes in 1500", table("flows", flows(1500 / 1460))),
     ("rates-in-1024", "rates are in units of 1024 bits", table("flows", flows(1000 / 1024))),
     ("goodput-of-sender", "goodput is what was sent", table("flows", of_sender)),
+    ("whole-reads", "goodput lacks what does not fill a read of 128 KiB", table("flows", whole_reads)),
     ("time-longer", "a flow is taken to be a second longer", table("flows", longer)),
     ("first-stream-lost", "the first stream of a flow is left out", table("flows", lambda r: r[r["stream"] != 1])),
     (

@@ -45,7 +45,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
 from qoslab.model.moments import traffic_time
 from qoslab.plan import Options, make_plan
-from qoslab.programs import SIMULATOR
+from qoslab.programs import SIMULATOR, variable_of
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import WorkerSlot
@@ -66,8 +66,11 @@ BUILT = "PROVE_BUILT"
 """Variable that says that the simulator is built already."""
 PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "tcp-friendly-policer": (("connections", "1"), ("link", "10 Mb/s")),
+    "tcp-friendly-policer-more": (("connections", "1"), ("pir", "1 Mb/s")),
 }
 """Of sweeps, by file: only the cells with these values are simulated, as by `--only`."""
+CAPTURED: Mapping[str, str] = {"policing-vs-shaping": "shaped"}
+"""By file an arm that is simulated with its captures too, against which the reports of traffic tools are held."""
 WITHIN, OUTSIDE = "within", "outside"
 
 Patch = Callable[[], AbstractContextManager[None]]
@@ -99,6 +102,8 @@ class File:
     metrics: pd.DataFrame = field(default_factory=pd.DataFrame)
     read: list[tuple[Any, ...]] = field(default_factory=list)
     """What the metrics of each cell were computed from."""
+    held: list[tuple[Any, ...]] = field(default_factory=list)
+    """What of each cell with captures was held against these."""
     verdicts: Verdicts = field(default_factory=dict)
 
 
@@ -178,23 +183,37 @@ def _place(row: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def recorded(file: File) -> Iterator[None]:
-    """Of the metrics that are computed, what they are computed from is kept with the file."""
-    compute = reading.metrics
+def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
+    """What a function of the reading is given is kept."""
+    compute = getattr(reading, name)
 
-    def record(*given: Any) -> pd.DataFrame:
-        file.read.append(given)
+    def record(*given: Any) -> Any:
+        kept.append(given)
         return compute(*given)
 
-    with patch.object(reading, "metrics", record):
+    with patch.object(reading, name, record):
         yield
+
+
+def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
+    """What of the cells of a file's `CAPTURED` arm is held against captures; they are simulated for that."""
+    if path.stem not in CAPTURED:
+        return []
+    sweep = load_sweep(path, {"observe": "[]"}, lab_kind(Simulated.name).check)
+    plan = make_plan(sweep, Options(lab=Simulated.name, arms=(CAPTURED[path.stem],)))
+    held: list[tuple[Any, ...]] = []
+    with patch.dict(os.environ, {variable_of(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
+        cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
+        if problems := reading.Readings(()).gather(cells).problems:
+            raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")
+    return held
 
 
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
     with Kept.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
-    with recorded(file):
+    with recorded("metrics", file.read):
         file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
@@ -232,7 +251,8 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
             parameters = {cell.name: cell.parameters for cell in file.cells}
             each = [reading.metrics(*given) for given in file.read]
             metrics = tables.with_parameters(of_all_cells(each), parameters)
-        return changed(file, verdicts(file, metrics, {}))
+            said = [problem for given in file.held for problem in reading.unlike(*given)]
+        return changed(file, verdicts(file, metrics, {})) + [f"{CAPTURED[file.name]} is invalid" for _ in said[:1]]
     rows: list[str] | None = None
     for numbers in batches(file, mistake):
         rows = noticed_in(file, mistake, touched(file, mistake, numbers), folder)
@@ -273,6 +293,7 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
     file = load(path)
     with tempfile.TemporaryDirectory() as folder:
         begin(file, Path(folder))
+        file.held = hold(path, Path(folder))
         held = sum(verdict == WITHIN for verdict in file.verdicts.values())
         outside = [f"{place} {metric}" for (place, metric), verdict in file.verdicts.items() if verdict == OUTSIDE]
         print(f"{file.name}: {len(file.cells)} cells, {held} rows hold, {len(outside)} do not", flush=True)

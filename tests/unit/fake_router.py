@@ -127,6 +127,7 @@ class FakeRouter:
         self.revert_at: datetime | None = None
         self.reverted_to = ""
         self.reload_at: datetime | None = None
+        self.registered: dict[str, datetime] = {}
         self.log = MessageLog()
 
     def now(self) -> datetime:

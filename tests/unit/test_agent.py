@@ -156,7 +156,8 @@ def test_a_host_without_an_agent_says_why(way: HostAccess, tmp_path: Path, scrip
     assert hint in caught.value.hint
 
 
-def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path) -> None:
+def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "PUT_BACK_S", 0.1)
     path = tmp_path / "journal"
     journal = settings.Journal(str(path), "alice")
     journal.add({"run": ["true"]})

@@ -70,6 +70,13 @@ def test_counters_are_those_of_the_moment() -> None:
     }
 
 
+def test_what_is_of_during_is_of_the_moment() -> None:
+    """Also of one after two thirds of the traffic, which is when it is without a moment."""
+    depths = CELL.assign(queue_depth_packets=[0, 10, 20, 40], queue_discipline="fifo")
+    early, late, plain = (f"class.queue_depth.during{at}" for at in (" @ time 1.5 s", " @ time 2.5 s", ""))
+    assert figures(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
+
+
 def test_a_moment_that_never_comes_is_said() -> None:
     late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
     assert figures(late, much) == {

@@ -8,16 +8,25 @@ import math
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import pyarrow as pa
 import pytest
 import sample_run
 from analysis_tables import classes_table
 
 from qoslab.analysis import analyse, figures, series
 from qoslab.analysis.packets import ALL, bin_packets
-from qoslab.capture.pcapng import Packets, read_packets
+from qoslab.pcap import read_packets
 from qoslab.results import RunFolder, tables
 
 PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
+
+
+def field(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def batch(**fields: np.ndarray) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in fields.items()})
 
 
 class TestPackets:
@@ -44,10 +53,7 @@ class TestPackets:
         pd.testing.assert_frame_equal(table(piece), table(10**6))
 
     def test_packets_before_the_origin_have_negative_times(self) -> None:
-        def field(*values: int) -> np.ndarray:
-            return np.array(values, dtype=np.int64)
-
-        packets = Packets(
+        packets = batch(
             time_ns=field(-150_000_000, 0, 99_999_999, 100_000_000),
             bytes=field(1, 2, 3, 4),
             version=field(-1, -1, 4, 4),
@@ -58,6 +64,8 @@ class TestPackets:
             protocol=field(-1, -1, 1, 17),
             source_port=field(-1, -1, -1, 53),
             destination_port=field(-1, -1, -1, 1053),
+            payload=field(-1, -1, -1, 0),
+            sequence=field(-1, -1, -1, -1),
         )
         table = bin_packets([packets], 0)
         every = table[table["flow"] == "all"].sort_values("time_s")
@@ -71,12 +79,9 @@ class TestPackets:
         }
 
     def test_flows_of_ipv6_are_named_with_brackets(self) -> None:
-        def field(*values: int) -> np.ndarray:
-            return np.array(values, dtype=np.int64)
-
         # Halves with and without the highest bit, which a signed number has as its sign.
         high, low = 0x20010DB8_00100000, 0xFFFFFFFF_FFFFFFFE - (1 << 64)
-        packets = Packets(
+        packets = batch(
             time_ns=field(0, 1),
             bytes=field(100, 200),
             version=field(6, 6),
@@ -87,6 +92,8 @@ class TestPackets:
             protocol=field(6, 58),
             source_port=field(40_000, -1),
             destination_port=field(5201, -1),
+            payload=field(0, -1),
+            sequence=field(0, -1),
         )
         assert set(bin_packets([packets], 0)["flow"]) == {
             "all",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -124,6 +128,34 @@ def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
             pass
     with folder.working({"file": "other.yml"}):
         assert folder.options()["file"] == "other.yml"
+
+
+def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux asks a server of NFS for a lock on a regular file that is open for writing only; one on a folder is local.
+
+    There is no such server here: what is held is looked at, and what one says that keeps no locks.
+    """
+    folder = RunFolder.create(tmp_path, "grid")
+    held: list[int] = []
+    own = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lambda file, how: held.append(file) or own(file, how))
+    with folder.working({}):
+        (file,) = held
+        assert stat.S_ISREG(os.fstat(file).st_mode)
+        assert fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+
+    def refuse(file: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(UserError, match=r"\.lock: cannot be locked: No locks available"), folder.working({}):
+        pass
+    monkeypatch.setattr(fcntl, "flock", own)
+    (folder.path / ".lock").unlink()
+    (folder.path / ".lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=r"\.lock: cannot be written"), folder.working({}):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_the_run_to_resume(tmp_path: Path) -> None:

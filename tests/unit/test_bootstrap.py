@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-PROGRAMS = ("qos-router", "flood", "sla", "qos-sim")
+PROGRAMS = ("qos-router", "flood", "sla", "qos-sim", "qos-pcap")
 UV = """\
 import os, subprocess, sys, time
 from pathlib import Path
@@ -178,7 +178,10 @@ def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
     done = start(clone, "test", "-e", "lint")
     assert (done.returncode, done.stdout, done.stderr) == (0, "tox run -e lint\n", "")
     assert calls(clone) == [] and not (clone / ".venv").exists()
+    # As tox does where there is none.
+    (clone / ".venv").write_text(".tox/lint\n")
     assert start(clone).stdout == "qoslab 1\n", "that one is made when it is needed"
+    assert (clone / ".venv").is_dir()
 
 
 def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:

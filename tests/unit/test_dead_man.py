@@ -11,6 +11,10 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import typed
 
 from qoslab.errors import UserError
+from qoslab.ios.model.applets import Applet, applets
+from qoslab.ios.model.device import Device
+from qoslab.ios.restore import unrestored
+from qoslab.platforms.ios import MODELS
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan, stop
 from qoslab.run.door.ways import Way
@@ -35,7 +39,7 @@ def configured(device: FakeDevice, *lines: str) -> None:
 
 def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: Door) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = DeadMan(door.ask, {"R1": None}, 7)
+    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7})
     guard.arm()
     assert guard.armed == {"R1": "archive"}
     router = device.router
@@ -52,12 +56,13 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door
 
 def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: Door) -> None:
     router = device.router
-    guard = DeadMan(door.ask, {"R1": None}, 70)
+    guard = DeadMan(door.ask, {"R1": None}, {"R1": 70})
     with pytest.raises(UserError) as found:
         guard.arm()
     assert found.value.message == (
         "R1 cannot take its configuration back by itself, should this run be cut off:\n"
         "  archive: %No archive is configured: the path of `archive` is missing\n"
+        "  eem: %Error opening flash:/ (Device not ready)\n"
         "  reload: it has changes that are not saved, which a restart would take away (write memory)"
     )
     assert "qoslab_dead_man: none" in found.value.hint
@@ -75,12 +80,47 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     assert router.reload_at is None and router.reloads == 0
 
 
+def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> None:
+    router = device.router
+    # Of the other model no print tells how much flash it has.
+    router.device = Device(MODELS["2811"].hardware(), hostname="R1")
+    router.chassis = MODELS["2811"]
+    (before,) = door.ask("R1", "show running-config")
+    kept: list[dict[str, str]] = []
+    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7}, lambda armed: kept.append(dict(armed)))
+    guard.arm()
+    # What was tried is known before it may count.
+    assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
+    wanted = Applet(420.0, ("enable", "configure replace flash:qoslab-before.cfg force"))
+    assert applets(router.device) == {"qoslab-1": wanted}
+    copy = router.flash["qoslab-before.cfg"]
+    assert "qoslab" not in copy and "hostname R1" in copy
+    configured(device, "policy-map P")
+    for name in ("qoslab-2", "qoslab-1", "qoslab-2"):
+        guard.arm()
+        assert applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
+    # It is no change of somebody else's.
+    (during,) = door.ask("R1", "show running-config")
+    assert [each for each in unrestored(before, during, [], router.device.hardware) if "policy-map" not in each] == []
+    guard.disarm()
+    configured(device, "no policy-map P")
+    assert door.ask("R1", "show running-config") == [before] and router.flash == {}
+    # To stop it once more is no matter.
+    stop(door.ask, "R1", "eem")
+
+
+def test_an_applet_that_would_not_count_is_no_way_back(device: FakeDevice, door: Door) -> None:
+    with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
+        DeadMan(door.ask, {"R1": "eem"}, {"R1": 5}).arm()
+    assert applets(device.router.device) == {} and device.router.flash == {}
+
+
 def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
-        DeadMan(door.ask, {"R1": "archive"}, 5).arm()
+        DeadMan(door.ask, {"R1": "archive"}, {"R1": 5}).arm()
     assert device.router.reload_at is None
-    guard = DeadMan(door.ask, {"R1": "none"}, 5)
+    guard = DeadMan(door.ask, {"R1": "none"}, {"R1": 5})
     guard.arm()
     guard.arm()
     guard.disarm()
@@ -89,7 +129,7 @@ def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> N
 
 def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = DeadMan(door.ask, {"R1": None}, 7)
+    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7})
     guard.arm()
     device.router.revert_after(None)
     with pytest.raises(UserError, match=r"R1 does not count on \(archive\): %No Rollback Confirmed Change pending"):

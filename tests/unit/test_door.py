@@ -184,6 +184,18 @@ def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevi
     assert "did not answer within 0.5 s" in str(found.value)
 
 
+def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None:
+    with Door({"R1": by_ssh(modern)}) as door:
+        (first,) = door.ask("R1", "show privilege")
+        modern.router.device.hostname = "elsewhere"
+        try:
+            (second,) = door.ask("R1", "show privilege")
+        finally:
+            modern.router.device.hostname = "R1"
+        assert first == second == "Current privilege level is 15"
+        assert door.ask("R1", "show privilege") == [first]
+
+
 def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
     with Misbehaving(modern.telnet) as proxy:
         with Door({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:

@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sample_run
 
+from hostile_captures import CAPTURES
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.results import Cell, RunFolder, tables
@@ -21,6 +23,8 @@ from qoslab.schema import CellIdentity
 INTERFACE, ENHANCED_PACKET = 1, 6
 """Kinds of pcapng blocks."""
 SECRET = "a secret of the reader"
+SECONDS = 2.0
+"""Of a cell."""
 DAMAGE = {
     "empty": "",
     "cut": '{"a": ',
@@ -207,3 +211,22 @@ def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixtu
     os.truncate(run / "manifest.json", 5 * 2**30)
     assert main(["report", str(run)]) == 2
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
+
+
+def test_no_hostile_capture_is_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:
+    arms = {f"c{number}": name for number, name in enumerate(CAPTURES)}
+    files = {arm: tmp_path / f"{arm}.pcapng" for arm in arms}
+    for arm, name in arms.items():
+        files[arm].write_bytes(CAPTURES[name][0])
+    experiment = {**sample_run.EXPERIMENT, "arms": [{"name": arm} for arm in arms]}
+    experiment.pop("compare")
+    run = sample_run.make_run(tmp_path, experiment=experiment, captures=files, published=()).path
+    began = time.process_time()
+    assert main(["report", str(run)]) == 3
+    assert time.process_time() - began < SECONDS * len(arms)
+    told = capsys.readouterr().out
+    for arm, name in arms.items():
+        (line,) = [line for line in told.splitlines() if f"{arm}/1: " in line]
+        assert CAPTURES[name][1] in line, (name, line)
+    table = tables.read_table(RunFolder(run), "packets_io")
+    assert not table["time_s"].lt(0).any() and not table["time_s"].gt(600).any()

@@ -140,7 +140,16 @@ def test_the_testbed_changes_nothing_on_the_router() -> None:
     # Unicon has no way into a data plane
     assert set(made["devices"]) == {"R1"}
     assert made["topology"] == {
-        "R1": {"interfaces": {"FastEthernet0/0": {"type": "ethernet", "link": "lan", "ipv4": "192.168.10.1/24"}}}
+        "R1": {
+            "interfaces": {
+                "FastEthernet0/0": {
+                    "type": "ethernet",
+                    "alias": "FastEthernet0/0",
+                    "link": "lan",
+                    "ipv4": "192.168.10.1/24",
+                }
+            }
+        }
     }
 
 

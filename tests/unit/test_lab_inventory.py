@@ -114,7 +114,8 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
             "qoslab_known_hosts: keys}",
             "qoslab_isolate: namespace}",
             ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected one of qoslab_known_hosts, "
-            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_dead_man, qoslab_show_every, qoslab_interfaces",
+            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_dead_man, qoslab_dead_man_after, "
+            "qoslab_show_every, qoslab_interfaces",
         ),
         (
             "{eth0: enp3s0f1}",

@@ -34,7 +34,7 @@ def door(device: FakeDevice) -> Iterator[Door]:
 
 def marks(door: Door, who: str, kept: list[str] | None = None) -> Marks:
     keep = (lambda _: None) if kept is None else kept.append
-    return Marks(DeadMan(door.ask, {"R1": "reload"}, 5), door.ask, ["R1"], who, keep)
+    return Marks(DeadMan(door.ask, {"R1": "reload"}, {"R1": 5}), door.ask, ["R1"], who, keep)
 
 
 def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door) -> None:

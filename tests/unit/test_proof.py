@@ -82,10 +82,17 @@ def test_what_notices_and_what_does_not_is_written() -> None:
 
 
 def test_what_metrics_are_computed_from_is_kept_cell_by_cell() -> None:
-    file = prove.File("one", None, (), [])  # type: ignore[arg-type]
-    with patch.object(analysis, "metrics", lambda *given: len(given)), prove.recorded(file):
+    kept: list[tuple[str, ...]] = []
+    with patch.object(analysis, "metrics", lambda *given: len(given)), prove.recorded("metrics", kept):
         assert (analysis.metrics("a", "b"), analysis.metrics("c")) == (2, 1)
-    assert file.read == [("a", "b"), ("c",)]
+    assert kept == [("a", "b"), ("c",)]
+
+
+def test_a_report_of_whole_reads_makes_the_cell_invalid() -> None:
+    made = next(made for name, _, made in ANALYSIS if name == "whole-reads")
+    flows = pd.DataFrame({"bytes": [200_000, 200_000], "seconds": [2.0, 2.0], "protocol": ["tcp", "udp"]})
+    with patch.object(analysis, "unlike", lambda flows, arriving: iter(flows["bytes"])), made():
+        assert list(analysis.unlike(flows, None)) == [131_072, 200_000]  # type: ignore[arg-type]
 
 
 SIMULATOR = """#!/bin/sh

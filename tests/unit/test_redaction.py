@@ -29,3 +29,17 @@ def test_ios_secrets_are_hidden_that_nobody_named() -> None:
 
 def test_the_longer_of_two_that_begin_alike_goes_as_a_whole() -> None:
     assert Redaction(["swordfish", "swordfish-2"]).masked("swordfish-2 swordfish") == "<removed> <removed>"
+
+
+def test_what_was_known_before_stays_hidden() -> None:
+    redaction = Redaction(["correct horse"])
+    redaction.know("battery staple")
+    redaction.know(None, "")
+    assert redaction.values == {"correct horse", "battery staple"}
+    assert redaction.hidden("correct horse, battery staple") == "<removed>, <removed>"
+
+
+def test_from_eight_characters_on_a_secret_is_looked_for_anywhere() -> None:
+    redaction = Redaction(["1234567", "abcdefg", "87654321"])
+    assert redaction.hidden("x1234567 abcdefg x87654321x") == "x1234567 abcdefg x<removed>x"
+    assert redaction.hidden("key 1234567, key abcdefg") == "key <removed>, key <removed>"

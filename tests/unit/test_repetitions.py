@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sample_run import make_run, seal_anew
+from sample_run import EXPERIMENT, make_run, seal_anew
 
 from qoslab.analysis import analyse, enough
 from qoslab.cli import group
@@ -35,7 +35,8 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
     """A run whose arm `policed` was repeated, with that much more or less goodput each time."""
 
     def make(*factors: float, valid: bool = True, spared: str = "") -> RunFolder:
-        run = make_run(tmp_path / "runs")
+        # Captures would contradict them.
+        run = make_run(tmp_path / "runs", experiment=EXPERIMENT | {"captures": []})
         manifest = run.manifest()
         first = run.cell("policed")
         summaries = [each for each in manifest.cells if each.arm == "policed"]

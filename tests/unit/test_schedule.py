@@ -249,6 +249,23 @@ def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
     assert any("killed by SIGKILL, it is tried again" in note for note in fake.said.notes)
 
 
+def test_a_cell_whose_hosts_and_routers_did_not_count_the_same_is_tried_again(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 1, attempts=2)
+    name = fake.plan.cells[1].name
+    tried: list[str] = []
+
+    def disagree_once(task: CellTask) -> dict[str, Any]:
+        tried.append(task.name)
+        if task.name == name and tried.count(name) == 1:
+            return {"valid": False, "disagreeing": True, "reasons": ("R1 counts 9 packets that are nowhere",)}
+        return {}
+
+    fake.crew(disagree_once)
+    assert fake.errors == [] and tried.count(name) == 2 and len(tried) == len(fake.plan.cells) + 1
+    assert fake.cells.states[name].valid
+    assert f"{name} is invalid: R1 counts 9 packets that are nowhere, it is tried again" in fake.said.notes
+
+
 def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=3)
     fake.crew(broken)

@@ -17,7 +17,6 @@ import pytest
 
 from qoslab.errors import ExperimentError
 from qoslab.labs import LABS, LabKind
-from qoslab.model.experiment import Experiment
 from qoslab.model.moments import DURING, during
 from qoslab.plan import Cell as PlannedCell
 from qoslab.plan import Options, make_plan
@@ -135,9 +134,10 @@ def test_during_is_two_thirds_into_the_traffic() -> None:
 
 
 def test_observations_are_planned_at_the_moments_of_the_experiment() -> None:
-    def asked(experiment: Experiment) -> list[tuple[str, str]]:
-        return sorted((each.node, moment) for each in experiment.observe for moment in each.when)
+    def asked(cell: PlannedCell) -> list[tuple[str, str]]:
+        wanted = [each for each in cell.experiment.observe if not each.arms or cell.arm in each.arms]
+        return sorted((each.node, str(moment)) for each in wanted for moment in each.moments)
 
     for cell in (cell for kind in LABS.values() if kind.real_time for cell in cells_of(kind)):
         planned = [(step.nodes[0], step.moment) for step in cell.steps if step.kind == "observe"]
-        assert sorted(planned) == asked(cell.experiment)
+        assert sorted(planned) == asked(cell)

@@ -1,0 +1,114 @@
+"""What the fuzz targets in Python do with their input: each is a function of bytes that raises where something that
+must hold does not. `runner.py` lets a fuzzer choose the bytes, `tests/unit/test_fuzz_corpus.py` replays the corpora.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+CORPUS = Path(__file__).with_name("corpus")
+for folder in (TESTS, TESTS / "unit"):
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+import sample_run  # noqa: E402
+from fake_router import FakeRouter, typed  # noqa: E402
+
+from qoslab.analysis.packets import bin_packets  # noqa: E402
+from qoslab.capture import CaptureError  # noqa: E402
+from qoslab.cli import main  # noqa: E402
+from qoslab.errors import UserError  # noqa: E402
+from qoslab.ios.parse import parse_config  # noqa: E402
+from qoslab.pcap import read_packets  # noqa: E402
+from qoslab.plan import make_plan  # noqa: E402
+from qoslab.schema import load_sweep  # noqa: E402
+
+SHOWN = "terminal length 0\rshow running-config\r"
+
+
+@cache
+def scratch() -> Path:
+    """A folder of this process, in memory where there is one."""
+    memory = Path("/dev/shm")
+    kept = tempfile.TemporaryDirectory(prefix="qoslab-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    _KEPT.append(kept)
+    return Path(kept.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def experiment(data: bytes) -> None:
+    """YAML to plan: an experiment file is planned, or has findings that name it"""
+    file = scratch() / "e.yml"
+    file.write_bytes(data)
+    try:
+        cells = make_plan(load_sweep(file)).cells
+        assert all(cell.identity.arm for cell in itertools.islice(cells, 20))
+    except UserError as error:
+        assert getattr(error, "findings", ()) or str(file) in error.message, error.message
+
+
+def capture(data: bytes) -> None:
+    """A capture to its table: what is read of it is packets, and the rest is told with the file's name"""
+    file = scratch() / "x.pcapng"
+    file.write_bytes(data)
+    try:
+        table = bin_packets(read_packets(file, piece=16), 0)
+    except CaptureError as error:
+        assert str(file) in error.message, error.message
+    else:
+        assert (table["packets"] > 0).all() and (table["bytes"] >= 0).all()
+
+
+def shell(data: bytes) -> None:
+    """What is typed at a virtual router: its configuration can be shown afterwards, and read again"""
+    router = FakeRouter()
+    typed(router, "terminal length 0\r" + data.decode(errors="replace") + "\r")
+    router.device.hostname = "R1"
+    text = typed(router, SHOWN)
+    assert text.endswith("\nend\n\nR1#"), text[-200:]
+    parse_config(text.partition("\n!\n")[2].rpartition("\nend\n")[0], router.device.hardware, source="shown")
+
+
+@cache
+def whole() -> Path:
+    """A run folder that is changed in one file at a time, and put right again."""
+    return sample_run.make_run(scratch()).path
+
+
+def run(data: bytes) -> None:
+    """A run folder to its report: the first byte says which file becomes the rest of the bytes; sealed anew, it is
+    reported, refused, or invalid"""
+    folder = whole()
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".html"))
+    # The larger part of what is computed anew is no input.
+    files = [path for path in files if path.name in ("manifest.json", "experiment.yml") or "cells" in path.parts]
+    file = files[(data[0] if data else 0) % len(files)]
+    content = {path: path.read_bytes() for path in (file, *folder.rglob("cell.json"), folder / "manifest.json")}
+    try:
+        file.write_bytes(data[1:])
+        sample_run.seal_anew(folder)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            status = main(["report", str(folder)])
+        assert status in (0, 1, 2, 3), said.getvalue()
+    finally:
+        for path, before in content.items():
+            path.write_bytes(before)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "capture": capture,
+    "experiment": experiment,
+    "run": run,
+    "shell": shell,
+}

@@ -1,0 +1,53 @@
+"""Clocks that can be set, and a machine that sleeps, for the processes of one test.
+
+A real step would be one for everybody on the machine, and needs its rights; a time namespace has no wall clock of its
+own (time_namespaces(7)) and cannot be moved once somebody is in it. So `clock_gettime` is replaced in the processes
+that are started with `environment`. What the kernel itself stamps, as captured packets, and who does not load the C
+library dynamically goes by the kernel's clocks, and no timer fires earlier or later: it is what a process sees of its
+clocks, no whole machine.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from pathlib import Path
+from typing import Self
+
+CLOCKS = "QOSLAB_TEST_CLOCKS"
+
+
+class Clocks:
+    """Clocks by a file; who has `environment` goes by them."""
+
+    def __init__(self, file: Path, library: Path | None = None) -> None:
+        self._file = file
+        self._library = library
+
+    @classmethod
+    def made(cls, folder: Path) -> Self:
+        """New ones, which run as the machine's do; `folder` takes what is built."""
+        library = folder / "clocks.so"
+        source = Path(__file__).with_suffix(".c")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+        clocks = cls(folder / "clocks", library)
+        clocks.move()
+        return clocks
+
+    @classmethod
+    def of_the_environment(cls) -> Self:
+        """Those by which this process's children go."""
+        return cls(Path(os.environ[CLOCKS]))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process is to have in its environment."""
+        assert self._library is not None
+        return {CLOCKS: str(self._file), "LD_PRELOAD": str(self._library)}
+
+    def move(self, *, set_s: float = 0.0, asleep_s: float = 0.0) -> None:
+        """From now on the wall clock is so far from the machine's, and the machine has slept so long."""
+        content = struct.pack("=qq", round(set_s * 1e9), round(asleep_s * 1e9))
+        with self._file.open("r+b" if self._file.exists() else "wb") as handle:
+            handle.write(content)

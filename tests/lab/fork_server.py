@@ -1,0 +1,188 @@
+"""A process that has imported what `qoslab` imports, and forks one that goes on as `qoslab` for each command.
+
+    python fork_server.py DESCRIPTOR QOSLAB PADDING
+
+DESCRIPTOR is one end of a pair of SOCK_SEQPACKET sockets, QOSLAB the program as it is installed. A request is a packet
+`{"arguments": […], "folder": "…", "environment": {…}}` with four descriptors: standard input, output, error, and a
+socket on which the process's number is told, and, in a second packet, the exit status as `subprocess` has it. PADDING
+is room for the command line of what is forked, as the variable PADDING is for its environment.
+
+What is forked differs from `qoslab` as it is started by its name in what nothing here asks about: its parent, the
+hashes of strings, and the modules that are there at once.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import importlib
+import io
+import json
+import os
+import runpy
+import select
+import socket
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+MODULES = (
+    "qoslab.cli.run",
+    "qoslab.analysis",
+    "qoslab.report",
+    "qoslab.cli.figures",
+    "qoslab.run.runner",
+    "qoslab.run.devices.routers",
+    "qoslab.run.labs.external.worker",
+    "qoslab.run.labs.simulated",
+    "qoslab.run.labs.virtual.worker",
+    "qoslab.simulation.show",
+    "ansible_runner",
+    "pyarrow.parquet",
+)
+"""What they import is there at the start of each command."""
+PACKET_LIMIT = 1 << 18
+STREAMS = 3
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to become."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    descriptors: list[int]
+    """Its standard streams."""
+    told: socket.socket
+    """Where it says that it is there."""
+
+
+def serve(control: socket.socket) -> Job | None:
+    """Fork for each request; a job in what was forked, None in this process, when nobody asks any more."""
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    running: dict[int, tuple[int, socket.socket]] = {}
+    """By the descriptor of a process, its number and where its end is told."""
+    while True:
+        for descriptor, _ in poll.poll():
+            if descriptor != control.fileno():
+                poll.unregister(descriptor)
+                pid, told = running.pop(descriptor)
+                os.close(descriptor)
+                _tell(told, {"status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+                told.close()
+                continue
+            packet, received = _receive(control)
+            if not packet:
+                return None
+            told = socket.socket(fileno=received.pop())
+            with warnings.catch_warnings(action="ignore"):
+                pid = os.fork()
+            if not pid:
+                # Nothing of this process is to be found in the other one.
+                for each, (_, other) in running.items():
+                    os.close(each)
+                    other.close()
+                control.close()
+                return Job(**json.loads(packet), descriptors=received, told=told)
+            for each in received:
+                os.close(each)
+            process = os.pidfd_open(pid)
+            running[process] = pid, told
+            poll.register(process, select.POLLIN)
+
+
+def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    received = array.array("i")
+    room = socket.CMSG_SPACE((STREAMS + 1) * received.itemsize)
+    packet, ancillary, _, _ = control.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
+    for _, _, data in ancillary:
+        received.frombytes(data)
+    return packet, received.tolist()
+
+
+def _tell(told: socket.socket, message: Mapping[str, Any]) -> None:
+    try:
+        told.send(json.dumps(message).encode())
+    except OSError:
+        # Whoever wanted to know has gone.
+        return
+
+
+def become(job: Job, program: str, added: Mapping[str, str]) -> None:
+    """Have folder, streams, session, environment and names of a process that was started for the job.
+
+    `added` are the variables that imports have set.
+    """
+    os.setsid()
+    for stream, descriptor in enumerate(job.descriptors):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    os.chdir(job.folder)
+    os.environ.clear()
+    os.environ.update({**added, **job.environment})
+    time.tzset()
+    tempfile.tempdir = None
+    sys.argv = [program, *job.arguments]
+    line = [sys.executable, *sys.argv]
+    # Where the kernel has the command line and the environment from, in the first lines of `proc_pid_stat(5)`.
+    places = [int(each) for each in Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:49]]
+    _overwrite(places[0], places[1], line)
+    _overwrite(places[2], places[3], [f"{name}={value}" for name, value in job.environment.items()])
+    Path("/proc/self/comm").write_text(Path(program).name)
+    for stream, name in enumerate(("stdin", "stdout", "stderr")):
+        file = _stream(stream, name, getattr(sys, name))
+        setattr(sys, name, file)
+        setattr(sys, f"__{name}__", file)
+    _tell(job.told, {"pid": os.getpid()})
+    job.told.close()
+
+
+def _stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:
+    """A standard stream as Python makes it at its start; `before` is this process's own."""
+    at_once = before.write_through
+    kind, buffering = ("r", -1) if name == "stdin" else ("w", 0 if at_once else -1)
+    raw = open(descriptor, f"{kind}b", buffering=buffering, closefd=False)  # noqa: SIM115 (as long as the process)
+    (raw if buffering == 0 else raw.raw).name = f"<{name}>"  # type: ignore[union-attr]
+    by_lines = not at_once and (raw.isatty() or name == "stderr")
+    file = io.TextIOWrapper(raw, before.encoding, before.errors, "\n", by_lines, at_once)
+    file.mode = kind  # type: ignore[misc]
+    return file
+
+
+def _overwrite(start: int, end: int, texts: list[str]) -> None:
+    data = b"".join(os.fsencode(text) + b"\0" for text in texts)
+    assert len(data) <= end - start, f"no room for {len(data)} bytes"
+    ctypes.memmove(start, data.ljust(end - start, b"\0"), end - start)
+
+
+def main() -> None:
+    """Import, serve, and in what is forked run the program."""
+    control, program = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    control.set_inheritable(False)
+    sys.path[0] = str(Path(program).parent)
+    before = dict(os.environ)
+    for module in MODULES:
+        importlib.import_module(module)
+    # A command sets them, too, when it imports; what it starts has them.
+    added = {name: value for name, value in os.environ.items() if name not in before}
+    assert threading.active_count() == 1, "a fork would have this thread alone"
+    assert tempfile.tempdir is None, "this process's folder is not the commands'"
+    gc.collect()
+    gc.freeze()
+    job = serve(control)
+    if job is not None:
+        become(job, program, added)
+        runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

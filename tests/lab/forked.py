@@ -1,0 +1,131 @@
+"""`qoslab` forked from a process that has imported it already: the start of a command without its imports."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TextIO
+
+PROGRAM = Path(__file__).with_name("fork_server.py")
+ROOM = 100_000
+"""Bytes for a command line, and for an environment; the kernel takes no more than 131072 in one piece."""
+INHERITED = ("PATH", "HOME", "LANG", "LC_", "PYTHON")
+"""How the names of variables begin by which Python itself may be another."""
+START_S = 120.0
+"""Longer than the imports take on a busy machine."""
+
+
+class Forked:
+    """A command that was forked, with what tests ask of a `subprocess.Popen`."""
+
+    def __init__(self, told: socket.socket, stdout: TextIO, stderr: TextIO, arguments: tuple[str, ...]) -> None:
+        self.stdout, self.stderr = stdout, stderr
+        self.returncode: int | None = None
+        self._told, self._arguments = told, arguments
+        self.pid = int(self._hear(START_S)["pid"])
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status, when it has ended."""
+        if self.returncode is None:
+            self.returncode = self._hear(timeout)["status"]
+            self._told.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; nothing if it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """What it writes until it has ended."""
+        deadline = time.monotonic() + timeout
+        read: dict[TextIO, str] = {}
+
+        def drain(stream: TextIO) -> None:
+            read[stream] = stream.read()
+
+        readers = [threading.Thread(target=drain, args=(each,), daemon=True) for each in (self.stdout, self.stderr)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(max(0.0, deadline - time.monotonic()))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self._arguments, timeout)
+        self.wait(max(0.0, deadline - time.monotonic()))
+        self.stdout.close()
+        self.stderr.close()
+        return read[self.stdout], read[self.stderr]
+
+    def _hear(self, timeout: float | None) -> dict[str, int]:
+        if timeout is not None and not select.select([self._told], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(self._arguments, timeout)
+        packet = self._told.recv(1024)
+        assert packet, "the process from which commands are forked has ended"
+        told: dict[str, int] = json.loads(packet)
+        return told
+
+
+class ForkServer:
+    """The process from which commands are forked."""
+
+    def __init__(self, program: str) -> None:
+        """`program`: `qoslab` as it is installed."""
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # No variable that a test has set, so that this is none of the processes that a test has started.
+        inherited = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(PROGRAM), str(theirs.fileno()), program, "-" * ROOM],
+                pass_fds=[theirs.fileno()],
+                env={**inherited, "PADDING": "-" * ROOM},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def start(self, folder: Path, arguments: tuple[str, ...]) -> Forked:
+        """A command in a folder, with this process's environment."""
+        request = {"arguments": arguments, "folder": str(folder), "environment": dict(os.environ)}
+        told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        output, error = os.pipe(), os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        given = [nothing, output[1], error[1]]
+        with theirs:
+            socket.send_fds(self._control, [json.dumps(request).encode()], [*given, theirs.fileno()])
+        for descriptor in given:
+            os.close(descriptor)
+        return Forked(told, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
+
+    def close(self) -> None:
+        """End it."""
+        self._control.close()
+        self._process.wait()
+
+
+@functools.cache
+def fork_server(program: str) -> ForkServer:
+    """The one of this process, which ends with it."""
+    server = ForkServer(program)
+    atexit.register(server.close)
+    return server

@@ -1,0 +1,222 @@
+"""A run in the lab of an inventory that is killed, or cut off from hosts or routers, at a moment drawn from a seed.
+
+Whatever it was doing, hosts are as they were within seconds and free for others, and `lab rescue` finds every router as
+it was, or brings it there.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from commands import Command, processes, run
+from test_external import CLEAN_S, EXPERIMENT_OF_IT, programs, state
+from test_iosd import session
+from test_run import EXPERIMENT
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.run.devices.inventory import read_lab
+from qoslab.run.labs.external.channel import Channel
+
+ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1")
+LEFT_S = 20.0
+"""Until what a killed run had on this machine is gone."""
+SUSPENDED_S = 6.0
+"""Longer than hosts wait for a word."""
+TRIES = 3
+"""To meet a run before its end."""
+HOSTS = ("client", "server")
+
+
+@dataclass(frozen=True)
+class Rack:
+    """A lab as others see it, and what everything in it was like before the first run."""
+
+    lab: Lab
+    inventory: Path
+    hosts: dict[str, str]
+    router: list[str]
+    lasts_s: float
+    """How long a run takes in whose way nothing comes."""
+
+    def shown(self) -> dict[str, str]:
+        """What a run may change on hosts, and leave there."""
+        return {host: state(self.lab, host) for host in HOSTS}
+
+    def configured(self) -> list[str]:
+        """What a run may change on the router."""
+        commands = ("show running-config", "show startup-config", "dir", "show reload")
+        return session(self.lab, "terminal length 0", *commands).splitlines()
+
+    def wait_until_clean(self, since: float) -> float:
+        """Fail where a host is not as it was in time; how long it took."""
+        while programs(self.lab) or self.shown() != self.hosts:
+            took = time.monotonic() - since
+            assert took < CLEAN_S, (took, programs(self.lab), self.shown(), self.hosts)
+            time.sleep(0.05)
+        return time.monotonic() - since
+
+    def held(self) -> dict[str, str]:
+        """Interfaces of hosts that somebody has."""
+        found = {}
+        for host in HOSTS:
+            channel = Channel(host, read_lab(self.inventory).hosts[host], "a test")
+            try:
+                found |= {f"{host} {name}": who for name, who in channel.ask("held", devices=["eth0"])["held"].items()}
+            finally:
+                channel.close()
+        return found
+
+
+@contextmanager
+def rack(name: str, folder: Path) -> Iterator[Rack]:
+    """A lab with an inventory in `folder`, in which one run came to its end; other tests have other labs."""
+    inventory = folder / "rack.yml"
+    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as temporary:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TMPDIR", temporary)
+            patch.delenv("QOSLAB_TEST_FOLDER", raising=False)
+            lab = Lab.up(EXPERIMENT_OF_IT.topology, name=name)
+        with lab:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TMPDIR", temporary)
+                expose(lab, inventory)
+            empty = Rack(lab, inventory, {}, [], 0.0)
+            made = replace(empty, hosts=empty.shown(), router=empty.configured())
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+                began = time.monotonic()
+                status, output, errors = run(folder, "run", str(EXPERIMENT), "--lab", str(inventory), *ARGUMENTS)
+                took = time.monotonic() - began
+            assert status in (0, 1, 3), errors + output
+            made.wait_until_clean(time.monotonic())
+            yield replace(made, lasts_s=took)
+
+
+def of_the_run(command: Command, words: tuple[str, ...]) -> list[int]:
+    """The processes of a run that were started with these words."""
+    mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                line = (process / "cmdline").read_bytes().split(b"\0")
+                if all(word.encode() in line for word in words):
+                    found.append(int(process.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def kill_the_run(command: Command, made: Rack, draw: random.Random) -> bool:
+    """Without a word."""
+    command.process.kill()
+    return True
+
+
+def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> bool:
+    """As a lid that is closed; hosts hear nothing, and are left meanwhile."""
+    running = [command.process.pid, *of_the_run(command, ("ssh",))]
+    for pid in running:
+        _signal(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        made.wait_until_clean(began)
+        time.sleep(max(0.0, began + SUSPENDED_S - time.monotonic()))
+    finally:
+        for pid in running:
+            _signal(pid, signal.SIGCONT)
+    return False
+
+
+def cut_a_host(command: Command, made: Rack, draw: random.Random) -> bool:
+    """Its connection is gone."""
+    host = draw.choice(HOSTS)
+    port = str(read_lab(made.inventory).hosts[host].port)
+    for pid in of_the_run(command, ("ssh", port)):
+        _signal(pid, signal.SIGKILL)
+    return False
+
+
+def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> bool:
+    """All logins are gone, and nobody logs in any more."""
+    for pid in of_the_run(command, ("qoslab.run.door.process",)):
+        _signal(pid, signal.SIGKILL)
+    return False
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+Cut = Callable[[Command, Rack, random.Random], bool]
+CUTS: tuple[tuple[Cut, int], ...] = (
+    (kill_the_run, 4),
+    (cut_a_host, 2),
+    (cut_the_routers, 2),
+    (suspend_the_run, 1),
+)
+"""Each with how often it is drawn beside the others; whether it ends the run."""
+
+
+def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None) -> str:
+    """One run that is cut, as drawn where it is not said how; what was done, in words.
+
+    Fails where something is left, or another than it was.
+    """
+    draw = random.Random(seed)
+    drawn = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
+    cut = cut or drawn
+    assert made.shown() == made.hosts
+    command, moment = begun(made, clean, draw)
+    ends = cut(command, made, draw)
+    took = made.wait_until_clean(time.monotonic()) if ends else 0.0
+    status, output, errors = command.end()
+    said = f"\n{output}\n{errors}"
+    if not ends:
+        assert status in (0, 1, 2, 3), said
+        took = made.wait_until_clean(time.monotonic())
+    assert "Traceback" not in said, said
+    assert made.held() == {}
+    _rescued(made, clean, said)
+    return f"{cut.__name__} after {moment:.2f} s, hosts clean after {took:.2f} s"
+
+
+def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]:
+    """A run at a moment drawn; where it was over before, as on a machine that was busy with the first, an earlier."""
+    moment = draw.uniform(0.0, made.lasts_s)
+    for _ in range(TRIES):
+        command = Command(clean, "run", str(EXPERIMENT), "--lab", str(made.inventory), *ARGUMENTS)
+        began = time.monotonic()
+        while time.monotonic() < began + moment and command.process.poll() is None:
+            time.sleep(0.01)
+        if command.process.poll() is None:
+            return command, moment
+        status, output, errors = command.end()
+        assert status in (0, 1, 3), errors + output
+        moment /= 2
+    raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
+
+
+def _rescued(made: Rack, clean: Path, said: str) -> None:
+    status, output, errors = run(clean, "lab", "rescue", str(made.inventory))
+    assert status == 0, (errors + output, said)
+    assert "somebody changed" not in errors, (errors, said)
+    assert made.configured() == made.router, said
+    assert made.shown() == made.hosts
+    assert not [each for each in (clean / "state").rglob("*") if each.is_file()]
+    deadline = time.monotonic() + LEFT_S
+    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes(clean) == []
+    assert [str(each) for each in (clean / "tmp").rglob("*")] == []

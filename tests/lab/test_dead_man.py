@@ -1,0 +1,182 @@
+"""Routers that are left alone take their configuration back, each in its way; `plan` has told what they are sent."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command, run
+from ruamel.yaml import YAML
+from test_external import hosts, iperf3_runs, wait_until_clean
+from test_iosd import session
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.schema import load_sweep
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+
+EXPERIMENT = """\
+name: three-ways-back
+title: Three routers, of which each gets its configuration back in another way
+topology:
+  nodes:
+    client: {platform: host, routes: [{prefix: 0.0.0.0/0, via: 192.168.10.1}]}
+    R1: {platform: ios, model: "3725", routes: [{prefix: 192.168.20.0/24, via: 10.0.12.2}]}
+    R2: {platform: ios, model: "2811", routes: [{prefix: 192.168.20.0/24, via: 10.0.23.3},
+                                               {prefix: 192.168.10.0/24, via: 10.0.12.1}]}
+    R3: {platform: ios, model: "3725", routes: [{prefix: 192.168.10.0/24, via: 10.0.23.2}]}
+    server: {platform: host, routes: [{prefix: 0.0.0.0/0, via: 192.168.20.1}]}
+  links:
+    - {name: lan, rate: 100 Mb/s, ends: [{node: client, interface: eth0, address: 192.168.10.2/24},
+                                         {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}]}
+    - {name: one, rate: 100 Mb/s, ends: [{node: R1, interface: FastEthernet0/1, address: 10.0.12.1/24},
+                                         {node: R2, interface: FastEthernet0/0, address: 10.0.12.2/24}]}
+    - {name: two, rate: 100 Mb/s, ends: [{node: R2, interface: FastEthernet0/1, address: 10.0.23.2/24},
+                                         {node: R3, interface: FastEthernet0/0, address: 10.0.23.3/24}]}
+    - {name: far, rate: 100 Mb/s, ends: [{node: R3, interface: FastEthernet0/1, address: 192.168.20.1/24},
+                                         {node: server, interface: eth0, address: 192.168.20.2/24}]}
+duration: 20 s
+traffic:
+  - {name: transfer, tool: iperf3, from: client, to: server}
+arms:
+  - name: policed
+    title: Policed to 2 Mb/s, three times
+    configure:
+      R1: {template: police.ios.j2}
+      R2: {template: police.ios.j2}
+      R3: {template: police.ios.j2}
+"""
+TEMPLATE = """\
+policy-map Police
+ class class-default
+  police cir 2000000
+!
+interface FastEthernet0/1
+ service-policy output Police
+"""
+WAYS = {"R1": "archive", "R2": "eem", "R3": "reload"}
+LOOKING = re.compile(r"show |term(inal)? |enable$|<|exit$|ping ")
+"""What is sent to log in and to look."""
+COUNTS_S = 60.0
+"""The least that routers count."""
+LATE_S = 15.0
+"""What they, and this test, may be late on a busy machine."""
+
+
+@pytest.fixture
+def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path, Path]]:
+    """The lab, its inventory and the experiment: each router in another way, none of them saved yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    experiment, inventory = tmp_path / "three-ways-back.yml", tmp_path / "rack.yml"
+    experiment.write_text(EXPERIMENT)
+    (tmp_path / "police.ios.j2").write_text(TEMPLATE)
+    with Lab.up(load_sweep(experiment, {}).experiment.topology, name=name) as lab:
+        expose(lab, inventory)
+        yaml = YAML(typ="safe")
+        listed: dict[str, Any] = yaml.load(inventory.read_text())
+        ios = listed["all"]["children"]["ios"]
+        del ios["vars"]["qoslab_dead_man"]
+        ios["vars"]["qoslab_dead_man_after"] = "10 s"
+        for router, way in WAYS.items():
+            ios["hosts"][router]["qoslab_dead_man"] = way
+        with inventory.open("w") as file:
+            yaml.dump(listed, file)
+        session(lab, "configure terminal", "archive", " path flash:kept", "end")
+        yield lab, inventory, experiment
+
+
+def shown(lab: Lab) -> dict[str, list[str]]:
+    """What each router has: its configuration, what it saves, its files, and what waits there."""
+    return {router: _of(lab, router) for router in WAYS}
+
+
+def _of(lab: Lab, router: str) -> list[str]:
+    waiting = ("show reload", "show archive config rollback timer")
+    kept = ("show running-config", "show startup-config", "dir")
+    text = session(lab, "terminal length 0", *kept, *waiting, router=router)
+    return [re.sub(r"^ +\d+ .*\d{4} .* ", "file ", line) for line in text.splitlines() if line.strip()]
+
+
+def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+    lab, inventory, experiment = rack
+    before, left = shown(lab), hosts(lab)
+    # A restart would take away what is not saved; those that began to count before it was asked are stopped.
+    status, _, errors = run(clean, "run", str(experiment), "--lab", str(inventory))
+    assert status == 2, errors
+    assert "R3 cannot take its configuration back by itself" in errors
+    assert "reload: it has changes that are not saved, which a restart would take away (write memory)" in errors
+    assert shown(lab) == before
+    wait_until_clean(lab, left)
+
+    session(lab, "write memory", router="R3")
+    before = shown(lab)
+    command = Command(clean, "run", str(experiment), "--lab", str(inventory))
+    iperf3_runs(lab)
+    command.process.kill()
+    killed = time.monotonic()
+    during = shown(lab)
+    assert all(any("service-policy output Police" in line for line in each) for each in during.values()), during
+    wait_until_clean(lab, left)
+    command.end()
+    # Nobody does anything from now on.
+    while any("service-policy" in line for each in shown(lab).values() for line in each):
+        assert time.monotonic() < killed + COUNTS_S + LATE_S, shown(lab)
+        time.sleep(1.0)
+    after = shown(lab)
+    # What the applet has put in force stays on the router's flash until somebody rescues.
+    kept = "file qoslab-before.cfg"
+    assert any(kept in line for line in after["R2"]), after["R2"]
+    status, _, errors = run(clean, "lab", "rescue", str(inventory))
+    assert status == 0, errors
+    assert "somebody changed" not in errors, errors
+    assert _steady(shown(lab)) == _steady(before)
+    assert hosts(lab) == left
+
+
+def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without what is of the login: the prompt's bytes, and how much flash is free."""
+    return {name: [line for line in lines if "bytes free" not in line] for name, lines in routers.items()}
+
+
+def test_a_run_sends_what_plan_has_told(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+    lab, inventory, experiment = rack
+    session(lab, "write memory", router="R3")
+    before = shown(lab)
+    arguments = (str(experiment), "--lab", str(inventory), "--duration", "3s")
+    status, told, errors = run(clean, "plan", *arguments, "--repetitions", "2")
+    assert status == 0, errors
+    status, _, errors = run(clean, "run", *arguments, "--repetitions", "2")
+    assert status in (0, 1, 3), errors
+    newest = (clean / "runs/three-ways-back/latest").resolve()
+    for router in WAYS:
+        promised = _promised(told, router)
+        assert any("service-policy" in line for line in promised) and len(promised) > 20
+        assert "\n".join(_sent(newest, router)) == "\n".join(promised)
+    assert _steady(shown(lab)) == _steady(before)
+
+
+def _promised(told: str, router: str) -> list[str]:
+    """The lines that `plan` has for a router, but for show commands and headings."""
+    block = told.split(f"sent to {router}, but for show commands, in order\n")[1].split("\nsent to ")[0]
+    lines = [line[4:].rstrip() for line in block.split("  show commands")[0].splitlines() if line.startswith("    ")]
+    return [_timeless(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
+
+
+def _sent(newest: Path, router: str) -> list[str]:
+    """What was sent to a router in all logins, in the order of time, but for logging in and looking."""
+    lines = []
+    for file in newest.glob(f"door/*/{router}.*.txt"):
+        for number, line in enumerate(file.read_text().splitlines()):
+            moment, who, *rest = line.split(" ", 2)
+            if who == ">" and rest and rest[0].strip() and not LOOKING.match(rest[0]):
+                lines.append((moment, file.name, number, _timeless(rest[0])))
+    return [text for *_, text in sorted(lines)]
+
+
+def _timeless(line: str) -> str:
+    return re.sub(r"since .*", "since", line).strip()

@@ -1,0 +1,110 @@
+"""Devices that others have written: they are logged in to, found not to be IOS, and left alone.
+
+FRR is one. Others of the package index cannot be installed beside what is locked: fakenos 1.2 wants paramiko up to 4
+(ours is 5.1), fake-switches 1.5 a Twisted of 2016 whose sources no installer takes, simnos Python 3.13.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run
+from test_external import EXPERIMENT_OF_IT, hosts
+from test_openssh import SSHD, known, sshd
+from test_run import EXPERIMENT
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.run.door.client import Door
+from qoslab.run.door.ways import Way
+
+FRR = Path("/usr/lib/frr/zebra")
+VTYSH = shutil.which("vtysh")
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(not FRR.exists() or VTYSH is None or SSHD is None, reason="needs frr and OpenSSH's sshd"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="vtysh wants root, or the group to which /etc/frr belongs"),
+]
+
+
+@pytest.fixture
+def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, Path]]:
+    """FRR behind `vtysh`, as a router that one logs in to with a key: the port, and its sockets' folder."""
+    # A socket's path has room for 107 characters.
+    folder = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    options = ["-u", "root", "-g", "root", "--vty_socket", str(folder), "-i", f"{folder}/pid", "-z", f"{folder}/api"]
+    # Debian's wants its user to be in a group of its own: in there, that is root's.
+    (folder / "group").write_text("root:x:0:\nfrrvty:x:0:root\nfrr:x:0:root\n")
+    prepare = f'mount --bind {folder}/group /etc/group && exec "$@"'
+    namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--kill-child", "--fork"]
+    namespaces += ["sh", "-c", prepare, "sh"]
+    log = (tmp_path / "zebra.log").open("wb")
+    zebra = subprocess.Popen([*namespaces, str(FRR), *options], stdout=log, stderr=log)
+    ssh = tmp_path / "home/.ssh"
+    ssh.mkdir(parents=True)
+    key = ssh / "id_ed25519"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    monkeypatch.setenv("HOME", str(ssh.parent))
+    assert VTYSH is not None
+    try:
+        deadline = time.monotonic() + 20
+        while not (folder / "zebra.vty").exists():
+            assert zebra.poll() is None and time.monotonic() < deadline, (tmp_path / "zebra.log").read_text()
+            time.sleep(0.05)
+        with sshd(tmp_path / "sshd", key, [VTYSH, "--vty_socket", str(folder)], words=False) as port:
+            (ssh / "known_hosts").write_text(known(port, tmp_path / "sshd"))
+            yield port, folder
+    finally:
+        # `unshare` heeds no SIGTERM while it waits; what it has started dies with it.
+        zebra.kill()
+        zebra.wait()
+        log.close()
+        shutil.rmtree(folder)
+
+
+def configuration(folder: Path) -> str:
+    argv = [str(VTYSH), "--vty_socket", str(folder), "-c", "show running-config"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_door_opens_to_frr(frr: tuple[int, Path]) -> None:
+    port, folder = frr
+    before = configuration(folder)
+    with Door({"R1": Way("127.0.0.1", port, user=getpass.getuser())}) as door:
+        version, unknown = door.ask("R1", "show version", "show policy-map interface")
+    assert version.startswith("FRRouting ")
+    assert "% " in unknown
+    assert configuration(folder) == before
+
+
+def test_frr_is_no_ios_and_is_left_as_it_was(
+    frr: tuple[int, Path], clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    port, folder = frr
+    file, before = tmp_path / "here.yml", configuration(folder)
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+        expose(lab, file)
+        kept = hosts(lab)
+        with file.with_suffix(".known_hosts").open("a") as listed:
+            listed.write(known(port, tmp_path / "sshd"))
+        router = f"R1:\n          ansible_host: 127.0.0.1\n          ansible_port: {port}\n"
+        text, found = re.subn(
+            r"R1:\n(?: +ansible_\w+: .*\n)+", f"{router}          ansible_user: {getpass.getuser()}\n", file.read_text()
+        )
+        assert found == 1
+        file.write_text(text)
+        for argv in (("lab", "check", str(file), str(EXPERIMENT)), ("run", str(EXPERIMENT), "--lab", str(file))):
+            status, _, errors = run(clean, *argv)
+            assert status == 2, errors
+            assert re.search(r'R1: found "FRRouting .*" as its version, expected Cisco IOS', errors), errors
+            assert "Traceback" not in errors
+        assert configuration(folder) == before and hosts(lab) == kept

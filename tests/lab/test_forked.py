@@ -1,0 +1,157 @@
+"""A command that is forked is what one that is started would be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import alive
+from forked import Forked, ForkServer
+
+pytestmark = pytest.mark.lab
+
+SAYS = """\
+import gc, json, locale, os, signal, sys, tempfile, threading, time
+from pathlib import Path
+own = Path("/proc/self")
+status = dict(line.split(":\\t", 1) for line in (own / "status").read_text().splitlines() if ":\\t" in line)
+said = {
+    "command line": [os.fsdecode(each) for each in (own / "cmdline").read_bytes().rstrip(b"\\0").split(b"\\0")],
+    "environment": sorted(os.fsdecode(each) for each in (own / "environ").read_bytes().split(b"\\0") if each),
+    "as Python has it": sorted(f"{name}={value}" for name, value in os.environ.items()),
+    "name": (own / "comm").read_text(),
+    "arguments": sys.argv,
+    "path": sys.path,
+    "flags": list(sys.flags),
+    "main": [__name__, __file__, sys.modules["__main__"].__dict__ is globals()],
+    "folder": os.getcwd(),
+    "mask": os.umask(0o77),
+    "leads": [os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()],
+    # But for the two that the C library keeps for its threads.
+    "signals": {name: int(status[name], 16) & ~(3 << 31) for name in ("SigBlk", "SigIgn", "SigCgt", "ShdPnd")},
+    "handler": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+    "threads": threading.active_count(),
+    "priority": [os.nice(0), sorted(os.sched_getaffinity(0))],
+    "descriptors": sorted(int(each) for each in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{each}")),
+    "streams": [
+        [each.encoding, each.errors, each.newlines, each.line_buffering, each.write_through]
+        + [each.isatty(), each.fileno(), each.mode, each.name, type(each.buffer).__name__]
+        for each in (sys.stdin, sys.stdout, sys.stderr)
+    ],
+    "garbage": [gc.isenabled(), gc.get_threshold()],
+    "temporary": tempfile.gettempdir(),
+    "zone": time.tzname,
+}
+print(json.dumps(said))
+print(sys.stdin.read() + "to the other stream", file=sys.stderr)
+match sys.argv[1]:
+    case "end":
+        sys.exit(7)
+    case "fail":
+        raise LookupError("failed")
+    case "wait":
+        sys.stdout.flush()
+        time.sleep(1000)
+"""
+
+
+@pytest.fixture(scope="module")
+def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that says what it is."""
+    file = tmp_path_factory.mktemp("says") / "says"
+    file.write_text(f"#!{sys.executable}\n{SAYS}")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture(scope="module")
+def server(says: Path) -> Iterator[ForkServer]:
+    """What forks it."""
+    server = ForkServer(str(says))
+    yield server
+    server.close()
+
+
+def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """It as a process is started."""
+    return subprocess.Popen(
+        [str(program), *arguments],
+        cwd=folder,
+        # Without what the readline of this process tells its children past it.
+        env=dict(os.environ),
+        text=True,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize("how", ["end", "fail"])
+def test_it_has_all_that_a_started_one_has(
+    how: str, says: Path, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    ends: list[tuple[dict[str, Any], str, int | None]] = []
+    for process in (started(says, tmp_path, how, "ä b", ""), server.start(tmp_path, (how, "ä b", ""))):
+        output, errors = process.communicate(timeout=60)
+        ends.append((json.loads(output), errors, process.returncode))
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)
+    (said, errors, status), (forked, forked_errors, forked_status) = ends
+    for name, value in said.items():
+        assert forked[name] == value, name
+    assert forked.keys() == said.keys()
+    assert forked_status == status == (7 if how == "end" else 1)
+    # How Python came to the program is in its traceback.
+    assert forked_errors.splitlines()[0] == errors.splitlines()[0] == "to the other stream"
+    assert forked_errors.splitlines()[-1] == errors.splitlines()[-1]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def waiting(server: ForkServer, folder: Path) -> Forked:
+    """One that waits."""
+    process = server.start(folder, ("wait",))
+    assert process.stdout.readline().startswith("{")
+    assert process.poll() is None and alive(process.pid)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_it(number: signal.Signals, server: ForkServer, tmp_path: Path) -> None:
+    others = [waiting(server, tmp_path) for _ in range(2)]
+    process = waiting(server, tmp_path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.1)
+    process.send_signal(number)
+    assert process.wait(10) == -number
+    assert process.poll() == -number
+    process.kill()
+    assert [each.poll() for each in others] == [None, None]
+    for each in others:
+        each.kill()
+        each.communicate(10)
+        assert each.returncode == -signal.SIGKILL
+
+
+def test_it_outlives_whoever_forked_it(says: Path, tmp_path: Path) -> None:
+    server = ForkServer(str(says))
+    process = waiting(server, tmp_path)
+    server.close()
+    assert alive(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive(process.pid)

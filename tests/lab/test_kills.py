@@ -1,0 +1,27 @@
+"""Each fault of the nemesis of runs in the lab of an inventory, once; `tests/nemesis/test_inventory.py` draws them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kills import CUTS, Cut, Rack, rack, trial
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.xdist_group("kills")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+    """One lab for all: each must leave it as it was."""
+    with rack(f"test-kills-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("cut", [cut for cut, _ in CUTS], ids=lambda cut: cut.__name__)
+def test_a_run_that_is_cut_leaves_all_as_it_was(
+    cut: Cut, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
+    print(trial(1, made, clean, cut))

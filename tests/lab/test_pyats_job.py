@@ -1,0 +1,123 @@
+"""A run as a job of pyATS: its own log, results and exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+BIN = Path(sys.executable).parent
+"""pyATS wants to be found, as in an environment that is activated."""
+
+
+def job(folder: Path, *options: str) -> tuple[int, dict[str, Any], str]:
+    """Exit status, results by testcase (of a step too), and what was printed."""
+    path = subprocess.run([str(BIN / "qoslab"), "job"], capture_output=True, text=True, check=True).stdout.strip()
+    argv = [str(BIN / "pyats"), "run", "job", path, "--no-mail", "--no-archive", "--runinfo-dir", str(folder / "info")]
+    done = subprocess.run(
+        [*argv, *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+    )
+    found: dict[str, Any] = {}
+    for file in folder.glob("info/*/results.json"):
+        for task in json.loads(file.read_text())["report"]["tasks"]:
+            for section in task["sections"]:
+                found[section["name"]] = section["result"]["value"]
+    return done.returncode, found, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
+    options = ("--in-lab", "simulated", "--duration", "3s", "--arm", "policed", "--arm", "policed-cubic")
+    status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
+    # Of the article's policer some figures come only after more than 3 s.
+    assert found == {
+        "common_setup": "passed",
+        "policed/1": "failed",
+        "policed-cubic/1": "passed",
+        "Averages": "skipped",
+        "common_cleanup": "skipped",
+    }, printed
+    assert status == 1
+    (info,) = tmp_path.glob("info/*")
+    run = (tmp_path / "runs/policing-vs-shaping/latest").resolve()
+    assert (info / "report.html").read_bytes() == (run / "report.html").read_bytes()
+    assert "never came: " in (info / "TaskLog.policing-vs-shaping").read_text()
+
+
+@pytest.mark.slow
+def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
+    rack = tmp_path / "rack.yml"
+    rack.write_text("all: {children: {ios: {hosts: {R1: {}}}, host: {hosts: {client: {}}}}}\n")
+    options = ("--in-lab", str(rack), "--arm", "policed")
+    status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
+    assert (status, found["common_setup"], found["policed/1"]) == (1, "blocked", "blocked"), printed
+    assert "found no server in the group host" in printed
+
+
+def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> None:
+    _, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", "--lab", "simulated")
+    assert "found --lab, which pyATS takes for its own --label; expected --in-lab" in printed
+    assert not any("/" in name for name in found)
+
+
+def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> None:
+    from pyats.aetest import signals
+
+    from qoslab.pyats_job.script import Cell
+    from qoslab.pyats_job.verdicts import CellResult
+
+    results = {
+        "a/1": CellResult(True, ("R1: late",), "", ()),
+        "a/2": CellResult(False, (), "two are enough", ()),
+        "a/3": CellResult(False, ("it broke off",), "", ()),
+    }
+    for name, signal in (
+        ("a/1", signals.AEtestErroredSignal),
+        ("a/2", signals.AEtestSkippedSignal),
+        ("a/3", signals.AEtestBlockedSignal),
+    ):
+        with pytest.raises(signal):
+            Cell.measured(Cell(), cell=name, results=results)
+
+
+def test_an_expectation_is_of_the_cells_that_it_chooses() -> None:
+    import pandas as pd
+
+    from qoslab.model.matrix import as_values
+    from qoslab.pyats_job.verdicts import results_of
+    from qoslab.results import CellSummary
+
+    row = {"metric": "goodput.sum", "unit": "b/s", "measured": 9e5, "missing": "", "tolerance": "at most 1 Mb/s"}
+    rows = [
+        {**row, "arm": "a", "where": "rtt = 50 ms or 100 ms", "verdict": "within"},
+        {**row, "arm": "a/b", "where": "rtt = 10 ms", "verdict": "outside"},
+        {**row, "arm": "a", "where": "", "verdict": "informative", "tolerance": ""},
+    ]
+    cells = [
+        CellSummary(arm=arm, parameters={"rtt": rtt}, repetition=1, valid=True)
+        for arm in ("a", "b")
+        for rtt in ("50 ms", "10 ms")
+    ]
+    outcome: Any = SimpleNamespace(comparison=pd.DataFrame(rows), averages=pd.DataFrame(), reasons=())
+    found = results_of(cells, outcome)
+    assert as_values({"rtt": "50 ms"})
+    assert [[each.verdict for each in found[cell.name].expected] for cell in cells] == [
+        ["within"],
+        ["outside"],
+        [],
+        ["outside"],
+    ]
+    assert found["a/rtt=50ms/1"].expected[0].said == "900 kb/s, expected at most 1 Mb/s"

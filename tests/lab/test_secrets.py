@@ -1,0 +1,183 @@
+"""Secrets of many kinds are planted in an inventory and on a router, and looked for wherever a run may leave them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands import Command
+from labs import inside
+from test_external import EXPERIMENT_OF_IT
+from test_iosd import session
+from test_run import latest, variant
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+
+pytestmark = pytest.mark.lab
+
+ON_ROUTER = {
+    "user password": "username eve password 0 {}",
+    "enable password": "enable password {}",
+    "SNMP community": "snmp-server community {} RO",
+    "SNMP trap community": "snmp-server host 10.9.9.9 {}",
+    "TACACS key": "tacacs-server host 10.9.9.9 key {}",
+    "RADIUS key": "radius-server key {}",
+    "key chain": "key chain PLANT\n key 1\n  key-string {}",
+    "NTP key": "ntp authentication-key 1 md5 {}",
+    "FTP password": "ip ftp password {}",
+    "password of a line": "line vty 0 4\npassword {}",
+}
+FROM_ENVIRONMENT = "login password, from the environment"
+READERS = re.compile(r"environ of .*/ansible(?:-inventory)? -i ")
+"""Ansible's programs that read the inventory: only from the environment they know what it takes from there."""
+LEAST = 12
+"""Kinds of secrets; with those of the inventory there are more."""
+OBSERVED = "observe:\n  - {node: R1, command: show running-config, when: [before, after]}\n"
+
+
+@pytest.fixture
+def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
+    """The lab of an experiment, and its inventory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+        expose(lab, file)
+        yield lab, file
+
+
+class Watch:
+    """What is found in command lines and environments of processes."""
+
+    def __init__(self, spared: set[int]) -> None:
+        self._spared = spared
+        self._stop = threading.Event()
+        self.seen: dict[bytes, str] = {}
+        """What processes were started with, and who."""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.1):
+            for process in Path("/proc").iterdir():
+                if process.name.isdigit() and int(process.name) not in self._spared:
+                    for what in ("cmdline", "environ"):
+                        try:
+                            content = (process / what).read_bytes()
+                        except OSError:
+                            continue
+                        self.seen.setdefault(content, f"{what} of {_line(process)}")
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def _line(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return f"{process.name}, which has ended"
+
+
+def vaulted(value: str, password: Path) -> str:
+    """An encrypted value as an inventory has it."""
+    program = str(Path(sys.executable).with_name("ansible-vault"))
+    argv = [program, "encrypt_string", "--vault-password-file", str(password), "--name", "x", value]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    body = [line.strip() for line in printed.splitlines()[1:]]
+    return "!vault |\n" + "\n".join(" " * 14 + line for line in body)
+
+
+@contextmanager
+def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Secrets by their kind, where they belong; taken off the router afterwards."""
+    login = lab.ssh("R1")
+    kinds = {kind: f"PLANTED-{number:02}-xyz" for number, kind in enumerate(ON_ROUTER)}
+    lines = [line for kind, text in ON_ROUTER.items() for line in text.format(kinds[kind]).splitlines()]
+    said = session(lab, "configure terminal", *lines, "end", router="R1")
+    assert "%" not in said, said
+    assert login.password is not None and login.enable is not None
+    vault = folder / "vault.txt"
+    vault.write_text("PLANTED-vault-password\n")
+    locked = f"ansible_become_password: {vaulted(login.enable, vault)}"
+    patch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(vault))
+    patch.setenv("RACK_LOGIN", login.password)
+    text = inventory.read_text()
+    text, found = re.subn(
+        r"ansible_password: .*", "ansible_password: \"{{ lookup('ansible.builtin.env', 'RACK_LOGIN') }}\"", text
+    )
+    text, again = re.subn(r"ansible_become_password: .*", locked, text)
+    assert (found, again) == (1, 1)
+    inventory.write_text(text)
+    key = inventory.with_suffix(".key").read_text().splitlines()
+    yield {
+        **kinds,
+        FROM_ENVIRONMENT: login.password,
+        "enable secret, from a vault": login.enable,
+        "vault password": "PLANTED-vault-password",
+        "private key of the hosts": key[len(key) // 2],
+        "hash of a user's secret": "$1$",
+    }
+
+
+def test_planted_secrets_are_found_nowhere(
+    clean: Path, exposed: tuple[Lab, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, inventory = exposed
+    file = variant(clean, lambda text: re.sub(r"(?m)^observe:\n(?:  .*\n)*", OBSERVED, text))
+    assert OBSERVED in file.read_text()
+    with planted(lab, clean, inventory, monkeypatch) as secrets:
+        daemons = set(inside(lab))
+        command = Command(clean, "run", str(file), "--lab", str(inventory), "--duration", "5s", "--arm", "policed")
+        # What its user gave it by the environment stands in its own, which belongs to the kernel.
+        with Watch({os.getpid(), *daemons, command.process.pid}) as watch:
+            command.wait_for("traffic")
+            lists = list((clean / "tmp").glob("*/inventory.json"))
+            doors = {str(each) for each in _passwords(json.loads(lists[0].read_text()))}
+            status, output, errors = command.end()
+        assert status in (0, 1, 3), errors + output
+        assert doors and login_is_not_among(doors, secrets), doors
+        secrets |= {f"password of a door {number}": each for number, each in enumerate(doors)}
+    assert len(secrets) >= LEAST
+    shown = lab.run("client", ["true"])
+    assert shown.returncode == 0
+    run = latest(clean)
+    kept = {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    places = {**kept, "output": (output + errors).encode(), **{who: text for text, who in watch.seen.items()}}
+    state = inventory.parent / "state"
+    places |= {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
+    wanted = {kind: secret.encode() for kind, secret in secrets.items()}
+    found = [(kind, place) for kind, secret in wanted.items() for place, text in places.items() if secret in text]
+    assert [each for each in found if each[0] != FROM_ENVIRONMENT or not READERS.match(each[1])] == []
+    # The lines are there, without what they keep.
+    config = kept["cells/policed/1/config/R1.running.ios"].decode()
+    assert "snmp-server community <removed>" in config
+    observed = [text.decode() for name, text in kept.items() if "show-running-config.txt" in name]
+    assert len(observed) == 2 and all("snmp-server community <removed>" in text for text in observed)
+
+
+def _passwords(listed: object) -> Iterator[str]:
+    """All values of an inventory under `ansible_password`."""
+    if isinstance(listed, dict):
+        for key, value in listed.items():
+            if key == "ansible_password":
+                yield value
+            else:
+                yield from _passwords(value)
+
+
+def login_is_not_among(doors: set[str], secrets: dict[str, str]) -> bool:
+    """What Ansible is given is the doors' passwords, and none of a device."""
+    return not doors & set(secrets.values())

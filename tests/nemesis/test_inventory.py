@@ -1,0 +1,44 @@
+"""A run on the nodes of an inventory is killed or cut off at any moment: hosts and routers are looked at from outside.
+
+    pytest tests/nemesis/test_inventory.py --seeds 1-100
+
+A seed decides what happens and when; what the run is doing then is the machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kills import Rack, rack, trial
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+    """One lab for all seeds: each must leave it as it was."""
+    with rack(f"test-nemesis-inventory-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
+        yield made
+
+
+@pytest.fixture
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder, with a folder for temporary files beside it."""
+    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
+    (tmp_path / "tmp").symlink_to(temporary)
+    yield tmp_path
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def test_whenever_a_run_is_cut_all_is_as_it_was(
+    seed: int, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
+    print(f"seed {seed}: {trial(seed, made, clean)}")

@@ -1,0 +1,53 @@
+"""Notebooks on what has a switch or probes tell the story of a simulated run.
+
+No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py and
+tests/unit/test_notebook_policer.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plotly.graph_objects import Figure
+
+from qoslab.cli import main
+from qoslab.errors import ExitStatus
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "srr-3750": (5, ("--duration", "5s")),
+    "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
+}
+"""How many graphs each draws, and options by which the run is as short as the story allows."""
+
+
+def shown(name: str) -> list[Any]:
+    """What each cell of code ends in."""
+    found, names = [], dict[str, Any]()
+    for cell in json.loads((ROOT / f"analysis/{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        statements = ast.parse("".join(cell["source"])).body
+        last = statements.pop()
+        assert isinstance(last, ast.Expr)
+        exec(compile(ast.Module(statements, []), name, "exec"), names)
+        found.append(eval(compile(ast.Expression(last.value), name, "eval"), names))
+    return found
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs, options = STORIES[name]
+    monkeypatch.chdir(tmp_path)
+    status = main(["run", str(ROOT / f"experiments/{name}.yml"), "--lab", "simulated", *options])
+    assert status in (ExitStatus.WITHIN, ExitStatus.OUTSIDE)
+    monkeypatch.setenv("QOSLAB_RUN", str(tmp_path / "runs" / name / "latest"))
+    values = shown(name)
+    assert all((value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)) for value in values)
+    assert sum(isinstance(value, Figure) for value in values) == graphs

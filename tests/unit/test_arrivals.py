@@ -1,0 +1,214 @@
+"""What a traffic tool reports is what a capture at the receiver saw arrive, but for what one read waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qoslab.analysis.arrivals import Arrived, Arriving, Report, reports_of, unlike
+from qoslab.model.experiment import Flow
+from qoslab.pcap import SCHEMA, TCP, UDP, read_packets
+from qoslab.results import CaptureRecord, CellRecord, FlowRecord, tables
+from qoslab.schema import load_sweep
+from qoslab.traffic import Output, Uncounted, tool
+from qoslab.units import Duration, Rate, Size
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
+ENDS = FlowRecord(
+    traffic="transfer",
+    source=IPv4Address("192.168.10.2"),
+    destination=IPv4Address("192.168.20.2"),
+    port=5201,
+    started=datetime(2026, 11, 21, tzinfo=UTC),
+)
+FLOW = Flow.model_validate({"name": "transfer", "tool": "iperf3", "from": "client", "to": "server", "streams": 4})
+START_NS = int(ENDS.started.timestamp()) * 10**9
+
+
+def arrived(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] | None = None) -> Arrived:
+    """Segments of (sequence number, bytes of payload), one each nanosecond."""
+    sequence, payload = (np.array(column, dtype=np.int64) for column in zip(*segments, strict=True))
+    stamps = np.arange(len(segments)) if times is None else np.array(times)
+    return Arrived.of({"time_ns": stamps, "sequence": sequence, "payload": payload}, tcp=tcp)
+
+
+def test_bytes_are_counted_once_and_given_in_order() -> None:
+    twice = arrived((100, 10), (110, 10), (110, 10), (115, 15))
+    assert (twice.all, twice.until(3), twice.until(1)) == (30, 30, 20)
+    gap = arrived((100, 10), (120, 10), (110, 10))
+    assert (gap.all, gap.until(0), gap.until(1), gap.until(2)) == (30, 10, 10, 30)
+    behind_the_first = arrived((110, 10), (100, 10))
+    assert (behind_the_first.until(0), behind_the_first.until(1)) == (0, 20)
+    # An acknowledgement has no payload, and of a packet that was not kept whole none is known.
+    assert arrived((100, 0), (-1, -1), (100, 10)).all == 10
+    assert (arrived((0, 10), (0, 10), tcp=False).all, arrived((0, 10), (0, 10), tcp=False).until(0)) == (20, 10)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), first=st.sampled_from([0, 1000, 2**32 - 40, 2**31]), total=st.integers(1, 60))
+def test_any_order_of_segments_is_read_as_a_receiver_does(data: st.DataObject, first: int, total: int) -> None:
+    pieces = data.draw(st.lists(st.tuples(st.integers(0, total - 1), st.integers(1, 20)), min_size=1, max_size=30))
+    pieces = [(begin, min(count, total - begin)) for begin, count in pieces]
+    stream = arrived(*(((first + begin) % 2**32, count) for begin, count in pieces))
+    lowest = min(begin for begin, _ in pieces)
+    seen: set[int] = set()
+    for moment, (begin, count) in enumerate(pieces):
+        seen |= set(range(begin, begin + count))
+        whole = next(n for n in range(lowest, total + 1) if n not in seen) - lowest
+        assert stream.until(moment) == whole
+    assert stream.all == len(seen)
+
+
+def packets(*rows: dict[str, int], destination: int = int(ENDS.destination), high: int = 0) -> pa.RecordBatch:
+    """Packets that have what the rows say, to port 5201 of the server where they do not."""
+    usual = dict.fromkeys(SCHEMA.names, 0)
+    usual |= {"version": 6 if high else 4, "destination": destination, "destination_high": high}
+    usual |= {"protocol": TCP, "destination_port": 5201}
+    made = [usual | row for row in rows]
+    return pa.RecordBatch.from_pydict({name: pa.array([row[name] for row in made], pa.int64()) for name in usual})
+
+
+def report(flow: Flow = FLOW, ends: FlowRecord = ENDS, stream_bytes: int = 0, last_s: float = 0.25) -> Report:
+    return Report("server", flow, ends, Uncounted(stream_bytes, last_s))
+
+
+def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
+    """What is said of streams of (client's port, bytes) that took 10 s."""
+    arriving = Arriving([wanted])
+    assert [len(each) for each in arriving.passing("server", pieces)] == [len(each) for each in pieces]
+    keys = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3", "protocol": "tcp"}
+    rows = [
+        {**keys, "stream": number, "local_port": port, "seconds": 10.0, "bytes": count, "goodput_bps": count * 0.8}
+        for number, (port, count) in enumerate(streams, 1)
+    ]
+    return list(unlike(tables.frame("flows", rows), arriving))
+
+
+def every_second(count: int, **row: int) -> pa.RecordBatch:
+    """A segment of 1000 bytes each second."""
+    return packets(
+        *({"time_ns": START_NS + n * 10**9, "sequence": n * 1000, "payload": 1000} | row for n in range(count))
+    )
+
+
+def test_less_or_more_than_arrived_names_who_disagrees() -> None:
+    stream = every_second(10, source_port=40000)
+    assert held(report(), [stream], (40000, 10_000)) == []
+    assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
+    assert held(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
+        'traffic "transfer": iperf3 reports 8539 B that arrived, and the capture server saw 10000 B: they may differ '
+        "by 1460 B"
+    ]
+    assert held(report(), [stream], (40000, 10_001)) != []
+    assert held(report(), [stream], (40001, 10_000)) != [], "a stream of which nothing was seen"
+    assert held(report(), [stream], (40001, 0), (None, 0)) == []
+    both = [stream, every_second(10, source_port=40001)]
+    assert held(report(), both, (40000, 10_000), (40001, 10_000)) == []
+    assert held(report(stream_bytes=100), both, (40000, 10_000), (40001, 9_799)) != []
+
+
+def test_what_comes_near_the_end_need_not_count() -> None:
+    later = every_second(14, source_port=40000)
+    # Ten seconds after its first packet ten segments had come, and an eleventh did.
+    assert held(report(), [later], (40000, 10_000)) == held(report(), [later], (40000, 14_000)) == []
+    assert held(report(), [later], (40000, 9_999)) != []
+    assert held(report(last_s=1.5), [later], (40000, 9_000)) == []
+
+
+def test_one_that_may_fail_ends_by_the_clock() -> None:
+    failing = FLOW.model_copy(update={"may_fail": True})
+    late = ENDS.model_copy(update={"started": ENDS.started - timedelta(seconds=5)})
+    stream = every_second(10, source_port=40000)
+    assert held(report(failing, late), [stream], (40000, 5_000)) == []
+    assert held(report(failing, late), [stream], (40000, 4_999)) != []
+    assert held(report(FLOW, late), [stream], (40000, 5_000)) != []
+
+
+def test_other_packets_are_not_of_the_flow() -> None:
+    stream = every_second(10, source_port=40000)
+    others = [
+        packets({"source_port": 40000, "payload": 700, "time_ns": START_NS}, destination=1),
+        every_second(3, source_port=40000, destination_port=5202),
+        every_second(3, source_port=40000, protocol=UDP),
+    ]
+    assert held(report(), [stream, *others], (40000, 10_000)) == []
+    random = FLOW.model_copy(update={"tool": "flood", "protocol": "udp", "random": ("port",)})
+    ports = [every_second(3, source_port=40000, destination_port=port, protocol=UDP) for port in (7, 8)]
+    assert held(report(random), ports, (40000, 6_000)) == []
+    assert held(report(random), ports, (40000, 3_000)) != []
+
+
+def test_addresses_of_ipv6_are_whole() -> None:
+    address = IPv6Address("2001:db8:20::ffff:ffff:ffff:2")
+    ends = ENDS.model_copy(update={"destination": address})
+    low, high = (int(np.uint64(half).astype(np.int64)) for half in (int(address) & 2**64 - 1, int(address) >> 64))
+    here = packets({"source_port": 1, "payload": 9, "time_ns": START_NS}, destination=low, high=high)
+    elsewhere = packets({"source_port": 1, "payload": 9, "time_ns": START_NS}, destination=low, high=high + 1)
+    assert held(report(ends=ends), [here], (1, 9)) == [] != held(report(ends=ends), [elsewhere], (1, 9))
+
+
+def test_real_streams_agree_with_a_real_capture() -> None:
+    """Recorded together: the capture is of the streams that iperf3 reports."""
+    outputs = [
+        Output((RECORDED / f"traffic/iperf3-tcp.{side}.json").read_text(), "", 0) for side in ("client", "server")
+    ]
+    result = tool("iperf3").parse(FLOW, Duration.parse("4 s"), *outputs)
+    keys: dict[str, Any] = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3"}
+    keys |= {"protocol": "tcp"}
+    rows = [{**keys, **vars(each)} for each in result.streams]
+    arriving = Arriving([Report("server", FLOW, ENDS, tool("iperf3").uncounted(FLOW))])
+    list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
+    assert list(unlike(tables.frame("flows", rows), arriving)) == []
+    whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
+    (said,) = unlike(tables.frame("flows", whole_reads), arriving)
+    assert said.startswith('traffic "transfer": iperf3 reports ') and said.endswith("they may differ by 5988 B")
+
+
+def record(**changes: object) -> CellRecord:
+    made = CellRecord(
+        arm="policed",
+        repetition=1,
+        valid=True,
+        flows=(ENDS,),
+        captures={"server": CaptureRecord(received=9, dropped=0)},
+    )
+    return made.model_copy(update=changes)
+
+
+def test_only_a_whole_capture_where_the_flow_ends_is_compared() -> None:
+    (found,) = reports_of(EXPERIMENT, record())
+    assert (found.capture, found.flow.name, found.uncounted) == ("server", "transfer", Uncounted(1497))
+    assert reports_of(EXPERIMENT, record(captures={})) == []
+    assert reports_of(EXPERIMENT, record(captures={"server": CaptureRecord(received=9, dropped=1)})) == []
+    for change in ({"node": "client"}, {"filter": "udp"}, {"filter": "tcp port 80"}, {"interface": "eth1"}):
+        (point,) = EXPERIMENT.captures
+        other = EXPERIMENT.model_copy(update={"captures": (point.model_copy(update=change),)})
+        assert reports_of(other, record()) == []
+    for filter in ("", "ip"):
+        other = EXPERIMENT.model_copy(update={"captures": (point.model_copy(update={"filter": filter}),)})
+        assert len(reports_of(other, record())) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "uncounted"),
+    [
+        ("iperf3", {"size": Size(8192)}, Uncounted(8192 + 37)),
+        ("iperf3", {"protocol": "udp", "rate": Rate(1)}, Uncounted(1460)),
+        ("iperf", {"window": Size(16384)}, Uncounted(512)),
+        ("iperf", {"may_fail": True}, Uncounted(512, 1.95)),
+        ("iperf", {"protocol": "udp", "size": Size(100)}, Uncounted(1000)),
+        ("flood", {"protocol": "udp"}, Uncounted(0)),
+    ],
+)
+def test_each_tool_says_what_it_may_not_count(name: str, changes: dict[str, object], uncounted: Uncounted) -> None:
+    assert tool(name).uncounted(FLOW.model_copy(update=changes)) == uncounted

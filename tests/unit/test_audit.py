@@ -1,0 +1,70 @@
+"""The audit passes nothing that it has not looked at."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def audit() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("audit", TOP / "benches" / "audit.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["audit"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def program(status: int, said: str = "") -> tuple[str, ...]:
+    return (sys.executable, "-c", f"import sys; sys.stderr.write({said!r}); sys.exit({status})")
+
+
+UNREACHED = (
+    "error: failed to fetch advisory database https://github.com/RustSec/advisory-db",
+    "pip_audit._service.interface.ConnectionError: Could not connect to PyPI's vulnerability feed",
+    "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='x', port=443): Max retries exceeded",
+)
+
+
+@pytest.mark.parametrize("said", UNREACHED)
+def test_what_could_not_be_looked_at_is_told_and_not_passed(audit: ModuleType, said: str) -> None:
+    look = audit.Look("weaknesses", program(1, said), "the database")
+    status, told = audit.taken(look, False)
+    assert status == 2 and told.startswith("NOT RUN: the database cannot be reached (")
+    assert audit.taken(look, True) == (0, "NOT RUN, as was asked for: it needs the database")
+
+
+def test_what_does_not_hold_is_worse(
+    audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    looks = [audit.Look("a", program(0)), audit.Look("b", program(1, UNREACHED[0]), "the database")]
+    monkeypatch.setattr(audit, "MADE", tmp_path)
+    monkeypatch.setattr(audit, "looks", lambda python: looks)
+    assert audit.main([]) == 2
+    assert capsys.readouterr().out.startswith("a: holds\nb: NOT RUN: the database cannot be reached (")
+    assert audit.main(["--offline"]) == 0
+    # A word of the network in what a look without a database says is no excuse.
+    looks.append(audit.Look("c", program(1, f"GPL-3.0 is not allowed\n{UNREACHED[0]}")))
+    assert audit.main(["--offline"]) == 1
+    assert "c: DOES NOT HOLD\nGPL-3.0 is not allowed" in capsys.readouterr().out
+    looks[:] = [audit.Look("d", ("qoslab-no-such-program",)), audit.Look("e", ("cargo", "no-such"))]
+    assert audit.main([]) == 2
+    assert capsys.readouterr().out == (
+        "d: NOT RUN: there is no qoslab-no-such-program; tox -e audit installs it\n"
+        "e: NOT RUN: there is no cargo no-such; tox -e audit installs it\n"
+    )
+
+
+def test_a_package_without_a_known_licence_is_named() -> None:
+    options = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["pip-licenses"]
+    assert "GPL" not in options["allow-only"].replace("MPL", "")
+    assert "qoslab" not in json.dumps(options["ignore-packages"])

@@ -1,0 +1,72 @@
+"""Applets of the event manager that wait for the end of a countdown: how they are read, shown, and when they act."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from fake_router import FakeRouter, typed
+
+from qoslab.ios.model.applets import Applet, applets
+from qoslab.lab.applets import Applets
+
+CONFIGURED = """\
+configure terminal
+event manager applet back
+ event timer countdown time 90 name soon
+ action 2.0 cli command "configure replace flash:before.cfg force"
+ action 1.0 cli command enable
+event manager applet watch
+ event syslog pattern "DOWN"
+ action 1.0 cli command "show clock"
+end
+"""
+
+
+def router() -> FakeRouter:
+    made = FakeRouter("2811")
+    typed(made, CONFIGURED.replace("\n", "\r"))
+    return made
+
+
+def test_commands_follow_the_order_of_their_labels_and_other_events_do_not_count() -> None:
+    found = applets(router().device)
+    assert found == {"back": Applet(90.0, ("enable", "configure replace flash:before.cfg force"))}
+
+
+def test_those_that_wait_are_listed() -> None:
+    made = router()
+    made.registered = {"back": made.moment}
+    printed = typed(made, "terminal length 0\rshow event manager policy registered\r").split("registered\n")[1]
+    assert printed.splitlines()[:5] == [
+        "No.  Class     Type    Event Type          Trap  Time Registered           Name",
+        "1    applet    user    timer countdown     Off   Mon Mar 2 10:20:30 2026   back",
+        " timer countdown: time 90.000",
+        ' action 1.0 cli command "enable"',
+        ' action 2.0 cli command "configure replace flash:before.cfg force"',
+    ]
+
+
+def test_an_applet_acts_once_at_its_end_unless_it_is_taken_off_or_entered_anew() -> None:
+    done: list[Sequence[str]] = []
+
+    async def act(commands: Sequence[str]) -> None:
+        done.append(commands)
+
+    async def run() -> None:
+        held = Applets(act)
+        held.follow({"one": Applet(0.01, ("first",)), "two": Applet(3600.0, ("never",)), "gone": Applet(0.02, ("no",))})
+        held.follow({"one": Applet(0.01, ("first",)), "two": Applet(3600.0, ("never",))})
+        while not done:
+            await asyncio.sleep(0.005)
+        # What acted is still configured, and does not act again.
+        held.follow({"one": Applet(0.01, ("first",)), "two": Applet(0.01, ("changed",))})
+        assert set(held.registered) == {"one", "two"}
+        while len(done) < 2:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        held.follow({})
+        assert held.registered == {}
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+    assert done == [("first",), ("changed",)]

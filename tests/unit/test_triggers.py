@@ -1,0 +1,198 @@
+"""Show commands at a time or at the value of a counter: in the file, in the plan, in a simulation, in a lab."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from qoslab.errors import DeviceError, ExperimentError
+from qoslab.labs import lab_kind
+from qoslab.model.experiment import Experiment, Observation, Trigger
+from qoslab.model.moments import counted, triggers
+from qoslab.run.cell import triggers as waiting
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.triggers import Triggered
+from qoslab.run.devices.collector import Observed
+from qoslab.schema import load_sweep
+from qoslab.simulation.history import History
+from qoslab.units import Duration, Size
+
+FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
+SHOW = "show policy-map interface"
+CONFORMED = Trigger(conformed_bytes=Size(3000))
+SOON = Trigger(time=Duration(10**7))
+
+
+def experiment(*observations: str) -> Experiment:
+    """An experiment with these entries of `observe`."""
+    return load_sweep(FILE, {"observe": f"[{', '.join(observations)}]"}).experiment
+
+
+def observe(when: str, more: str = "") -> str:
+    return f"{{node: R1, command: {SHOW}, when: {when}{more}}}"
+
+
+def test_a_moment_is_a_word_a_time_or_a_counter() -> None:
+    found = experiment(observe("during"), observe("[before, {time: 6 s}]"), observe("{conformed_bytes: 1992832 B}"))
+    assert [each.moments for each in found.observe] == [
+        ("during",),
+        ("before", Trigger(time=Duration(6 * 10**9))),
+        (Trigger(conformed_bytes=Size(1992832)),),
+    ]
+    assert [str(each) for each in triggers(found)] == ["time 6 s", "conformed_bytes 1992832 B"]
+    assert Experiment.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            observe("{conformed_bytes: 1 MB, time: 6 s}"),
+            "found the keys time, conformed_bytes, expected exactly one of",
+        ),
+        (
+            observe("[before, {}]"),
+            "observe[0].when[1]: found no key, expected exactly one of time, conformed_bytes, bytes",
+        ),
+        (observe("{time: 0 s}"), "expected a duration above zero"),
+        (observe("{conformed_bytes: 6 s}"), 'found "6 s"'),
+        (
+            observe("{conformed: 1 MB}"),
+            'found the unknown key "conformed", expected one of bytes, conformed_bytes, time',
+        ),
+        (observe("durnig"), 'did you mean "during"?'),
+        (observe("[before, 6 s]"), 'found "6 s", expected one of before, during, after'),
+        (observe("during", ", arms: [polised]"), 'found "polised", expected'),
+    ],
+)
+def test_what_is_no_moment_is_told_with_its_place(entry: str, said: str) -> None:
+    with pytest.raises(ExperimentError) as error:
+        experiment(entry)
+    (finding,) = error.value.findings
+    assert said in str(finding) and "observe[0]." in str(finding)
+
+
+def test_the_plan_says_when() -> None:
+    found = experiment(observe("[{time: 2 s}, {conformed_bytes: 5 kB}]"), observe("{time: 1 s}", ", arms: [policed]"))
+    arms = {arm.name: found.model_copy(update={"arms": (arm,)}) for arm in found.arms}
+    steps = {
+        name: [(step.detail, step.after_s) for step in lab_kind("virtual").steps(each) if step.kind == "observe"]
+        for name, each in arms.items()
+    }
+    both = [(f"time 2 s: {SHOW}", 2.0), (f"once conformed_bytes 5 kB: {SHOW}", 0.0)]
+    assert steps.pop("policed") == [*both, (f"time 1 s: {SHOW}", 1.0)]
+    assert all(each == both for each in steps.values())
+
+
+def counters(conformed: int, seconds: float = 0.0) -> Any:
+    """What R1 counts: a policed class with one inside it, one without a policer, and one of the way in."""
+    policed = {"name": "a", "bytes": 2 * conformed, "police": {"conformed": {"bytes": conformed}}}
+    inside = {"policy": "Q", "classes": [{**policed, "child": None}]}
+    output = {"policy": "P", "classes": [{**policed, "child": inside}, {"name": "b", "bytes": 7, "police": None}]}
+    ports = {"Fa0/0": {"policy_input": output, "policy_output": None}, "Fa0/1": {"policy_output": output}}
+    return {"time_ns": int(seconds * 1e9), "interfaces": ports}
+
+
+def test_classes_of_output_policies_count() -> None:
+    assert counted(Trigger(conformed_bytes=Size(1)), counters(500)) == 500
+    assert counted(Trigger(bytes=Size(1)), counters(500)) == 1007
+    ports = {"Fa0/0": {"subinterfaces": counters(500)["interfaces"]}}
+    assert counted(Trigger(bytes=Size(1)), cast(Any, {"interfaces": ports})) == 1007
+
+
+def test_a_simulation_goes_to_the_sample_of_the_moment() -> None:
+    history = History([counters(1000 * second, 100 + second) for second in range(5)])
+
+    def last(found: History | str) -> float:
+        assert isinstance(found, History)
+        return found.samples[-1]["time_ns"] / 1e9
+
+    assert last(history.came(CONFORMED, 4 * 10**9)) == 103
+    assert last(history.came(Trigger(conformed_bytes=Size(2001)), 4 * 10**9)) == 103
+    assert last(history.came(Trigger(time=Duration(2_900_000_000)), 4 * 10**9)) == 102
+    assert history.came(Trigger(conformed_bytes=Size(4001)), 4 * 10**9) == "4000 B at the end"
+    assert history.came(Trigger(time=Duration(5 * 10**9)), 4 * 10**9) == "the simulation ended after 4.0 s"
+
+
+class FakeJournal:
+    """What `Triggered` needs of a journal."""
+
+    def __init__(self, *wanted: Trigger) -> None:
+        self._wanted = Observation(node="R1", command=SHOW, when=wanted)
+        self.said: list[tuple[str, str]] = []
+        self.task: Any = self
+        self.experiment: Any = self
+        self.arms = ("policed",)
+
+    def observations_of(self, arm: object) -> tuple[Observation, ...]:
+        return (self._wanted,)
+
+    def observations(self, moment: Trigger) -> list[Observation]:
+        return [self._wanted]
+
+    def observed(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
+        self.said.append((str(moment), raw))
+
+    never_came = Journal.never_came
+
+    def warn(self, text: str) -> None:
+        self.said.append(("warning", text))
+
+
+class FakeLab:
+    """A data plane whose policer has let 1000 bytes more through each time it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def control(self, router: str) -> FakeLab:
+        return self
+
+    async def __aenter__(self) -> FakeLab:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def counters(self) -> Any:
+        self.asked += 1
+        return counters(1000 * self.asked)
+
+
+def waited(journal: FakeJournal, data_planes: tuple[str, ...] = ("R1",), observe: Any = None) -> FakeJournal:
+    lab = FakeLab()
+    taken = observe or (lambda device, command: Observed(f"{device} at {1000 * lab.asked} B", None))
+    triggered = Triggered(cast(Any, lab), data_planes, cast(Any, journal), taken)
+    with triggered:
+        triggered.start()
+        time.sleep(0.3)
+    triggered.keep()
+    return journal
+
+
+def test_a_lab_is_asked_until_the_moment_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "MOST_S", 0.01)
+    assert waited(FakeJournal(CONFORMED)).said == [("conformed_bytes 3 kB", "R1 at 3000 B")]
+    assert waited(FakeJournal(SOON)).said == [("time 10 ms", "R1 at 0 B")]
+
+
+def test_a_moment_that_never_comes_is_told() -> None:
+    ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11)))).said
+    assert kind == "warning" and late.startswith(
+        f'R1: "{SHOW}" was to be taken at time 100 s, which never came: the traffic was over after 0.'
+    )
+    ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9)))).said
+    assert few.startswith(f'R1: "{SHOW}" was to be taken at conformed_bytes 1') and few.endswith(" B at the end")
+    ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=()).said
+    assert blind.endswith("R1 gives no counters while traffic runs, only times can be waited for")
+
+
+def test_a_router_that_does_not_answer_is_told_in_the_cell() -> None:
+    def silent(device: str, command: str) -> Observed:
+        raise DeviceError("R1 did not answer")
+
+    with pytest.raises(DeviceError, match="R1 did not answer"):
+        waited(FakeJournal(SOON), observe=silent)
