@@ -4,13 +4,14 @@
 
 Throughput: a UDP flood from the client, counted where it enters the server, through `qos-router` (links of 10 Gb/s, so
 that they do not limit) and through the kernel with HTB on the outgoing interface, in turns. The flood comes from
-iperf3, as in an experiment, and from `flood`, each with its shortest packets and with full ones. The path through the
-kernel is walked within the sender's system call, that through `qos-router` by the daemon on another core. So with cores
-to themselves the ratio tends to the quotient of the sender's and the daemon's processor time a packet; where other work
-competes, the daemon's share is a second one to lose. Offloads are off.
+iperf3, as in an experiment, and from `flood`, which hands over one datagram in a system call, or 32 ("batches"); each
+with its shortest packets and with full ones. The path through the kernel is walked within the sender's system call,
+that through `qos-router` by the daemon on another core. So with cores to themselves the ratio tends to the quotient of
+the sender's and the daemon's processor time a packet; where other work competes, the daemon's share is a second one to
+lose. Offloads are off.
 
 Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of the same rate; arrival
-times are the kernel's at the server.
+times are the kernel's at the server, where nothing runs meanwhile.
 
 Needs `cargo build --release -p qos-router -p flood` and a machine that does nothing else.
 """
@@ -19,9 +20,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import resource
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,29 +54,38 @@ FRAME = 14
 #: IPv4 and UDP.
 HEADERS = 28
 FAST_BPS = 10_000_000_000
+#: Seconds in which all that waits behind a limiter has left.
+DRAINED_S = 1.5
+#: Datagrams that `flood` hands over in a system call.
+BATCH = 32
 #: Rates for accuracy and spacing, bits of frames per second.
 RATES = (1_000_000, 10_000_000, 100_000_000)
 
-#: Prints the kernel's receive stamps in ns, one a line, until there has been silence for half a second.
-STAMPS = """
-import socket, struct
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x800))
+#: Bytes of a slot of the ring below: its header and the headers of a frame.
+SLOT = 128
+BLOCK = 65_536
+#: Keeps the kernel's receive stamps of as many frames as it is told in a ring (packet(7), TPACKET_V2), and prints them
+#: in ns, one a line, when SIGTERM tells it to: until then it sleeps, so that it takes no processor from a limiter.
+STAMPS = f"""
+import mmap, signal, socket, struct, sys
+slots = int(sys.argv[1])
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+s.setsockopt(263, 10, 1)  # PACKET_VERSION: TPACKET_V2
+s.setsockopt(263, 17, 16)  # PACKET_TIMESTAMP: where the frame enters the interface's queue
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+s.setsockopt(263, 5, struct.pack("IIII", {BLOCK}, slots * {SLOT} // {BLOCK}, {SLOT}, slots))  # PACKET_RX_RING
+ring = mmap.mmap(s.fileno(), slots * {SLOT})
 s.bind(("eth0", 0x800))
-s.setsockopt(socket.SOL_SOCKET, 35, 1)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
 print(flush=True)
-s.settimeout(5)
-stamps = []
-try:
-    while True:
-        data, control, *_ = s.recvmsg(64, 64)
-        if control:
-            sec, ns = struct.unpack("qq", control[0][2])
-            stamps.append(sec * 10**9 + ns)
-        s.settimeout(0.5)
-except TimeoutError:
-    pass
-print(*stamps, sep="\\n")
+signal.sigwait([signal.SIGTERM])
+for slot in range(slots):
+    status, *_, sec, ns = struct.unpack_from("IIIHHII", ring, slot * {SLOT})
+    if not status & 1:
+        break
+    print(sec * 10**9 + ns)
+else:
+    sys.exit("the ring is full")
 """
 
 
@@ -83,10 +95,17 @@ def received(lab: Lab) -> int:
     return int(line.split(":")[1].split()[1])
 
 
-def flood(lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6) -> None:
+def flood(
+    lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6, *, batch: int = 1, spin_us: int = 30
+) -> None:
     """A flood from `flood`, at a rate that it does not reach where none is given: it leaves out what is overdue."""
     words = f"send {SERVER} --port {SINK} --size {size} --duration {seconds:g} --delay {1000 / packets_per_second:.6f}"
-    lab.run("client", [str(FLOOD), *words.split()])
+    lab.run("client", [str(FLOOD), *words.split(), *f"--batch {batch} --spin {spin_us}".split()])
+
+
+def batches(lab: Lab, size: int, seconds: float) -> None:
+    """The same with many datagrams in a system call."""
+    flood(lab, size, seconds, batch=BATCH)
 
 
 def iperf3(lab: Lab, size: int, seconds: float) -> None:
@@ -112,12 +131,18 @@ def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float,
 
     `framing` is what the limiter counts beyond the frame.
     """
-    receiver = lab.spawn("server", [sys.executable, "-c", STAMPS])
+    size = 1500
+    per_second = 2 * rate / 8 / (FRAME + size)
+    blocks = math.ceil(per_second * (seconds + DRAINED_S) * SLOT / BLOCK)
+    receiver = lab.spawn("server", [sys.executable, "-c", STAMPS, str(blocks * BLOCK // SLOT)])
     assert receiver.stdout is not None
     receiver.stdout.readline()
-    size = 1500
-    flood(lab, size, seconds, 2 * rate / 8 / (FRAME + size))
-    stamps = [int(word) for word in receiver.communicate(timeout=60)[0].split()]
+    flood(lab, size, seconds, per_second, spin_us=0)
+    time.sleep(DRAINED_S)
+    receiver.terminate()
+    printed, failure = receiver.communicate(timeout=60)
+    assert receiver.returncode == 0, failure.decode()
+    stamps = [int(word) for word in printed.split()]
     # The first packets find an empty bucket or line; what is left when the flood ends still leaves at the rate.
     stamps = stamps[len(stamps) // 10 :]
     ideal = (FRAME + size + framing) * 8e9 / rate
@@ -133,6 +158,7 @@ Tool = Callable[[Lab, int, float], None]
 FLOODS: dict[str, tuple[Tool, dict[str, int]]] = {
     "iperf3": (iperf3, {SHORTEST: 44, FULL: 1500}),
     "flood": (flood, {SHORTEST: 56, FULL: 1500}),
+    "flood, batches": (batches, {SHORTEST: 56, FULL: 1500}),
 }
 
 
@@ -223,7 +249,7 @@ def compare_spacing(seconds: float) -> list[str]:
 def main() -> None:
     """Measures, prints and, when asked, writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     options = parser.parse_args()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from importlib import import_module
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
+
+MADE_UNTIL_COLLECTED = 100_000
+"""Objects; Python itself would look after 700, and a task makes many more."""
 
 
 class LookupModule(LookupBase):
@@ -17,4 +21,7 @@ class LookupModule(LookupBase):
         for name in terms:
             with contextlib.suppress(ImportError):
                 import_module(str(name))
+        # Workers are forks of this process: each would look for garbage among all of this, and make it its own by that.
+        gc.freeze()
+        gc.set_threshold(MADE_UNTIL_COLLECTED, 10, 10)
         return []

@@ -13,6 +13,7 @@ PURPOSE = {
     "devices": "configuring and observing routers",
     "cluster": "running cells on a Dask cluster",
     "notebook": "JupyterLab",
+    "figures": "drawing figures for papers",
 }
 """What each extra is for; its packages are in pyproject.toml."""
 

@@ -16,6 +16,7 @@ OWN_PROGRAMS = {
     SIMULATOR: "the simulator",
     "flood": "the UDP traffic generator",
     "sla": "IP SLA on hosts",
+    "qos-pcap": "the reader of captures",
 }
 """Names and what they are."""
 

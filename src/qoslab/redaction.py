@@ -19,17 +19,17 @@ class Redaction:
 
     def __init__(self, values: Iterable[str | None] = ()) -> None:
         self._values: frozenset[str] = frozenset()
-        self._pattern: re.Pattern[str] | None = None
+        self._pattern: re.Pattern[str] | None
         self.know(*values)
 
     def know(self, *values: str | None) -> None:
         """Hide these from now on; None and empty texts are no secrets."""
         self._values |= {value for value in values if value}
-        # As a JSON text has them, too. The longest first: one secret may begin as another.
+        # As a JSON text has them, too. One secret may begin as another, and stands behind it here.
         forms = {form for value in self._values for form in (value, json.dumps(value)[1:-1])}
-        longest = sorted(forms, key=len, reverse=True)
-        words = [re.escape(form) for form in longest if len(form) >= LITERAL]
-        short = [re.escape(form) for form in longest if len(form) < LITERAL]
+        ordered = sorted(forms, reverse=True)
+        words = [re.escape(form) for form in ordered if len(form) >= LITERAL]
+        short = [re.escape(form) for form in ordered if len(form) < LITERAL]
         if short:
             words.append(rf"(?P<before>(?i:{_CONTEXT}))(?:{'|'.join(short)})(?!\w)")
         self._pattern = re.compile("|".join(words)) if words else None

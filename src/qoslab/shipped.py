@@ -13,6 +13,9 @@ from qoslab.errors import MachineError
 
 _PACKAGE = Path(str(files("qoslab"))).resolve()
 
+JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
+"""What `pyats run job` takes."""
+
 
 def checkout() -> Path | None:
     """The working copy that this package runs from; None where it was installed as a wheel."""

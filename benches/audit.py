@@ -1,0 +1,118 @@
+"""Looks at what others have made of what is installed and built in: licences, sources, known weaknesses, inventories.
+
+    python benches/audit.py [--offline] [--python INTERPRETER]
+
+Each look is told with what came of it. Inventories (CycloneDX) are written to target/audit. The status is 1 where
+something does not hold, 2 where a look could not be taken because its database was not in reach: nothing is passed that
+was not looked at. With `--offline` what needs a database is left out, which is told too.
+
+`tox -e audit` has the programs, and an environment of requirements/run.txt whose interpreter it gives; deny.toml and
+`tool.pip-licenses` in pyproject.toml say what may be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MADE = ROOT / "target" / "audit"
+LOCKED = ROOT / "requirements" / "run.txt"
+OUT_OF_REACH = re.compile(
+    r"(?:failed to (?:fetch|acquire|clone|update)|Could(?:n't| not) (?:connect|resolve)|ConnectionError|ConnectError|"
+    r"Max retries exceeded|timed out|dns error|Network is unreachable|Temporary failure in name resolution|"
+    r"unable to (?:load|fetch)|error sending request|ServiceError)[^\n]*",
+    re.IGNORECASE,
+)
+"""What the programs say where a database is not to be had."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Something that is looked at, by a program whose status is 0 where all is well."""
+
+    about: str
+    command: tuple[str, ...]
+    database: str = ""
+    """What it asks over the network; empty where everything is here."""
+
+
+def looks(python: Path) -> tuple[Look, ...]:
+    """All of them; `python` is the interpreter that has the packages of the lock file."""
+    deny = ("cargo", "deny", "--locked", "--log-level", "error")
+    here = ("--offline", "check", "licenses", "sources", "bans")
+
+    def beside(program: str) -> str:
+        return str(Path(sys.executable).with_name(program))
+
+    licences = (beside("pip-licenses"), "--python", str(python), "--format", "csv")
+    weaknesses = (beside("pip-audit"), "--require-hashes", "--disable-pip", "-r", str(LOCKED))
+    inventory = (
+        beside("cyclonedx-py"),
+        "requirements",
+        str(LOCKED),
+        "--of",
+        "JSON",
+        "-o",
+        str(MADE / "python.cdx.json"),
+    )
+    return (
+        Look("licences, sources and versions of crates", (*deny, *here)),
+        Look("known weaknesses of crates", (*deny, "check", "advisories"), "the RustSec advisory database"),
+        Look("licences of Python packages", licences),
+        Look("known weaknesses of Python packages", weaknesses, "the package index's advisories"),
+        Look("inventory of crates", ("cargo", "cyclonedx", "--format", "json", "--quiet")),
+        Look("inventory of Python packages", inventory),
+    )
+
+
+def taken(look: Look, offline: bool) -> tuple[int, str]:
+    """The status and the words for what came of it."""
+    if look.database and offline:
+        return 0, f"NOT RUN, as was asked for: it needs {look.database}"
+    try:
+        done = subprocess.run(
+            look.command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+    except FileNotFoundError:
+        return 2, f"NOT RUN: there is no {look.command[0]}; tox -e audit installs it"
+    if done.returncode == 0:
+        return 0, "holds"
+    if "no such command" in done.stdout:
+        return 2, f"NOT RUN: there is no {' '.join(look.command[:2])}; tox -e audit installs it"
+    if look.database and (said := OUT_OF_REACH.search(done.stdout)):
+        return 2, f"NOT RUN: {look.database} cannot be reached ({said[0].strip()})"
+    return 1, "DOES NOT HOLD\n" + done.stdout.strip()
+
+
+def gather() -> None:
+    """Inventories of crates, which are written beside each, to the folder of all."""
+    for file in ROOT.glob("crates/*/*.cdx.json"):
+        shutil.move(file, MADE / file.name)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--offline", action="store_true", help="leave out what needs a database")
+    parser.add_argument("--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="has the packages")
+    options = parser.parse_args(words)
+    MADE.mkdir(parents=True, exist_ok=True)
+    worst = []
+    for look in looks(options.python):
+        status, said = taken(look, options.offline)
+        worst.append(status)
+        print(f"{look.about}: {said}", flush=True)
+    gather()
+    # What does not hold is worse than what is not known.
+    return 1 if 1 in worst else max(worst)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
