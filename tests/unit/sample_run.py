@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.model.comparison import PublishedFigure
-from qoslab.model.experiment import Experiment
+from qoslab.model.experiment import Arm, Experiment
 from qoslab.results import (
     CaptureRecord,
+    Cell,
     CellRecord,
     CellSummary,
     FlowRecord,
@@ -111,6 +112,57 @@ def counted(packets: int = 0) -> dict[str, int]:
     return {"packets": packets, "bytes": packets * 1514}
 
 
+def policer_counters(sent: int, exceeded: int) -> dict[str, Any]:
+    """A policer of 1 Mb/s that has let through so many packets and dropped so many."""
+    return {
+        "form": "cir",
+        "cir_bps": 1_000_000,
+        "cir_percent": None,
+        "bc_bytes": 31_250,
+        "pir_bps": None,
+        "pir_percent": None,
+        "be_bytes": None,
+        "conformed": {**counted(sent), "rate_bps": 1e6},
+        "exceeded": {**counted(exceeded), "rate_bps": 5e5},
+        "violated": None,
+        "tokens_lost": {"bytes": 0, "longest_ns": 0},
+        "dynamic": None,
+    }
+
+
+def shaper_counters(sent: int, waiting: int) -> dict[str, Any]:
+    """A shaper of 1 Mb/s that has sent so many packets, with so many behind it."""
+    return {
+        "mode": "average",
+        "cir_bps": 1_000_000,
+        "percent": None,
+        "target_bps": 1_000_000,
+        "bc_bits": 25_000,
+        "be_bits": 25_000,
+        "interval_ms": 25,
+        "byte_limit": 6250,
+        "increment_bytes": 3125,
+        "active": waiting > 0,
+        "sent": counted(sent),
+        "delayed": counted(sent),
+    }
+
+
+def queue_counters(sent: int, waiting: int) -> dict[str, Any]:
+    """A weighted fair queue that so many packets have left, and in which so many wait."""
+    return {
+        "discipline": "weighted_fair",
+        "limit_packets": 1000,
+        "depth_packets": waiting,
+        "depth_bytes": waiting * 1514,
+        "in_ring_packets": 0,
+        "per_flow_limit": None,
+        "flows": 4,
+        "max_flows": 256,
+        "output": counted(sent),
+    }
+
+
 def class_counters(second: float, *, police: bool = False, shape: bool = False) -> dict[str, Any]:
     """Counters of a class after some seconds: 125 packets a second offered, a third of them too many."""
     offered = round(125 * max(second, 0))
@@ -126,51 +178,9 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
         "drop_rate_bps": 0.0,
         "drops": {name: counted(exceeded if name == "police" else 0) for name in DROP_REASONS},
         "set": [],
-        "police": {
-            "form": "cir",
-            "cir_bps": 1_000_000,
-            "cir_percent": None,
-            "bc_bytes": 31_250,
-            "pir_bps": None,
-            "pir_percent": None,
-            "be_bytes": None,
-            "conformed": {**counted(sent), "rate_bps": 1e6},
-            "exceeded": {**counted(exceeded), "rate_bps": 5e5},
-            "violated": None,
-            "tokens_lost": {"bytes": 0, "longest_ns": 0},
-            "dynamic": None,
-        }
-        if police
-        else None,
-        "shape": {
-            "mode": "average",
-            "cir_bps": 1_000_000,
-            "percent": None,
-            "target_bps": 1_000_000,
-            "bc_bits": 25_000,
-            "be_bits": 25_000,
-            "interval_ms": 25,
-            "byte_limit": 6250,
-            "increment_bytes": 3125,
-            "active": waiting > 0,
-            "sent": counted(sent),
-            "delayed": counted(sent),
-        }
-        if shape
-        else None,
-        "queue": {
-            "discipline": "weighted_fair",
-            "limit_packets": 1000,
-            "depth_packets": waiting,
-            "depth_bytes": waiting * 1514,
-            "in_ring_packets": 0,
-            "per_flow_limit": None,
-            "flows": 4,
-            "max_flows": 256,
-            "output": counted(sent),
-        }
-        if shape
-        else None,
+        "police": policer_counters(sent, exceeded) if police else None,
+        "shape": shaper_counters(sent, waiting) if shape else None,
+        "queue": queue_counters(sent, waiting) if shape else None,
         "child": None,
     }
 
@@ -210,6 +220,73 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
     }
 
 
+def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | None, capture: Path | None) -> None:
+    """What the tools printed, in the folder `traffic` or recorded, and a capture."""
+    for flow in model.flows_of(arm):
+        suffix = tool(flow.tool).suffix
+        for side in ("client", "server"):
+            recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
+            file = traffic / f"{side}.{suffix}" if traffic else recorded
+            cell.write_output(flow.name, suffix, side, Output(file.read_text()))
+    shutil.copyfile(capture or RECORDED / "capture" / "four-streams.pcapng", cell.capture("server"))
+
+
+def write_router(cell: Cell, arm: Arm, seconds: float, begun: datetime) -> None:
+    """Counters each half second from before the traffic until after it, and the router's configuration."""
+    kind = {word: True for word in ("police", "shape") if word in arm.name}
+    late = (begun - STARTED).total_seconds()
+    for half in range(-2, int(seconds * 2) + 3):
+        reply = counters_reply(half / 2, next(iter(kind), "").capitalize(), **kind)
+        reply["time_ns"] += round(late * 1e9)
+        cell.append_counters("R1", reply)
+    policy = "shape average 1000000" if "shape" in kind else "police cir 1000000"
+    if kind:
+        cell.write(
+            cell.configuration("R1.ios"),
+            f"policy-map Policy\n class class-default\n  {policy}\n!\n"
+            "interface FastEthernet0/1\n service-policy output Policy\n",
+        )
+    cell.write(cell.configuration("R1.before.ios"), "hostname R1\n!\nend\n")
+
+
+def write_observations(cell: Cell) -> tuple[ObservedCommand, ...]:
+    """What the router printed before and during the traffic."""
+    observed = []
+    for moment in ("before", "during"):
+        base = cell.observation("R1", moment, "show policy-map interface")  # type: ignore[arg-type]
+        cell.write(base.with_name(base.name + ".txt"), f" FastEthernet0/1\n\n  Service-policy output: <{moment}>\n")
+        observed.append(
+            ObservedCommand(
+                device="R1",
+                moment=moment,  # type: ignore[arg-type]
+                command="show policy-map interface",
+                file=base.relative_to(cell.path).as_posix(),
+            )
+        )
+    return tuple(observed)
+
+
+def cell_record(
+    arm: Arm, seconds: float, begun: datetime, reasons: tuple[str, ...], observed: tuple[ObservedCommand, ...]
+) -> CellRecord:
+    """Of one flow, which was on time."""
+    flow = {"traffic": "transfer", "source": "192.168.10.2", "destination": "192.168.20.2", "port": 5201}
+    return CellRecord(
+        arm=arm.name,
+        repetition=1,
+        valid=not reasons,
+        reasons=reasons,
+        steps=(
+            Step(name="apply", started=begun - timedelta(seconds=3), ended=begun - timedelta(seconds=1)),
+            Step(name="traffic", started=begun, ended=begun + timedelta(seconds=seconds)),
+        ),
+        flows=(FlowRecord.model_validate({**flow, "started": begun}),),
+        observed=observed,
+        captures={"server": CaptureRecord(received=628, dropped=0)},
+        health={"R1": Health.model_validate(HEALTH)},
+    )
+
+
 def make_run(
     root: Path,
     *,
@@ -222,75 +299,17 @@ def make_run(
 ) -> RunFolder:
     """A run of two (or more) arms. By arm: a folder with client.json and server.json, a pcapng, the traffic's start."""
     model = Experiment.model_validate_json(json.dumps(experiment))
-    seconds = model.duration.seconds
     run = RunFolder.create(root, model.name, STARTED)
     run.write_experiment(json.dumps(experiment, indent=1))
     summaries = []
     for arm in model.arms:
         cell = run.cell(arm.name)
         begun = (started or {}).get(arm.name, STARTED)
-        for flow in model.flows_of(arm):
-            suffix = tool(flow.tool).suffix
-            for side in ("client", "server"):
-                recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
-                file = traffic[arm.name] / f"{side}.{suffix}" if traffic else recorded
-                cell.write_output(flow.name, suffix, side, Output(file.read_text()))
-        source = captures[arm.name] if captures else RECORDED / "capture" / "four-streams.pcapng"
-        shutil.copyfile(source, cell.capture("server"))
+        write_traffic(cell, model, arm, traffic=(traffic or {}).get(arm.name), capture=(captures or {}).get(arm.name))
         cell.write_experiment(model.model_copy(update={"arms": (arm,), "compare": None}))
-        kind = {word: True for word in ("police", "shape") if word in arm.name}
-        late = (begun - STARTED).total_seconds()
-        for half in range(-2, int(seconds * 2) + 3):
-            reply = counters_reply(half / 2, next(iter(kind), "").capitalize(), **kind)
-            reply["time_ns"] += round(late * 1e9)
-            cell.append_counters("R1", reply)
-        policy = "shape average 1000000" if "shape" in kind else "police cir 1000000"
-        if kind:
-            cell.write(
-                cell.configuration("R1.ios"),
-                f"policy-map Policy\n class class-default\n  {policy}\n!\n"
-                "interface FastEthernet0/1\n service-policy output Policy\n",
-            )
-        cell.write(cell.configuration("R1.before.ios"), "hostname R1\n!\nend\n")
-        observed = []
-        for moment in ("before", "during"):
-            base = cell.observation("R1", moment, "show policy-map interface")  # type: ignore[arg-type]
-            cell.write(base.with_name(base.name + ".txt"), f" FastEthernet0/1\n\n  Service-policy output: <{moment}>\n")
-            observed.append(
-                ObservedCommand(
-                    device="R1",
-                    moment=moment,  # type: ignore[arg-type]
-                    command="show policy-map interface",
-                    file=base.relative_to(cell.path).as_posix(),
-                )
-            )
+        write_router(cell, arm, model.duration.seconds, begun)
         reasons = () if valid or arm is not model.arms[0] else ("R1: the kernel dropped 7 frames",)
-        cell.write_record(
-            CellRecord(
-                arm=arm.name,
-                repetition=1,
-                valid=not reasons,
-                reasons=reasons,
-                steps=(
-                    Step(name="apply", started=begun - timedelta(seconds=3), ended=begun - timedelta(seconds=1)),
-                    Step(name="traffic", started=begun, ended=begun + timedelta(seconds=seconds)),
-                ),
-                flows=(
-                    FlowRecord.model_validate(
-                        {
-                            "traffic": "transfer",
-                            "source": "192.168.10.2",
-                            "destination": "192.168.20.2",
-                            "port": 5201,
-                            "started": begun,
-                        }
-                    ),
-                ),
-                observed=tuple(observed),
-                captures={"server": CaptureRecord(received=628, dropped=0)},
-                health={"R1": Health.model_validate(HEALTH)},
-            )
-        )
+        cell.write_record(cell_record(arm, model.duration.seconds, begun, reasons, write_observations(cell)))
         summaries.append(
             CellSummary(arm=arm.name, repetition=1, record=cell.record_seal(), valid=not reasons, reasons=reasons)
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sample_run import HEALTH, RECORDED, STARTED, counters_reply
 
-from qoslab.results import CaptureRecord, CellRecord, CellSummary, FlowRecord, Health, Manifest, RunFolder
+from qoslab.results import CaptureRecord, Cell, CellRecord, CellSummary, FlowRecord, Health, Manifest, RunFolder
 from qoslab.results.records import ObservedCommand
 from qoslab.schema import load_sweep
 from qoslab.traffic import Output
@@ -35,64 +36,53 @@ def one_stream(side: str) -> str:
     return json.dumps(document)
 
 
+def measured(cell: Cell, arm: str, parameters: Mapping[str, Any]) -> CellSummary:
+    """Write what was measured in a cell, and its record."""
+    for side in ("client", "server"):
+        cell.write_output("transfer", "json", side, Output(one_stream(side)))
+    shutil.copyfile(RECORDED / "capture" / "four-streams.pcapng", cell.capture("receiver"))
+    for second in range(-1, 6):
+        reply = counters_reply(second, "Police", police=True)
+        if parameters["policer"] == "dynamic":
+            (entry,) = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"]
+            dynamic = {"bucket_bytes": 15000 + second, "level_bytes": 700, "growths": 1, "shrinks": 2}
+            entry["police"]["dynamic"] = dynamic
+        cell.append_counters("R1", reply)
+    command = "show policy-map interface"
+    base = cell.observation("R1", "during", command)
+    cell.write(base.with_name(base.name + ".txt"), "Service-policy input: Police\n")
+    printed = base.relative_to(cell.path).as_posix()
+    names = {**{name: str(value) for name, value in parameters.items()}, "connections": 1}
+    flow = {"traffic": "transfer", "source": "192.168.10.2", "destination": "192.168.20.2", "port": 5201}
+    cell.write_record(
+        CellRecord(
+            arm=arm,
+            parameters=names,
+            repetition=1,
+            valid=True,
+            flows=(FlowRecord.model_validate(flow | {"started": STARTED}),),
+            observed=(ObservedCommand(device="R1", moment="during", command=command, file=printed),),
+            captures={"receiver": CaptureRecord(received=628, dropped=0)},
+            health={"R1": Health.model_validate(HEALTH)},
+        )
+    )
+    return CellSummary(arm=arm, parameters=names, repetition=1, folder=f"cells/{cell.name}", valid=True)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     sweep = load_sweep(ROOT / "experiments/tcp-friendly-policer.yml", SETS)
     folder = RunFolder.create(tmp_path, sweep.experiment.name, STARTED)
     folder.write_experiment("name: tcp-friendly-policer\n")
-    flow = {"traffic": "transfer", "source": "192.168.10.2", "destination": "192.168.20.2", "port": 5201}
-    command = "show policy-map interface"
     summaries = []
     for arm in ("size", "grid"):
         for parameters in sweep.combinations(arm):
             cell = folder.cell(arm, 1, parameters)
             experiment = sweep.resolve(cell.identity)
             cell.write_experiment(experiment)
-            for side in ("client", "server"):
-                cell.write_output("transfer", "json", side, Output(one_stream(side)))
-            shutil.copyfile(RECORDED / "capture" / "four-streams.pcapng", cell.capture("receiver"))
-            for second in range(-1, 6):
-                reply = counters_reply(second, "Police", police=True)
-                if parameters["policer"] == "dynamic":
-                    (entry,) = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"]
-                    entry["police"]["dynamic"] = {
-                        "bucket_bytes": 15000 + second,
-                        "level_bytes": 700,
-                        "growths": 1,
-                        "shrinks": 2,
-                    }
-                cell.append_counters("R1", reply)
             text = sweep.configuration_text(experiment, experiment.arms[0])["R1"]
             cell.write(cell.configuration("R1.ios"), text)
-            base = cell.observation("R1", "during", command)
-            cell.write(base.with_name(base.name + ".txt"), "Service-policy input: Police\n")
-            summary = CellSummary.model_validate(
-                {
-                    "arm": arm,
-                    "parameters": {name: str(value) for name, value in parameters.items()},
-                    "repetition": 1,
-                    "folder": f"cells/{cell.name}",
-                    "valid": True,
-                }
-            )
-            summary = summary.model_copy(update={"parameters": {**summary.parameters, "connections": 1}})
-            cell.write_record(
-                CellRecord(
-                    arm=arm,
-                    parameters=summary.parameters,
-                    repetition=1,
-                    valid=True,
-                    flows=(FlowRecord.model_validate(flow | {"started": STARTED}),),
-                    observed=(
-                        ObservedCommand(
-                            device="R1", moment="during", command=command, file=base.relative_to(cell.path).as_posix()
-                        ),
-                    ),
-                    captures={"receiver": CaptureRecord(received=628, dropped=0)},
-                    health={"R1": Health.model_validate(HEALTH)},
-                )
-            )
-            summaries.append(summary)
+            summaries.append(measured(cell, arm, parameters))
     folder.write_manifest(
         Manifest(experiment=sweep.experiment, published=(), started=STARTED, ended=STARTED, cells=tuple(summaries))
     )

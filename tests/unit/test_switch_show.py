@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -234,10 +235,12 @@ def test_genie_parses_the_article_s_drops() -> None:
     }
 
 
-def test_what_the_parsers_find(switch: FakeRouter) -> None:
-    def of(command: str) -> dict[str, Any]:
-        return parsed(command, shown(switch, command))
+def found(switch: FakeRouter, command: str) -> dict[str, Any]:
+    return parsed(command, shown(switch, command))
 
+
+def test_what_the_parsers_find_of_ports(switch: FakeRouter) -> None:
+    of = partial(found, switch)
     assert of("show mls qos") == {"enabled": True, "rewrite_ip_dscp": True}
     port = of("show mls qos interface GigabitEthernet1/0/17")["interface"]["GigabitEthernet1/0/17"]
     assert port == {
@@ -264,6 +267,10 @@ def test_what_the_parsers_find(switch: FakeRouter) -> None:
     }
     assert sets["1"]["queue"]["2"]["threshold1"] == 200
     assert of("show mls qos input-queue")["queue"]["1"]["priority"] == 20
+
+
+def test_what_the_parsers_find_of_maps_and_counters(switch: FakeRouter) -> None:
+    of = partial(found, switch)
     maps = of("show mls qos maps")["map"]
     assert set(maps) == {
         "policed-dscp",
