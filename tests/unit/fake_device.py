@@ -74,7 +74,8 @@ class FakeDevice:
         telnet = await self._telnet_port.listen("127.0.0.1", 0)
         jump_key = asyncssh.generate_private_key("ssh-ed25519")
         jump = await asyncssh.create_server(_Jump, "127.0.0.1", 0, server_host_keys=[jump_key])
-        self.ssh, self.telnet, self.jump = ssh.get_port(), telnet.sockets[0].getsockname()[1], jump.get_port()
+        self.telnet_listener = telnet.sockets[0]
+        self.ssh, self.telnet, self.jump = ssh.get_port(), self.telnet_listener.getsockname()[1], jump.get_port()
         self.host_key = key.export_public_key().decode().strip()
         self.jump_key = jump_key.export_public_key().decode().strip()
         self._servers = [ssh, telnet, jump]

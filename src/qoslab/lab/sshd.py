@@ -19,6 +19,8 @@ from qoslab.peer import is_own
 IDENTIFICATION = "Cisco-1.25"
 LOGIN_S = 30
 """Until a client must have logged in (LoginGraceTime of sshd_config(5))."""
+LAST_WORDS_S = 30
+"""Until a client must have read what it was sent before the end."""
 TRIES = 3
 """Passwords that a client may try, as IOS (`ip ssh authentication-retries`)."""
 MOST_STARTING = 100
@@ -134,6 +136,9 @@ class _Login(asyncssh.SSHServerSession[str]):
         self._shell: Shell | None = None
         self._command: str | None = None
         self._task: asyncio.Task[None] | None = None
+        self._reading_on: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()
+        self._room.set()
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[str]) -> None:
         self._channel = chan
@@ -169,12 +174,43 @@ class _Login(asyncssh.SSHServerSession[str]):
             self._write("\r\n% Internal error; the router's log has the details\r\n")
         finally:
             self._logins.discard(self)
+            read = await self._is_read()
             with contextlib.suppress(OSError):
                 channel.exit(0)
+            if not read:
+                channel.abort()
+
+    async def _is_read(self) -> bool:
+        """Whether the client reads what is left to say."""
+        try:
+            async with asyncio.timeout(LAST_WORDS_S):
+                await self._room.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def data_received(self, data: str, datatype: asyncssh.DataType) -> None:
         if self._shell is not None:
             self._shell.feed(data)
+            if self._shell.terminal.crowded and self._reading_on is None:
+                assert self._channel is not None
+                self._channel.pause_reading()
+                self._reading_on = asyncio.create_task(self._read_on(self._shell, self._channel))
+
+    async def _read_on(self, shell: Shell, channel: asyncssh.SSHServerChannel[str]) -> None:
+        await shell.terminal.taken()
+        self._reading_on = None
+        channel.resume_reading()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+        if self._shell is not None:
+            self._shell.terminal.hold()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+        if self._shell is not None:
+            self._shell.terminal.go_on()
 
     def break_received(self, msec: int) -> bool:
         return True
@@ -185,6 +221,7 @@ class _Login(asyncssh.SSHServerSession[str]):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._room.set()
         self._logins.discard(self)
         if self._shell is not None:
             self._shell.hang_up()

@@ -8,7 +8,7 @@ import contextlib
 from qoslab.ios.cli.shell import Shell
 from qoslab.ios.cli.terminal import Disconnected, Interrupted
 from qoslab.ios.environment import Environment
-from qoslab.lab.sshd import Judge
+from qoslab.lab.sshd import LAST_WORDS_S, Judge
 from qoslab.peer import is_own
 from qoslab.telnet import Telnet
 
@@ -17,6 +17,8 @@ LOGIN_S = 30
 TRIES = 3
 GREETING = "\nUser Access Verification\n\n"
 READ = 4096
+UNREAD = 2**16
+"""Bytes that a client may leave unread; a login waits until it has read them."""
 
 
 class TelnetPort:
@@ -43,10 +45,17 @@ class TelnetPort:
         protocol = Telnet.server()
 
         def write(text: str) -> None:
-            # The client may be gone while a command still has something to say.
-            with contextlib.suppress(OSError):
-                writer.write(protocol.send(text.encode()))
+            if writer.is_closing():
+                # The client may be gone while a command still has something to say.
+                shell.hang_up()
+                return
+            writer.write(protocol.send(text.encode()))
+            if writer.transport.get_write_buffer_size() > UNREAD and not drains:
+                shell.terminal.hold()
+                drains.add(drain := asyncio.create_task(_drain(writer, shell)))
+                drain.add_done_callback(drains.discard)
 
+        drains: set[asyncio.Task[None]] = set()
         shell = Shell(self._router, write)
         self._logins.add(shell)
         writer.write(protocol.opening())
@@ -62,9 +71,9 @@ class TelnetPort:
         finally:
             self._logins.discard(shell)
             fed.cancel()
-            with contextlib.suppress(OSError):
-                await writer.drain()
-            writer.close()
+            for drain in drains:
+                drain.cancel()
+            await _say_goodbye(writer)
 
     async def _log_in(self, shell: Shell) -> int | None:
         """Ask who it is; None after too many wrong answers."""
@@ -85,6 +94,22 @@ class TelnetPort:
         return None
 
 
+async def _say_goodbye(writer: asyncio.StreamWriter) -> None:
+    """Close, with the last words for who still reads."""
+    try:
+        async with asyncio.timeout(LAST_WORDS_S):
+            await writer.drain()
+    except (OSError, TimeoutError):
+        writer.transport.abort()
+    writer.close()
+
+
+async def _drain(writer: asyncio.StreamWriter, shell: Shell) -> None:
+    with contextlib.suppress(OSError):
+        await writer.drain()
+    shell.terminal.go_on()
+
+
 async def _feed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: Telnet, shell: Shell) -> None:
     try:
         while data := await reader.read(READ):
@@ -92,6 +117,8 @@ async def _feed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, prot
             if answer:
                 writer.write(answer)
             shell.feed(text.decode(errors="replace"))
+            if shell.terminal.crowded:
+                await shell.terminal.taken()
     except OSError:
         pass
     finally:

@@ -26,6 +26,8 @@ from qoslab.ios.model.device import Device
 
 DATA_PLANE_DOWN = "Data plane is not responding"
 HELP_COLUMN = 2
+LOGIN_LINE = "vty 0"
+"""Every login is at a line of its own, and all are told and timed as those of the first."""
 _DO = HelpItem("do", "To run exec commands in config mode")
 
 
@@ -34,7 +36,7 @@ class Shell:
 
     def __init__(self, environment: Environment, write: Callable[[str], None], *, privilege: int = USER_LEVEL) -> None:
         self.environment = environment
-        self.terminal = Terminal(write)
+        self.terminal = Terminal(write, lambda: environment.device.lines[LOGIN_LINE].idle_s)
         self.session = ExecSession(environment, self.terminal, privilege=privilege)
 
     def feed(self, text: str) -> None:

@@ -32,6 +32,8 @@ HISTORY_SIZE = 20
 """Lines kept; the default of `terminal history size`, which is 10 in 12.4 and 20 in 15.x."""
 LINE_LIMIT = 4096
 """Characters of one command. IOS stops at 254 and drops the rest, which nobody wants."""
+TYPED_AHEAD = 2**16
+"""Characters that may wait to be read; of more the one who feeds them should wait, see `taken`."""
 
 _MORE = " --More-- "
 _ARROWS = {
@@ -81,7 +83,8 @@ class CompletionRequested(Exception):  # noqa: N818
 class Terminal:
     """One login's line."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], idle_s: Callable[[], float | None] = lambda: None) -> None:
+        """`idle_s` says how long nothing may be typed before the line is closed; None: for ever."""
         self.length = DEFAULT_LENGTH
         """Lines of a page; 0: no paging."""
         self.width = DEFAULT_WIDTH
@@ -94,6 +97,10 @@ class Terminal:
         self._after_cr = False
         self._history: deque[str] = deque(maxlen=HISTORY_SIZE)
         self._interrupt = asyncio.Event()
+        self._idle_s = idle_s
+        self._taken = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
 
     # Input
 
@@ -109,7 +116,17 @@ class Terminal:
             if character in _INTERRUPTS:
                 self._interrupt.set()
             self._input.append("\r" if character == "\n" else character)
+        self._taken.clear()
         self._arrived.set()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more than `TYPED_AHEAD` is waiting to be read."""
+        return len(self._input) > TYPED_AHEAD
+
+    async def taken(self) -> None:
+        """Return when all that was fed has been read, or the line closes."""
+        await self._taken.wait()
 
     def end_input(self) -> None:
         """Tell that no more characters will come; what has come is still carried out."""
@@ -120,19 +137,34 @@ class Terminal:
         """Tell that the other end is gone: nothing more is read, and a running command stops."""
         self._ended = self._gone = True
         self._input.clear()
+        self._taken.set()
+        self._room.set()
         self._arrived.set()
         self._interrupt.set()
 
     async def _key(self) -> str:
+        await self._within_idle_time(self._room)
         while not self._input:
+            self._taken.set()
             if self._ended:
                 raise Disconnected
             self._arrived.clear()
-            await self._arrived.wait()
+            await self._within_idle_time(self._arrived)
         key = self._input.popleft()
         if key in _INTERRUPTS and not self._gone and not _INTERRUPTS.intersection(self._input):
             self._interrupt.clear()
         return key
+
+    async def _within_idle_time(self, event: asyncio.Event) -> None:
+        """Wait for it; the line closes where that takes longer than nobody may do anything."""
+        if event.is_set():
+            return
+        try:
+            async with asyncio.timeout(self._idle_s()):
+                await event.wait()
+        except TimeoutError:
+            self.hang_up()
+            raise Disconnected from None
 
     async def interruptible(self) -> None:
         """Return when Ctrl-C or Ctrl-Shift-6 is typed, or the line closes: for a command to wait on beside its work."""
@@ -146,6 +178,14 @@ class Terminal:
             self._interrupt.clear()
 
     # Output
+
+    def hold(self) -> None:
+        """The other end does not take what it is sent: nothing more is read, and so nothing more carried out."""
+        self._room.clear()
+
+    def go_on(self) -> None:
+        """It does again."""
+        self._room.set()
 
     def write(self, text: str) -> None:
         """Send text at once; newlines become CR LF, as a terminal wants them."""

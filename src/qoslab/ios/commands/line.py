@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
+    EXEC_TIMEOUT,
     Device,
     Line,
 )
@@ -97,7 +98,7 @@ def _exec_timeout(session: ConfigSession, args: Args) -> None:
     elif not args.unset:
         timeout = (args.value("minutes", int), args.optional("seconds", int) or 0)
     for line in session.terminal_lines:
-        line.exec_timeout = None if timeout == (10, 0) else timeout
+        line.exec_timeout = None if timeout == EXEC_TIMEOUT else timeout
 
 
 @CONFIG.add(

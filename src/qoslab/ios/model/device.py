@@ -263,6 +263,10 @@ class AccessList:
         return tuple(entry for entry in self.lines if isinstance(entry, AccessEntry))
 
 
+EXEC_TIMEOUT = (10, 0)
+"""The default of `exec-timeout` on all lines, minutes and seconds."""
+
+
 @dataclass(slots=True)
 class Line:
     """One terminal line."""
@@ -270,7 +274,7 @@ class Line:
     kind: Literal["con", "aux", "vty"]
     number: int
     exec_timeout: tuple[int, int] | None = None
-    """Minutes and seconds; None is 10 minutes; (0, 0) is never."""
+    """Minutes and seconds; None is `EXEC_TIMEOUT`; (0, 0) is never."""
     logging_synchronous: bool = False
     login: Literal["none", "password", "local"] | None = None
     """None is the default: none on con and aux, the line's password on vty."""
@@ -284,6 +288,12 @@ class Line:
     def name(self) -> str:
         """For example `vty 4`."""
         return f"{self.kind} {self.number}"
+
+    @property
+    def idle_s(self) -> int | None:
+        """Seconds after which a login ends at which nobody types; None: never."""
+        minutes, seconds = EXEC_TIMEOUT if self.exec_timeout is None else self.exec_timeout
+        return 60 * minutes + seconds or None
 
 
 @dataclass(frozen=True, slots=True)
