@@ -10,7 +10,7 @@ import pytest
 
 from qoslab.errors import DeviceError, ExperimentError
 from qoslab.labs import lab_kind
-from qoslab.model.experiment import Experiment, Observation, Trigger
+from qoslab.model.experiment import MOMENTS_LIMIT, Experiment, Observation, Trigger
 from qoslab.model.moments import counted, triggers
 from qoslab.run.cell import triggers as waiting
 from qoslab.run.cell.journal import Journal
@@ -73,6 +73,20 @@ def test_what_is_no_moment_is_told_with_its_place(entry: str, said: str) -> None
         experiment(entry)
     (finding,) = error.value.findings
     assert said in str(finding) and "observe[0]." in str(finding)
+
+
+def test_a_router_is_looked_at_so_often_and_no_more() -> None:
+    """In one arm, its entries together; other routers and other arms have their own."""
+    times = [f"{{time: {number} ms}}" for number in range(1, MOMENTS_LIMIT + 2)]
+    most, one_more = f"[before, {', '.join(times[:-1])}]", times[-1]
+    assert len(triggers(experiment(observe(most)))) == MOMENTS_LIMIT
+    experiment(observe(most, ", arms: [policed]"), observe(one_more, ", arms: [shaped]"))
+    with pytest.raises(ExperimentError) as error:
+        experiment(observe(most), observe(one_more, ", arms: [policed]"))
+    (finding,) = error.value.findings
+    assert "observe[1].when: found more than 32 times and values of counters at which R1 is looked at in arm" in str(
+        finding
+    )
 
 
 def test_the_plan_says_when() -> None:

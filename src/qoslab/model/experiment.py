@@ -391,6 +391,11 @@ Moments = Annotated[
 ]
 
 
+MOMENTS_LIMIT = 32
+"""Times and values of counters at which a router may be looked at in a cell: each has a login's and a thread's work
+while traffic runs, and a data plane answers 64 clients."""
+
+
 class Observation(Frozen):
     """A show command, taken at some moments of each cell; parsed by Genie where it has a parser."""
 

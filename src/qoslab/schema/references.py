@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.experiment import (
+    MOMENTS_LIMIT,
     TCP_PROFILES,
     BurstLoss,
     Configuration,
@@ -378,6 +379,25 @@ class _Checker:
                 if isinstance(moment, Trigger) and (message := trigger_problem(moment)):
                     where = (place,) if isinstance(observation.when, tuple) else ()
                     yield self.document.finding((*steps, "when", *where), message)
+        yield from self._many_moments()
+
+    def _many_moments(self) -> Iterator[Finding]:
+        """One finding for each router that an arm would look at too often."""
+        told = set()
+        for arm in self.experiment.arms:
+            moments: dict[str, set[Trigger]] = {}
+            for index, each in enumerate(self.experiment.observe):
+                if each.node in told or (each.arms and arm.name not in each.arms):
+                    continue
+                of_router = moments.setdefault(each.node, set())
+                of_router.update(moment for moment in each.moments if isinstance(moment, Trigger))
+                if len(of_router) > MOMENTS_LIMIT:
+                    told.add(each.node)
+                    message = (
+                        f"found more than {MOMENTS_LIMIT} times and values of counters at which {each.node} is looked"
+                        f" at in arm {arm.name}, expected at most that"
+                    )
+                    yield self.document.finding(("observe", index, "when"), message, "have an arm for some of them")
 
     # What it is compared with
 
