@@ -171,7 +171,7 @@ def children() -> float:
 def cpu(lab: Lab) -> float:
     """Seconds that the daemon has run, system calls included."""
     assert lab.process is not None
-    return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text().split()[0]) / 1e9
+    return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
 
 
 def kernel_lab() -> Lab:

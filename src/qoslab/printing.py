@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from typing import Any
 
 import click
@@ -25,6 +27,13 @@ def printable(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def bear_anything() -> None:
+    """Have standard output and standard error print what their encoding lacks as `\\u2192`, and not fail of it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def echo(text: Any = "", *, err: bool = False, nl: bool = True) -> None:

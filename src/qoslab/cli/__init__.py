@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qoslab.errors import ExitStatus, ExperimentError, QoslabError
-from qoslab.printing import echo
+from qoslab.printing import bear_anything, echo
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -140,6 +140,7 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (`sys.argv` where no arguments are given) and return the exit status."""
+    bear_anything()
     try:
         result: Any = group.main(
             args=None if arguments is None else list(arguments), prog_name="qoslab", standalone_mode=False

@@ -76,7 +76,7 @@ def _serve_hosts(lab: Lab, authorized: str) -> dict[str, dict[str, Any]]:
         "ready": str(inside / "ready.json"),
         "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in hosts},
     }
-    (folder / "spec.json").write_text(json.dumps(spec))
+    (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     lab.spawn(HOSTD, [sys.executable, "-P", "-m", "qoslab.lab.hostd", str(inside / "spec.json")], inside / "log")
     deadline = time.monotonic() + START_S
     while not (folder / "ready.json").exists():
@@ -85,7 +85,7 @@ def _serve_hosts(lab: Lab, authorized: str) -> dict[str, dict[str, Any]]:
         if time.monotonic() > deadline:
             raise LabError(f"the lab cannot be exposed: its hosts do not listen after {START_S:g} s")
         time.sleep(0.01)
-    ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text())["hosts"]
+    ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text(encoding="utf-8"))["hosts"]
     return ways
 
 

@@ -54,7 +54,7 @@ class Spec:
     def load(cls, path: Path) -> Self:
         """Read the file; raise `UserError` when it is not of the documented form."""
         try:
-            data = json.loads(path.read_text())
+            data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != SPEC_FORMAT:
                 raise UserError(f"{path}: format {data['format']!r}, expected {SPEC_FORMAT}")
             return cls(data["listen"], data["authorized"], Path(data["ready"]), dict(data["hosts"]))
@@ -207,7 +207,7 @@ async def serve(spec: Spec) -> None:
         acceptors.append(acceptor)
         hosts[name] = {"port": acceptor.get_port(), "host_key": public_key}
     fresh = spec.ready.with_name(spec.ready.name + ".new")
-    fresh.write_text(json.dumps({"format": SPEC_FORMAT, "hosts": hosts}) + "\n")
+    fresh.write_text(json.dumps({"format": SPEC_FORMAT, "hosts": hosts}) + "\n", encoding="utf-8")
     fresh.replace(spec.ready)
     await stop.wait()
     for acceptor in acceptors:

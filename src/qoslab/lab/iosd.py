@@ -119,7 +119,7 @@ class Spec:
     def load(cls, path: Path) -> Self:
         """Read the file; raise `UserError` when it is not of the documented form."""
         try:
-            data = json.loads(path.read_text())
+            data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != SPEC_FORMAT:
                 raise UserError(f"{path}: format {data['format']!r}, expected {SPEC_FORMAT}")
             return cls(
@@ -153,7 +153,7 @@ class Daemon:
             ports[router.name] = {"port": ssh, "telnet_port": telnet, "host_key": public[router.ssh]}
         ready = {"format": SPEC_FORMAT, "host_key": next(iter(public.values()), None), "routers": ports}
         fresh = self.spec.ready.with_name(self.spec.ready.name + ".new")
-        fresh.write_text(json.dumps(ready) + "\n")
+        fresh.write_text(json.dumps(ready) + "\n", encoding="utf-8")
         fresh.replace(self.spec.ready)
 
     async def _boot(self, spec: RouterSpec) -> None:

@@ -223,7 +223,7 @@ class Lab:
                     b"\n"
                 ) != PROCESS_NAME or process.stat().st_uid != os.geteuid():
                     continue
-                state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text())
+                state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
                 labs.append(cls(Supervisor.connect(int(process.name)), state))
             except (OSError, LabError):
                 continue  # It ended meanwhile, is still coming up, or is out of reach.
@@ -363,7 +363,9 @@ class Lab:
         path = self.runtime(IOSD) / "known_hosts"
         if not path.exists():
             logins = self._state["ssh"].values()
-            path.write_text("".join(f"[{login['host']}]:{login['port']} {self.host_key}\n" for login in logins))
+            path.write_text(
+                "".join(f"[{login['host']}]:{login['port']} {self.host_key}\n" for login in logins), encoding="utf-8"
+            )
         return path
 
     def apply_tcp_profile(self, node: str, profile: TcpProfile) -> dict[str, Any]:
@@ -404,12 +406,12 @@ class Lab:
         for name, daemon in self._supervisor.request("status")["daemons"].items():
             if daemon["exit"] is not None:
                 log = self._supervisor.runtime / Path(daemon["log"]).relative_to(RUNTIME)
-                text = log.read_text(errors="replace") if log.exists() else ""
+                text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
                 failures.append(DaemonFailure(name, daemon["exit"], text[-LOG_TAIL:]))
         for name in self._wiring.ports:
             with contextlib.suppress(FileNotFoundError):
                 ended = self.runtime(name) / data_planes.ENDED
-                failures.append(DaemonFailure(name, None, ended.read_text(errors="replace")))
+                failures.append(DaemonFailure(name, None, ended.read_text(encoding="utf-8", errors="replace")))
         return failures
 
     def alive(self) -> bool:
@@ -483,7 +485,7 @@ class Lab:
         """Make the lab known to `Lab.all`."""
         path = self._supervisor.runtime / STATE_FILE
         partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(self._state))
+        partial.write_text(json.dumps(self._state), encoding="utf-8")
         partial.rename(path)
 
     # Routers
@@ -508,7 +510,7 @@ class Lab:
         folder = self.runtime(data_planes.FOLDER)
         folder.mkdir()
         config = data_planes.lab_config(self._wiring, self._state["handles"], RUNTIME)
-        (folder / "lab.json").write_text(json.dumps(config))
+        (folder / "lab.json").write_text(json.dumps(config), encoding="utf-8")
         inside = RUNTIME / data_planes.FOLDER
         name = data_planes.process_name(list(self._wiring.ports))
         self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log")
@@ -519,12 +521,12 @@ class Lab:
         login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
         for router in routers:
             config = startup_config(self.topology, router, login)
-            (self.runtime(router) / "startup-config").write_text(config)
+            (self.runtime(router) / "startup-config").write_text(config, encoding="utf-8")
         folder = self.runtime(IOSD)
         folder.mkdir()
         ports = {router: way["port"] for router, way in before.items() if way}
         spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
-        (folder / "spec.json").write_text(json.dumps(spec))
+        (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         argv = [sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")]
         self.spawn(IOSD, argv, RUNTIME / IOSD / "log")
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
@@ -536,7 +538,7 @@ class Lab:
         while not ready.exists():
             self._check_start(IOSD, deadline, "has no router ready")
             time.sleep(0.005)
-        said = json.loads(ready.read_text())
+        said = json.loads(ready.read_text(encoding="utf-8"))
         for router, entry in said["routers"].items():
             way = self._state["ssh"][router]
             way |= {"port": entry["port"], "telnet": entry["telnet_port"], "host_key": entry["host_key"]}

@@ -46,7 +46,7 @@ class LabProcess(subprocess.Popen[Any]):
         deadline = time.monotonic() + CHILD_WAIT
         while self.poll() is None and time.monotonic() < deadline:
             try:
-                found = children.read_text().split()
+                found = children.read_text(encoding="utf-8").split()
             except (FileNotFoundError, ProcessLookupError):
                 return None
             if found:

@@ -113,12 +113,12 @@ class IpStack:
         """Open the netlink socket and make the namespace a router."""
 
         def work() -> IPRoute:
-            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="utf-8")
             for linux in self._linux.values():
                 # The address that an interface makes for itself would be the same at both ends of a serial line.
                 mode = Path(f"/proc/sys/net/ipv6/conf/{linux}/addr_gen_mode")
                 if mode.exists():
-                    mode.write_text(ADDR_GEN_MODE_NONE)
+                    mode.write_text(ADDR_GEN_MODE_NONE, encoding="utf-8")
             return IPRoute()
 
         self._netlink = await self._thread.run(self._netns, work)
@@ -169,14 +169,14 @@ class IpStack:
     def _apply(self, netlink: IPRoute, device: Device) -> None:
         links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
         forwarding = Path("/proc/sys/net/ipv6/conf/all/forwarding")
-        forwarding.write_text(str(int(device.ipv6_unicast_routing)))
+        forwarding.write_text(str(int(device.ipv6_unicast_routing)), encoding="utf-8")
         self._owners = {name: interface.name for name, interface in device.carriers()}
         for name, interface in device.carriers():
             linux = self._linux.get(name, "")
             if linux in links:
                 # What is off loses its addresses by itself.
                 switch = Path(f"/proc/sys/net/ipv6/conf/{linux}/disable_ipv6")
-                switch.write_text(str(int(not interface.runs_ipv6)))
+                switch.write_text(str(int(not interface.runs_ipv6)), encoding="utf-8")
         present: dict[int, set[IPv4Interface | IPv6Interface]] = {}
         for family in FAMILIES:
             for entry in netlink.get_addr(family=family):

@@ -223,7 +223,7 @@ def _map_ids(pid: int) -> None:
         if os.geteuid() == 0:
             # Files of all owners stay accessible; the capabilities are still confined to the lab.
             for kind in ("uid_map", "gid_map"):
-                ranges = [line.split() for line in Path(f"/proc/self/{kind}").read_text().splitlines()]
+                ranges = [line.split() for line in Path(f"/proc/self/{kind}").read_text(encoding="utf-8").splitlines()]
                 (process / kind).write_text("".join(f"{first} {first} {count}\n" for first, _, count in ranges))
         else:
             (process / "setgroups").write_text("deny")

@@ -280,7 +280,7 @@ class VirtualRouter:
     def startup_config(self) -> str | None:
         """The saved configuration."""
         try:
-            return self._startup_path.read_text()
+            return self._startup_path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -294,7 +294,7 @@ class VirtualRouter:
                 return
             # Written beside and renamed, so that a crash leaves the old or the new one.
             fresh = self._startup_path.with_name(self._startup_path.name + ".new")
-            fresh.write_text(text)
+            fresh.write_text(text, encoding="utf-8")
             fresh.replace(self._startup_path)
         except OSError as error:
             raise StorageError(f"startup-config cannot be written: {error}") from error
@@ -452,7 +452,7 @@ class VirtualRouter:
 
     async def memory(self) -> MemoryUse:
         """Resident memory of the data plane (proc(5), /proc/PID/statm)."""
-        pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text(encoding="utf-8").split()[1])
         return MemoryUse(pages * os.sysconf("SC_PAGE_SIZE"))
 
     def _busy(self, seconds: int) -> tuple[float, float]:
@@ -494,11 +494,11 @@ def _network(device: Device) -> tuple[object, ...]:
 
 def _read_cpu(pid: int) -> _CpuSample:
     """Processor time of a process (proc(5), /proc/PID/stat) and how often it was switched to."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     switches = sum(
         int(line.split()[1])
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
         if line.startswith(("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
     )
     return _CpuSample(int(fields[11]) / ticks, int(fields[12]) / ticks, switches)

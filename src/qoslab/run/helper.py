@@ -37,14 +37,15 @@ class HelperProcess:
         A thread calls `heard` with what it says unasked, and `gone` when it has ended.
         """
         self._what, self._heard, self._gone = what, heard, gone
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
         # A session of its own: Ctrl-C is for the run, which may need it once more.
         self.process = subprocess.Popen(
             [sys.executable, *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
         )
         self._lock = threading.Lock()

@@ -26,6 +26,6 @@ class Machine:
 
 def _totals() -> tuple[int, int]:
     """Ticks since the start that were free for work of ordinary priority, and all ticks."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
     _, nice, _, idle, waiting_for_disks, *_ = ticks
     return nice + idle + waiting_for_disks, sum(ticks)

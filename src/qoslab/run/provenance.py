@@ -53,7 +53,9 @@ def tool_versions() -> dict[str, str]:
 
 def _version_of(tool: str) -> str:
     try:
-        done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            [tool, "--version"], capture_output=True, encoding="utf-8", errors="replace", timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"not usable: {error}"
     return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")
@@ -68,7 +70,8 @@ def commit() -> str | None:
         done = subprocess.run(
             ["git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=12"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=20,
             check=False,
         )
@@ -82,7 +85,7 @@ def machine() -> dict[str, Any]:
 
     def read(path: str) -> str | None:
         try:
-            return Path(path).read_text().strip()
+            return Path(path).read_text(encoding="utf-8").strip()
         except OSError:
             return None
 

@@ -84,7 +84,7 @@ def place() -> Path:
 
 def write_owner(folder: Path) -> None:
     """Write into a temporary folder that it is this process's, so that it is removed when that is gone."""
-    (folder / OWNER).write_text(json.dumps(_identity(os.getpid())))
+    (folder / OWNER).write_text(json.dumps(_identity(os.getpid())), encoding="utf-8")
 
 
 def _identity(pid: int) -> dict[str, str | int]:

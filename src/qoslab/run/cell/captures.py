@@ -32,7 +32,7 @@ class RunningCapture:
         self._process = tap.host.start(argv, stdout=None, stderr=self._stderr)
 
     def _said(self) -> str:
-        return self._stderr.read_text(errors="replace")
+        return self._stderr.read_text(encoding="utf-8", errors="replace")
 
     def wait_running(self) -> None:
         """Return once every packet from now on is captured."""

@@ -36,8 +36,8 @@ class _Side:
 
     def output(self) -> Output:
         """What it printed so far."""
-        errors = self.stderr.read_text(errors="replace") if self.stderr.exists() else ""
-        return Output(self.stdout.read_text(errors="replace"), errors, self.process.poll())
+        errors = self.stderr.read_text(encoding="utf-8", errors="replace") if self.stderr.exists() else ""
+        return Output(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
 
 
 @dataclass(frozen=True)

@@ -375,7 +375,8 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
         done = subprocess.run(
             [str(program), "-i", str(source), *arguments],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             timeout=RESOLVE_S,
             env=environment,

@@ -96,7 +96,7 @@ class RestoreState:
         """
         with writing(self.folder):
             self.make()
-            held = (self.folder / LOCK).open("a")
+            held = (self.folder / LOCK).open("a", encoding="utf-8")
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -88,7 +88,9 @@ class Door:
         """A known_hosts file for the doors; it lasts as long as they do."""
         opened = self._wait(self._opened, START_S, "did not open")
         file = self._folder.path / "known_hosts"
-        file.write_text("".join(f"[{HOST}]:{port} {opened['host_key']}\n" for port in opened["ports"].values()))
+        file.write_text(
+            "".join(f"[{HOST}]:{port} {opened['host_key']}\n" for port in opened["ports"].values()), encoding="utf-8"
+        )
         return file
 
     def open(self, *devices: str) -> None:

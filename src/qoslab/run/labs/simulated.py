@@ -185,7 +185,8 @@ class _CellRun:
         process = subprocess.Popen(
             [*_dying_with_us(), str(own_program(PROGRAM)), "run"],
             cwd=self._cell.path,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -310,7 +311,14 @@ def version() -> str:
     """The first line that the simulator prints of itself; `MachineError` where there is none."""
     program: Path = own_program(PROGRAM)
     try:
-        done = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            [str(program), "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"not usable: {error}"
     return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")

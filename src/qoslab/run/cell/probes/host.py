@@ -46,7 +46,7 @@ class Program:
     @property
     def said(self) -> str:
         """What it complained of, in one line."""
-        text = self._errors.read_text(errors="replace") if self._errors.exists() else ""
+        text = self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
 
     @property

@@ -491,7 +491,7 @@ def _write_behind_traffic(folder: Path) -> None:
     folder.mkdir()
     program = folder / "ansible-playbook"
     real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
-    program.write_text(f'#!/bin/sh\nexec nice -n {BEHIND_TRAFFIC} {real} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec nice -n {BEHIND_TRAFFIC} {real} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
 
 
@@ -564,9 +564,9 @@ def _keep(folder: Path, outcome: Outcome) -> None:
         place = folder / intent
         place.mkdir(parents=True, exist_ok=True)
         failed = any(task.intent == intent for task in outcome.failures)
-        (place / "rc").write_text(f"{2 if failed else 0}\n")
+        (place / "rc").write_text(f"{2 if failed else 0}\n", encoding="utf-8")
         # A refused line, or what differs after restoring, may be a password's.
-        (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")))
+        (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")), encoding="utf-8")
 
 
 def _explain(outcome: Outcome, keep: Path | None) -> RouterError:

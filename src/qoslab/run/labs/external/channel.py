@@ -74,7 +74,7 @@ class Channel:
         self.name = name
         text = source(who)
         python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the connection)
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
         try:
             # A session of its own: Ctrl-C is for the run, which ends the host's programs in order.
             self._process = subprocess.Popen(

@@ -80,7 +80,7 @@ def _space(pid: int, kind: str = "pid_for_children") -> str | None:
 
 def _used(pid: int) -> int | None:
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return None
     return int(fields[_USER]) + int(fields[_SYSTEM])

@@ -98,7 +98,7 @@ def management() -> dict[str, str]:
 
 def congestion_controls() -> list[str]:
     """Those that the kernel has, loaded or as a module."""
-    with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as file:
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
         loaded = file.read().split()
     modules = glob.glob(f"/lib/modules/{os.uname().release}/kernel/net/ipv4/tcp_*.ko*")
     return loaded + [os.path.basename(each).partition(".ko")[0][len("tcp_") :] for each in modules]

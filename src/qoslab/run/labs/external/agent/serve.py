@@ -309,7 +309,7 @@ class Agent:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ticks = 0
         for child in self.children.values():
-            with contextlib.suppress(OSError), open(f"/proc/{child.process.pid}/stat") as file:
+            with contextlib.suppress(OSError), open(f"/proc/{child.process.pid}/stat", encoding="utf-8") as file:
                 fields = file.read().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
         return {"seconds": ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")}
@@ -401,7 +401,7 @@ def die_with_parent() -> None:
 
 def facts() -> dict[str, Any]:
     """What the host is."""
-    with open("/proc/sys/kernel/random/boot_id") as file:
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
         boot = file.read().strip()
     return {"kernel": " ".join(os.uname()), "boot": boot, "root": os.geteuid() == 0, "python": sys.version.split()[0]}
 

@@ -70,7 +70,7 @@ def sysctl_path(key: str) -> str:
 def read_sysctl(key: str) -> str | None:
     """A setting with its blanks normalised; None where the kernel lacks it."""
     try:
-        with open(sysctl_path(key)) as file:
+        with open(sysctl_path(key), encoding="utf-8") as file:
             return " ".join(file.read().split())
     except OSError:
         return None
@@ -79,7 +79,7 @@ def read_sysctl(key: str) -> str | None:
 def write_sysctl(key: str, value: str) -> None:
     """Change a setting."""
     try:
-        with open(sysctl_path(key), "w") as file:
+        with open(sysctl_path(key), "w", encoding="utf-8") as file:
             file.write(value)
     except OSError as error:
         raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error

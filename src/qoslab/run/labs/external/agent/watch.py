@@ -86,7 +86,7 @@ class Watch:
             # One that ends meanwhile, or a kernel that does not count it, leaves what was seen.
             with contextlib.suppress(OSError, ValueError, IndexError):
                 for task in os.listdir(f"/proc/{process}/task"):
-                    with open(f"/proc/{process}/task/{task}/schedstat") as file:
+                    with open(f"/proc/{process}/task/{task}/schedstat", encoding="utf-8") as file:
                         waited = int(file.read().split()[1])
                     with self._lock:
                         self._waited.setdefault((program, task), [waited, waited])[1] = waited
