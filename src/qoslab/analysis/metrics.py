@@ -18,8 +18,16 @@ from qoslab.analysis.estimates import Estimate
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
-from qoslab.analysis.registry import CellFacts, Selection, TableName, Whole, functions_of
-from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
+from qoslab.analysis.registry import CellFacts, Selection, Whole, functions_of
+from qoslab.model.metrics import (
+    METRICS,
+    SELECTOR_OF_TABLE,
+    ClassSelector,
+    Reference,
+    Selector,
+    SelectorError,
+    TableName,
+)
 from qoslab.model.moments import DURING
 from qoslab.results import tables
 
@@ -31,12 +39,15 @@ class _Source:
     """A table by whose rows metrics are computed."""
 
     table: TableName
-    selector: Selector
-    """What selectors of its metrics name."""
     known: Callable[[pd.DataFrame], Iterable[str]]
     """The selectors of everything by itself in one cell's rows."""
     choose: Callable[[pd.DataFrame, str | None], pd.DataFrame | None]
     """The rows that a selector means; None where it means nothing in this cell."""
+
+    @property
+    def selector(self) -> Selector:
+        """What selectors of its metrics name."""
+        return SELECTOR_OF_TABLE[self.table]
 
 
 def _named(column: str) -> Callable[[pd.DataFrame, str | None], pd.DataFrame]:
@@ -63,14 +74,14 @@ def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
 
 
 _SOURCES = (
-    _Source("flows", "traffic", lambda rows: rows["traffic"].unique(), _named("traffic")),
-    _Source("hosts", "host", lambda rows: rows[rows["sends"]]["host"].unique(), _hosts),
-    _Source("intervals", "traffic", lambda rows: rows["traffic"].unique(), _named("traffic")),
-    _Source("probes", "probe", lambda rows: rows["probe"].unique(), _named("probe")),
-    _Source("classes", "class", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
-    _Source("limiters", "captures", lambda rows: (rows["before"] + " " + rows["after"]).unique(), _pairs),
-    _Source("interfaces", "interface", lambda rows: each_of("interface", rows), places_of),
-    _Source("queues", "queue", lambda rows: each_of("queue", rows), places_of),
+    _Source("flows", lambda rows: rows["traffic"].unique(), _named("traffic")),
+    _Source("hosts", lambda rows: rows[rows["sends"]]["host"].unique(), _hosts),
+    _Source("intervals", lambda rows: rows["traffic"].unique(), _named("traffic")),
+    _Source("probes", lambda rows: rows["probe"].unique(), _named("probe")),
+    _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
+    _Source("limiters", lambda rows: (rows["before"] + " " + rows["after"]).unique(), _pairs),
+    _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
+    _Source("queues", lambda rows: each_of("queue", rows), places_of),
 )
 
 

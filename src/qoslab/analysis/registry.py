@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from qoslab.analysis.classes import Lines
-from qoslab.analysis.missing import Figure
+from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.paths import Paths
-from qoslab.model.metrics import METRICS
+from qoslab.model.metrics import METRICS, AddedMetric, TableName
 
 _T = TypeVar("_T")
-TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "limiters"]
-"""A table of `docs/architecture.md`; its rows of one cell that a selector means are what a function gets first."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,26 @@ def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any
 
 
 def functions_of(table: TableName) -> list[MetricFunction]:
-    """The functions that read a table, in the order in which their metrics are declared."""
-    order = list(METRICS)
+    """The functions that read a table, in the order in which their metrics are declared; added ones come last."""
+    order = list(METRICS.own)
     mine = [each for each in _FUNCTIONS if each.table == table]
-    return sorted(mine, key=lambda each: min(map(order.index, each.names)))
+    added = [each for _, each in METRICS.working() if isinstance(each, AddedMetric) and each.table == table]
+    return [*sorted(mine, key=lambda each: min(map(order.index, each.names))), *map(_added, added)]
+
+
+def _added(metric: AddedMetric) -> MetricFunction:
+    """What computes a metric of another package: where it fails the figure is missing, with the reason."""
+
+    def call(selection: Selection) -> Iterator[Figure]:
+        try:
+            value = metric.figure(selection.rows)
+            if value is not None:
+                yield metric.name, float(value)
+        # Whatever another's function raises is no reason to have no figures at all.
+        except Exception as error:
+            yield metric.name, Missing(f"what computes it failed: {type(error).__name__}: {error}")
+
+    return MetricFunction(metric.table, frozenset({metric.name}), call)
 
 
 def registered() -> list[str]:

@@ -138,6 +138,14 @@ def _say(text: str) -> None:
     echo(KNOWN.hidden(text), err=True)
 
 
+def _say_what_was_left_out() -> None:
+    """Name what other packages add and what did not load, where the command went on without it."""
+    if (plugins := sys.modules.get("qoslab.plugins")) is None:
+        return
+    for error in plugins.LEFT_OUT.values():
+        _say(f"qoslab: left out: {error.message}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (`sys.argv` where no arguments are given) and return the exit status."""
     bear_anything()
@@ -146,6 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=None if arguments is None else list(arguments), prog_name="qoslab", standalone_mode=False
         )
         sys.stdout.flush()
+        _say_what_was_left_out()
         return int(result) if isinstance(result, int) else ExitStatus.WITHIN
     except click.ClickException as error:
         error.show(sys.stderr)

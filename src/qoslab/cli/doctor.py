@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
 from qoslab.extras import PURPOSE, lacking, packages
+from qoslab.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
 from qoslab.printing import echo
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
 from qoslab.traffic import INSTALLED
@@ -90,6 +91,7 @@ def examine() -> Iterator[Check]:
     yield from _rust()
     yield from _own_programs()
     yield from _python()
+    yield from _plugins()
     yield _loopback()
     yield _disk()
     yield from _lab()
@@ -165,6 +167,28 @@ def _python() -> Iterator[Check]:
             yield Check(name, state, f"not installed: {', '.join(names)}", todo)
         else:
             yield Check(name, "ok", ", ".join(f"{package} {metadata.version(package)}" for package in packages(extra)))
+
+
+def _plugins() -> Iterator[Check]:
+    """What other packages add, each loaded."""
+    from qoslab.exchange.added import FIGURES
+    from qoslab.model.metrics import METRICS
+    from qoslab.platforms import PLATFORMS
+    from qoslab.traffic import TOOLS as TRAFFIC_TOOLS
+
+    registries: dict[str, Registry[Any]] = {each.kind: each for each in (TRAFFIC_TOOLS, PLATFORMS, METRICS, FIGURES)}
+    for kind in KINDS:
+        for name, point in installed(kind).items():
+            what, package = f"{ONE[kind]} {name}", package_of(point)
+            if name in registries[kind].own:
+                yield Check(what, "optional", f"of {package}: the name is taken by one of ours", "give it another name")
+                continue
+            try:
+                registries[kind][name]
+            except PluginError as error:
+                yield Check(what, "optional", error.message, error.hint)
+            else:
+                yield Check(what, "ok", f"of {package}")
 
 
 def _loopback() -> Check:

@@ -48,9 +48,10 @@ def command(
 ) -> None:
     """Draw a figure of a run for a paper.
 
-    RUN is a run's folder or an experiment's name (its latest run). NAME is a graph of the report or a metric; without
-    it those that there are are listed. A file of that name is replaced.
+    RUN is a run's folder or an experiment's name (its latest run). NAME is a graph of the report, a metric, or a
+    figure of another package; without it those that there are are listed. A file of that name is replaced.
     """
+    from qoslab.exchange.added import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
 
@@ -58,13 +59,17 @@ def command(
     graphs = view.graphs()
     if name is None:
         metrics = view.table("metrics")
-        _list(graphs, sorted(set(metrics[metrics["value"].notna()]["metric"])), as_json)
+        added = {name: each.title for name, each in FIGURES.working()}
+        _list(graphs, sorted(set(metrics[metrics["value"].notna()]["metric"])), added, as_json)
         return
     need("figures")
     from qoslab.exchange import paper
 
     if name in graphs:
         figure = paper.draw_graph(view.report_graph(name), width)
+    elif name in FIGURES:
+        paper.set_style()
+        figure = FIGURES[name].draw(view, width)
     else:
         figure = paper.draw_metric(view.folder, view.manifest, view.outcome, name, kind, width)
     file = to or Path(f"{name}.{form or 'svg'}")
@@ -74,14 +79,16 @@ def command(
     echo(json.dumps({"figure": name, "written": str(file)}, indent=2) if as_json else f"Written: {file}")
 
 
-def _list(graphs: dict[str, str], metrics: list[str], as_json: bool) -> None:
+def _list(graphs: dict[str, str], metrics: list[str], added: dict[str, str], as_json: bool) -> None:
     if as_json:
-        echo(json.dumps({"graphs": graphs, "metrics": metrics}, indent=2))
+        echo(json.dumps({"graphs": graphs, "metrics": metrics, "added": added}, indent=2))
         return
-    echo("Graphs of the report:")
-    wide = max(map(len, graphs), default=0)
-    for name, title in graphs.items():
-        echo(f"  {name:{wide}}  {title}")
+    wide = max(map(len, (*graphs, *added)), default=0)
+    for heading, named in (("Graphs of the report:", graphs), ("Of other packages:", added)):
+        if named or named is graphs:
+            echo(heading)
+        for name, title in named.items():
+            echo(f"  {name:{wide}}  {title}")
     echo("Metrics (--kind ecdf, box or bar):")
     for metric in metrics:
         echo(f"  {metric}")

@@ -26,9 +26,9 @@ def command(metrics: bool, as_json: bool) -> None:
     elif as_json:
         rows = [
             {"name": each.name, "unit": each.unit, "selector": each.selector, "description": each.description}
-            for each in METRICS.values()
+            for _, each in METRICS.working()
         ]
         echo(json.dumps(rows, indent=2))
     else:
-        for each in METRICS.values():
+        for _, each in METRICS.working():
             echo(f"{each.name:<26}  {each.unit:<8}  {each.selector:<8} {each.description}")

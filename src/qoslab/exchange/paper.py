@@ -58,6 +58,13 @@ _STYLE = {
 }
 
 
+def set_style() -> None:
+    """Fonts, grid and lines of what is drawn and written from here on, in the whole process."""
+    import matplotlib
+
+    matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
+
+
 def draw_graph(graph: Graph, width_mm: float) -> Figure:
     """A graph of the report: lines, in one pair of axes or in two, one above the other. Bins are joined as there."""
     content = json.loads(graph.json)
@@ -224,11 +231,9 @@ def _bar(
 
 
 def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
-    import matplotlib
     from matplotlib.figure import Figure
 
-    # Set for the whole process: what is drawn is also written by it, and nobody else draws with matplotlib here.
-    matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
+    set_style()
     width = width_mm / MM
     figure = Figure(figsize=(width, width * (0.62 if rows == 1 else 0.95)), layout="constrained")
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)

@@ -103,7 +103,7 @@ def metric_table(present: str) -> str:
         raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, below which is what is generated")
     cells = (
         (f"`{each.name}`", each.selector, each.unit, WRITTEN.get(each.unit, "a number"), each.description)
-        for each in METRICS.values()
+        for each in METRICS.own.values()
     )
     rows = (f"| {' | '.join(row)} |\n" for row in cells)
     behind = after.partition("\n\n")[2]

@@ -50,7 +50,7 @@ class Measured(LabKind):
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """The traffic tools of its flows."""
-        return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0])} & TOOLS.keys()))
+        return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
 
     def generated_by(self, flow: Flow) -> str:
         """Its tool."""

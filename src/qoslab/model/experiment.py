@@ -6,15 +6,17 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
 from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
 from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import Matrix
 from qoslab.model.metrics import COUNTERS, At
+from qoslab.plugins import installed
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 SECOND_NS = 10**9
@@ -46,10 +48,24 @@ class Route(Frozen):
     """Address of the next router, of the same family."""
 
 
+def _known_platform(word: object) -> object:
+    """Ours, or one of another package; as pydantic says it of a literal."""
+    own = get_args(OwnPlatform)
+    if word not in own and word not in installed("platforms"):
+        raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, (*own, *installed("platforms"))))})
+    return word
+
+
+OwnPlatform = Literal["host", "ios", "linux"]
+PlatformName = Annotated[
+    str, BeforeValidator(_known_platform), WithJsonSchema({"enum": list(get_args(OwnPlatform)), "type": "string"})
+]
+
+
 class Node(Frozen):
     """A host or router of the topology."""
 
-    platform: Literal["host", "ios", "linux"]
+    platform: PlatformName
     """`host`: an end system; `ios`: a router with an IOS command line; `linux`: a Linux router, same data plane."""
     model: str | None = None
     """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""

@@ -7,12 +7,16 @@ followed by a selector in parentheses, which says of what the figure is: `goodpu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from qoslab.plugins import Registry
 from qoslab.units import Duration, Percent, QuantityError, Rate, Size
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Unit = Literal["b/s", "B", "bit", "ms", "packets", "count", "fraction", "ratio", "index", "flag"]
 Bound = Rate | Size | Duration | Percent | int | float
@@ -40,6 +44,20 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
     "captures": "BEFORE AFTER, the names of two capture points",
 }
 
+TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "limiters"]
+"""A table of `docs/architecture.md` by whose rows metrics are computed."""
+SELECTOR_OF_TABLE: dict[TableName, Selector] = {
+    "flows": "traffic",
+    "hosts": "host",
+    "intervals": "traffic",
+    "probes": "probe",
+    "classes": "class",
+    "interfaces": "interface",
+    "queues": "queue",
+    "limiters": "captures",
+}
+"""What selectors of a table's metrics name."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -52,11 +70,42 @@ class Metric:
     """What its selector names; without one the figure is of all flows or classes together."""
 
 
+@dataclass(frozen=True)
+class AddedMetric(Metric):
+    """A metric of another package, with what computes it."""
+
+    table: TableName
+    figure: Callable[[pd.DataFrame], float | None]
+    """Of the rows of one cell that the selector means, in `unit`; None where they have no such figure."""
+
+
+_NAME = re.compile(r"[a-z0-9_.]+")
+
+
+def _wrong(name: str, value: object) -> Iterator[str]:
+    """What keeps a value of another package from being a metric of that name."""
+    if not isinstance(value, AddedMetric):
+        yield "it is no qoslab.model.metrics.AddedMetric"
+        return
+    if value.name != name:
+        yield f'its name is "{value.name}"'
+    if _NAME.fullmatch(name) is None:
+        yield "its name has other characters than a-z, 0-9, _ and ."
+    if value.unit not in get_args(Unit):
+        yield f'its unit is "{value.unit}", expected one of {", ".join(get_args(Unit))}'
+    if value.table not in SELECTOR_OF_TABLE:
+        yield f'its table is "{value.table}", expected one of {", ".join(SELECTOR_OF_TABLE)}'
+    elif value.selector != SELECTOR_OF_TABLE[value.table]:
+        yield f'its selector is "{value.selector}", expected "{SELECTOR_OF_TABLE[value.table]}" of {value.table}'
+    if not callable(value.figure):
+        yield "its figure is no function"
+
+
 def _of(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
     return tuple(Metric(*row, selector) for row in rows)
 
 
-METRICS: dict[str, Metric] = {
+_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         *_of(
@@ -252,6 +301,8 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
+METRICS: Registry[Metric] = Registry("metrics", _METRICS, _wrong)
+"""By name; those behind ours come from packages (docs/extending.md)."""
 
 COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes": Size, "bytes": Size}
 """By what a moment may be told: the traffic time, what a policer's conform action had, what the class was offered."""

@@ -5,18 +5,22 @@ What the rest of the package must know of a node it asks the node's platform; no
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import Platform, Problem, Reach
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, SOFTWARE, Ios, RouterModel
 from qoslab.platforms.linux import Linux
+from qoslab.plugins import Registry, lacking
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Node, Topology
 
-PLATFORMS: dict[str, Platform] = {"host": Host(), "ios": Ios(), "linux": Linux()}
-"""By the word in experiment files."""
+PLATFORMS: Registry[Platform] = Registry(
+    "platforms", {"host": Host(), "ios": Ios(), "linux": Linux()}, partial(lacking, Platform)
+)
+"""By the word in experiment files; others come from packages (docs/extending.md)."""
 
 
 def platform_of(node: Node) -> Platform:

@@ -76,7 +76,10 @@ def _parsed(kind: type[_R], path: Path, text: bytes) -> _R:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {where}: {first['msg']}", hint="the file was changed or damaged") from error
+        hint = "the file was changed or damaged"
+        if first["type"] == "literal_error" and where.endswith(".platform"):
+            hint += ", or the package that adds it is not installed"
+        raise UserError(f"{path}: {where}: {first['msg']}", hint=hint) from error
 
 
 def _read_sealed(path: Path, most: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from qoslab import __version__
@@ -11,8 +11,10 @@ from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Cell as PlannedCell
+from qoslab.platforms import PLATFORMS
 from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
+from qoslab.traffic import TOOLS
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
     It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
     values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
     observations, further measurements); the rendered configurations; the version of qoslab and the hash of its sources;
-    the kind of lab; the hashes of our own programs that it uses; the versions of the traffic tools. Not the kernel and
-    the machine, which each cell's record names: a sweep may use several.
+    the kind of lab; the hashes of our own programs that it uses; the versions of the traffic tools; what it uses of
+    other packages. Not the kernel and the machine, which each cell's record names: a sweep may use several.
     """
     kind = lab_kind(planned.lab)
     used = kind.tools_used(planned.experiment)
@@ -67,6 +69,15 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
         f"sources: {identity.sources()}",
         f"lab: {planned.lab}",
         *(f"{tool}: {tools.get(tool, '')}" for tool in used),
+        *_added(planned.experiment),
         *(f"{name}, program: {identity.program(name)}" for name in kind.programs),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+def _added(experiment: Experiment) -> Iterator[str]:
+    """What the cell uses of other packages."""
+    tools = {flow.tool for flow in experiment.flows_of(experiment.arms[0])}
+    platforms = {node.platform for node in experiment.topology.nodes.values()}
+    found = (*map(TOOLS.fingerprint, sorted(tools)), *map(PLATFORMS.fingerprint, sorted(platforms)))
+    yield from filter(None, found)

@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qoslab.model import comparison, expectations, experiment, matrix
@@ -22,7 +22,7 @@ def experiment_schema() -> dict[str, Any]:
     definitions = schema["$defs"]
     for name, field, text in _field_docstrings():
         (schema if name == "Experiment" else definitions[name])["properties"][field]["description"] = text
-    _suggest(definitions["Flow"]["properties"]["tool"], TOOLS)
+    _suggest(definitions["Flow"]["properties"]["tool"], TOOLS.own)
     for name in ("Expectation", "Average", "Pair", "SweepGraph"):
         _suggest_metrics(definitions[name]["properties"]["metric"])
     for branch in definitions["Node"]["properties"]["model"]["anyOf"]:
@@ -95,14 +95,14 @@ def _field_docstrings() -> Iterator[tuple[str, str, str]]:
                         yield owner.name, fields[name].alias or name, inspect.cleandoc(text)
 
 
-def _suggest(schema: dict[str, Any], known: dict[str, Any]) -> None:
+def _suggest(schema: dict[str, Any], known: Mapping[str, Any]) -> None:
     schema["enum"] = list(known)
 
 
 def _suggest_metrics(schema: dict[str, Any]) -> None:
     """Every metric, and every metric with a selector."""
-    names = "|".join(re.escape(name) for name in METRICS)
-    schema["anyOf"] = [{"enum": list(METRICS)}, {"pattern": rf"^({names})(\([^()]+\))?( @ [a-z_]+ [^()@]+)?$"}]
+    names = "|".join(re.escape(name) for name in METRICS.own)
+    schema["anyOf"] = [{"enum": list(METRICS.own)}, {"pattern": rf"^({names})(\([^()]+\))?( @ [a-z_]+ [^()@]+)?$"}]
 
 
 def _suggest_profiles(schema: dict[str, Any]) -> None:

@@ -1,10 +1,13 @@
-"""Traffic tools: one module each, found by name in the registry below.
+"""Traffic tools: one module each, found by name in the registry below; others come from packages (docs/extending.md).
 
-A new tool is a module with a class that fulfils `TrafficTool`, a recorded output under `tests/recorded/`, and a
+A new tool of ours is a module with a class that fulfils `TrafficTool`, a recorded output under `tests/recorded/`, and a
 line here.
 """
 
+from functools import partial
+
 from qoslab.errors import UserError
+from qoslab.plugins import Registry, lacking
 from qoslab.programs import OWN_PROGRAMS
 from qoslab.traffic.base import (
     Commands,
@@ -25,15 +28,21 @@ from qoslab.traffic.flood import Flood
 from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3
 
-TOOLS: dict[str, TrafficTool] = {
-    "iperf3": Iperf3(),
-    "iperf": Iperf2(),
-    "flood": Flood(),
-}
+TOOLS: Registry[TrafficTool] = Registry(
+    "tools",
+    {
+        "iperf3": Iperf3(),
+        "iperf": Iperf2(),
+        "flood": Flood(),
+    },
+    partial(lacking, TrafficTool),
+)
 
 
-INSTALLED = tuple(dict.fromkeys(name for each in TOOLS.values() for name in each.programs if name not in OWN_PROGRAMS))
-"""Programs of the tools that are not ours; Debian's packages are called so too."""
+INSTALLED = tuple(
+    dict.fromkeys(name for each in TOOLS.own.values() for name in each.programs if name not in OWN_PROGRAMS)
+)
+"""Programs of the tools above that are not ours; Debian's packages are called so too."""
 
 
 def tool(name: str) -> TrafficTool:

@@ -1,0 +1,218 @@
+"""Whether a plug-in is what qoslab asks for: for the tests of the package that has it, and as a command.
+
+    from qoslab import conformance
+
+    def test_it_conforms() -> None:
+        conformance.require("tools", "mytool")
+
+`python -m qoslab.conformance` looks at everything that the packages of this environment add, says what does not hold,
+and ends with status 2 where something does not. What only a real run can show (that a tool's figures are right, that a
+router does what its platform says) is not looked at; see docs/extending.md for what to test besides.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from ipaddress import IPv4Address, IPv6Address
+from itertools import product
+from typing import Any, get_args
+
+from qoslab.errors import ExitStatus, QoslabError
+from qoslab.exchange.added import FIGURES
+from qoslab.model.experiment import Family, Flow, Node
+from qoslab.model.framing import Framing
+from qoslab.model.metrics import METRICS, AddedMetric
+from qoslab.platforms import PLATFORMS, Platform, Reach
+from qoslab.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
+from qoslab.results import tables
+from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, TrafficTool
+from qoslab.units import Duration, Rate, Size
+
+ROLES = (None, "ios", "ios_switch", "linux_router")
+"""Of playbooks/roles: what can push a configuration."""
+SECONDS = 3
+ENDS: dict[Family, Endpoints] = {
+    4: Endpoints(IPv4Address("192.0.2.1"), IPv4Address("198.51.100.1"), 5201, 40_000),
+    6: Endpoints(IPv6Address("2001:db8::1"), IPv6Address("2001:db8:1::1"), 5201, 40_000),
+}
+GARBAGE = ("", "\0\ufffd{", '{"end": []}', "[  3] 0.0-1.0 sec\n" * 3, "9" * 5000)
+"""Output that no tool prints: cut off, of another tool, broken."""
+
+
+def require(kind: Kind, name: str) -> None:
+    """`AssertionError` with everything that does not hold of what an installed package adds under this name."""
+    problems = list(problems_of(kind, name))
+    assert not problems, f"the {ONE[kind]} {name}:\n" + "\n".join(problems)
+
+
+def problems_of(kind: Kind, name: str) -> Iterator[str]:
+    """What does not hold of it, one sentence each."""
+    registry, examine = _OF_KIND[kind]
+    if name in registry.own:
+        yield f"the name is taken: qoslab has a {ONE[kind]} of its own that is called so"
+        return
+    if name not in registry:
+        yield f'no package of this environment has an entry point "{name}" in the group qoslab.{kind}'
+        return
+    try:
+        value = registry[name]
+    except PluginError as error:
+        yield error.message
+        return
+    yield from examine(name, value)
+
+
+def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
+    """What does not hold of a traffic tool: commands for flows that it takes, refusals, output that is broken."""
+    if not tool.programs or not all(isinstance(each, str) and each for each in tool.programs):
+        yield f"programs is {tool.programs!r}, expected the names of programs"
+    if not tool.suffix.isalnum():
+        yield f'suffix is "{tool.suffix}", expected the ending of a file without the dot'
+    if not tool.families or not set(tool.families) <= set(ENDS):
+        yield f"families is {tool.families!r}, expected (4,), (6,) or both"
+        return
+    taken = 0
+    for family, flow in product(tool.families, _flows(name)):
+        flow = flow.model_copy(update={"family": family})
+        what = f"{flow.protocol} over IPv{family}, {flow.streams} streams"
+        try:
+            refused = list(tool.check(flow))
+            for problem in refused:
+                if problem.key not in _keys() or not problem.message.startswith("found "):
+                    yield f'{what}: check says {problem}, expected a key of a flow and "found …, expected …"'
+            if not refused:
+                taken += 1
+                yield from (f"{what}: {each}" for each in _of_flow(tool, flow, ENDS[family]))
+        except QoslabError as error:
+            yield f"{what}: check takes the flow, and then: {error.message}"
+        except Exception as error:
+            yield f"{what}: {type(error).__name__}: {error}"
+    if not taken:
+        yield "check refuses every flow: tcp and udp, with and without rate and size"
+
+
+def _keys() -> set[str]:
+    return {field.alias or name for name, field in Flow.model_fields.items()}
+
+
+def _flows(name: str) -> Iterator[Flow]:
+    for protocol, streams, rate, size in product(("tcp", "udp"), (1, 4), (None, Rate(10**6)), (None, Size(1000))):
+        yield Flow.model_validate(
+            {"name": "transfer", "tool": name, "from": "client", "to": "server", "protocol": protocol}
+            | {"streams": streams, "rate": rate, "size": size}
+        )
+
+
+def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
+    duration = Duration(SECONDS * 10**9)
+    commands = tool.commands(flow, duration, ends, "reno")
+    yield from _of_commands(tool, commands, duration)
+    if commands != tool.commands(flow, duration, ends, "reno"):
+        yield "commands gives others when it is asked again"
+    uncounted = tool.uncounted(flow)
+    if uncounted.stream_bytes < 0 or uncounted.last_s < 0:
+        yield f"uncounted is {uncounted}, expected nothing below 0"
+    if flow.protocol == "udp":
+        tool.datagrams(flow)
+        if not 0 < tool.largest_datagram(flow.family or 4) <= 65_535:
+            yield "largest_datagram is no size of a datagram"
+    for text in GARBAGE:
+        tool.finished(flow, text)
+        for client, server in ((Output(text), Output(text)), (Output(text, "refused", 1), Output(text))):
+            try:
+                found = tool.parse(flow, duration, client, server)
+            except TrafficError:
+                continue
+            if not found.failure:
+                yield f"parse makes a result of {text[:20]!r}, expected a TrafficError"
+
+
+def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> Iterator[str]:
+    for side in ("server", "client"):
+        words = getattr(commands, side)
+        if not isinstance(words, tuple) or not words or not all(isinstance(word, str) and word for word in words):
+            yield f"the {side}'s command is {words!r}, expected words"
+        elif words[0] not in tool.programs:
+            yield f"the {side}'s command starts {words[0]}, which programs does not name"
+    if not 0 < commands.listener.port <= 65_535:
+        yield f"the listener's port is {commands.listener.port}"
+    if not commands.deadline_s > duration.seconds:
+        yield f"the deadline is {commands.deadline_s:g} s, expected more than the {duration.seconds:g} s of traffic"
+
+
+def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
+    """What does not hold of a platform: how it is reached, what pushes its configuration, what it says of a node."""
+    if platform.reached_by not in get_args(Reach):
+        yield f'reached_by is "{platform.reached_by}", expected one of {", ".join(get_args(Reach))}'
+    node = Node.model_validate({"platform": name})
+    try:
+        if list(platform.check(node)):
+            # One that needs a model says so, and nothing more can be asked of it without.
+            return
+        role = platform.ansible_role(node)
+        if role not in ROLES:
+            yield f'its role is "{role}", expected one of {", ".join(str(each) for each in ROLES)}'
+        if platform.is_router and role is None:
+            yield "it is a router, and no role pushes its configuration"
+        interfaces = platform.interfaces(node)
+        for interface in interfaces or ():
+            problems = [platform.interface_problem(node, interface, each) for each in get_args(Framing)]
+            if None not in problems:
+                yield f"it has the interface {interface}, and takes it on no link"
+        if platform.interface_problem(node, "no such interface", "ethernet") is None:
+            yield 'it takes "no such interface" as the name of an interface'
+        if platform.is_router and platform.generation(node) is None:
+            yield "it is a router, and has no QoS generation"
+    except Exception as error:
+        yield f"{type(error).__name__}: {error}"
+
+
+def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
+    """What does not hold of a metric: its words, and what it makes of no rows."""
+    if not metric.description.strip():
+        yield "its description is empty"
+    try:
+        value = metric.figure(tables.frame(metric.table, []))
+    except Exception as error:
+        yield f"of a table without rows: {type(error).__name__}: {error}; expected None"
+        return
+    if value is not None:
+        odd = not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value)
+        yield f"of a table without rows it makes {value!r}, expected None{' or a number' if odd else ''}"
+
+
+def problems_of_figure(name: str, figure: Any) -> Iterator[str]:
+    """What does not hold of a figure without a run: its title."""
+    if not isinstance(figure.title, str) or not figure.title.strip() or "\n" in figure.title:
+        yield f"its title is {figure.title!r}, expected one line"
+    if not callable(figure.draw):
+        yield "draw is no method"
+
+
+_OF_KIND: dict[Kind, tuple[Registry[Any], Callable[[str, Any], Iterator[str]]]] = {
+    "tools": (TOOLS, problems_of_tool),
+    "platforms": (PLATFORMS, problems_of_platform),
+    "metrics": (METRICS, problems_of_metric),
+    "figures": (FIGURES, problems_of_figure),
+}
+
+
+def main() -> int:
+    """Look at everything that is installed."""
+    bad = 0
+    for kind in KINDS:
+        for name, point in installed(kind).items():
+            problems = list(problems_of(kind, name))
+            bad += bool(problems)
+            print(f"{'differs' if problems else 'ok':<8} {ONE[kind]} {name}, of {package_of(point)}")
+            for problem in problems:
+                print(f"{'':8} {problem}")
+    if not any(map(installed, KINDS)):
+        print("no package of this environment adds anything")
+    return ExitStatus.USER_MISTAKE if bad else ExitStatus.WITHIN
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Plug-ins: traffic tools, platforms, metrics and figures of other packages, named by their entry points.
+
+A package names what it adds in the groups `qoslab.tools`, `qoslab.platforms`, `qoslab.metrics` and `qoslab.figures`;
+the name of an entry point is the word in experiment files or on the command line, its object a value or a class that is
+called without arguments. Nothing is imported before somebody asks for that word, so that a package that does not load
+stops nobody who does not use it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from qoslab.errors import MachineError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Kind = Literal["tools", "platforms", "metrics", "figures"]
+KINDS: tuple[Kind, ...] = ("tools", "platforms", "metrics", "figures")
+ONE: dict[Kind, str] = {"tools": "tool", "platforms": "platform", "metrics": "metric", "figures": "figure"}
+"""What one of a kind is called."""
+
+_T = TypeVar("_T")
+
+LEFT_OUT: dict[tuple[Kind, str], MachineError] = {}
+"""What did not load where everything of a kind was wanted; the command line tells it in the end."""
+
+
+class PluginError(MachineError):
+    """Something of another package that does not load, or is not what its group asks for."""
+
+
+@functools.cache
+def installed(kind: Kind) -> Mapping[str, EntryPoint]:
+    """The entry points of a kind by name; of two with the same name the one that Python finds first."""
+    from importlib.metadata import entry_points  # most commands ask for nothing of others, and need not load it
+
+    found: dict[str, EntryPoint] = {}
+    for each in entry_points(group=f"qoslab.{kind}"):
+        found.setdefault(each.name, each)
+    return found
+
+
+def package_of(point: EntryPoint) -> str:
+    """Name and version of the package that an entry point is of."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+
+
+def members(protocol: type) -> frozenset[str]:
+    """The attributes and methods that a protocol names."""
+    return frozenset(name for name in {*vars(protocol), *protocol.__annotations__} if not name.startswith("_"))
+
+
+def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
+    """What a value lacks to be of a protocol and to be called `name`."""
+    for member in sorted(members(protocol)):
+        if not hasattr(value, member):
+            yield f"it has no {member}"
+    called = getattr(value, "name", name)
+    if called != name:
+        yield f'its name is "{called}"'
+
+
+class Registry(Mapping[str, _T], Generic[_T]):
+    """Values by name: ours, and behind them those of other packages, which are loaded when they are looked up.
+
+    `wrong` says of a value what it is not that its kind asks for. A name of ours cannot be taken over.
+    """
+
+    def __init__(self, kind: Kind, own: Mapping[str, _T], wrong: Callable[[str, object], Iterator[str]]) -> None:
+        self.kind: Kind = kind
+        self.own: Mapping[str, _T] = own
+        self._wrong = wrong
+        self._loaded: dict[str, _T] = {}
+
+    def __getitem__(self, name: str) -> _T:
+        """`KeyError` where nothing is called so, `PluginError` where it does not load."""
+        if name in self.own:
+            return self.own[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(installed(self.kind)[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in installed(self.kind)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from (name for name in installed(self.kind) if name not in self.own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def working(self) -> Iterator[tuple[str, _T]]:
+        """All that load, with their names; the others are kept in `LEFT_OUT`."""
+        for name in self:
+            if (self.kind, name) in LEFT_OUT:
+                continue
+            try:
+                value = self[name]
+            except PluginError as error:
+                LEFT_OUT[self.kind, name] = error
+            else:
+                yield name, value
+
+    def fingerprint(self, name: str) -> str:
+        """What a result depends on of another package: its version, the SHA-256 of the module; empty of one of ours."""
+        if name in self.own or name not in installed(self.kind):
+            return ""
+        point = installed(self.kind)[name]
+        try:
+            found = importlib.util.find_spec(point.module)
+            text = Path(found.origin).read_bytes() if found is not None and found.origin is not None else b""
+        except (ImportError, OSError, ValueError):
+            text = b""
+        return f"{ONE[self.kind]} {name}: {package_of(point)}, SHA-256 {hashlib.sha256(text).hexdigest()}"
+
+    def _load(self, point: EntryPoint) -> _T:
+        what = f'the {ONE[self.kind]} "{point.name}" of the package {package_of(point)} ({point.value})'
+        hint = f"Mend or remove that package; docs/extending.md says what a {ONE[self.kind]} has to be."
+        try:
+            value: Any = point.load()
+            value = value() if isinstance(value, type) else value
+        # Whatever the other package raises while it is imported; SystemExit too would end who only asked.
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{what} does not load: {type(error).__name__}: {error}", hint=hint) from error
+        if problems := list(self._wrong(point.name, value)):
+            raise PluginError(f"{what} is none: {'; '.join(problems)}", hint=hint)
+        loaded: _T = value
+        return loaded

@@ -1,0 +1,142 @@
+"""What another package adds behind entry points: it is found, checked, used, and named where it does not load."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qoslab import cli, conformance, plugins
+from qoslab.exchange.added import FIGURES
+from qoslab.model.metrics import METRICS
+from qoslab.platforms import PLATFORMS
+from qoslab.plugins import LEFT_OUT, PluginError, installed, package_of
+from qoslab.traffic import TOOLS, tool
+
+TOP = Path(__file__).parents[2]
+PACKAGE = TOP / "tests" / "plugin"
+"""A package as an installer leaves it: its modules, and beside them the metadata with its entry points."""
+EXPERIMENT = (TOP / "experiments" / "policing-vs-shaping.yml").read_text(encoding="utf-8")
+
+
+def _forget() -> None:
+    installed.cache_clear()
+    LEFT_OUT.clear()
+    for each in (TOOLS, PLATFORMS, METRICS, FIGURES):
+        each._loaded.clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme_qos"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(PACKAGE)
+        _forget()
+        yield
+    _forget()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose experiment is that of the article, with the router and the tool of the other package."""
+    shutil.copytree(TOP / "experiments" / "templates", tmp_path / "experiments" / "templates")
+    shutil.copytree(TOP / "reports" / "published", tmp_path / "reports" / "published")
+    text = EXPERIMENT.replace("platform: ios", "platform: bsd").replace("tool: iperf3,", "tool: ramp,")
+    assert text.count("bsd") == 1 and text.count("ramp") >= 1
+    (tmp_path / "experiments" / "mine.yml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_nothing_of_others_is_loaded_before_it_is_asked_for(acme: None) -> None:
+    assert {*TOOLS} == {"iperf3", "iperf", "flood", "ramp", "broken", "hollow"}
+    assert "broken" in TOOLS and "ramp" in TOOLS and "bsd" in PLATFORMS
+    assert "acme_qos" not in sys.modules
+    assert tool("ramp").name == "ramp" and "acme_qos" in sys.modules
+    assert package_of(installed("tools")["ramp"]) == "acme-qos 1.2"
+
+
+def test_a_name_of_ours_is_not_taken_over(acme: None) -> None:
+    assert tool("iperf3") is TOOLS.own["iperf3"]
+    assert TOOLS.fingerprint("iperf3") == ""
+    assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
+
+
+def test_what_does_not_load_is_named_with_its_package(acme: None) -> None:
+    with pytest.raises(PluginError, match=r'the tool "broken" of the package acme-qos 1\.2 .* does not load: Module'):
+        tool("broken")
+    with pytest.raises(PluginError, match=r"acme-qos 1\.2 .* is none: it has no check; .*; its name is \"hole\""):
+        tool("hollow")
+    assert [name for name, _ in TOOLS.working()] == ["iperf3", "iperf", "flood", "ramp"]
+    assert set(LEFT_OUT) == {("tools", "broken"), ("tools", "hollow")}
+
+
+def test_an_experiment_runs_with_what_another_package_adds(
+    acme: None, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
+    assert cli.main(words) in (0, 1)
+    said = capsys.readouterr()
+    assert "The run is valid" in said.out
+    # One metric does not load: the others are there, and it is named once.
+    assert said.err.count('left out: the metric "acme.gone" of the package acme-qos 1.2') == 1
+    assert cli.main(["figure", "policing-vs-shaping"]) == 0
+    listed = capsys.readouterr().out
+    assert "acme.slowest(transfer)" in listed and " What each stream got\n" in listed
+    assert "acme.fails" not in listed
+    assert cli.main(["figure", "policing-vs-shaping", "acme-shares"]) == 0
+    assert (project / "acme-shares.svg").read_text().startswith("<?xml")
+    # Without the package the word is as unknown as any other, and the run says what is missing.
+    monkeypatch.setattr(plugins, "installed", lambda kind: {})
+    monkeypatch.setattr("qoslab.model.experiment.installed", lambda kind: {})
+    assert cli.main(["validate", "mine"]) == 2
+    assert 'R1.platform: found "bsd", expected one of host, ios, linux' in capsys.readouterr().err
+    assert cli.main(["report", "policing-vs-shaping"]) == 2
+    assert "the package that adds it is not installed" in capsys.readouterr().err
+
+
+def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "policing-vs-shaping"]) == 0
+    assert "left out" not in capsys.readouterr().err
+    text = EXPERIMENT.replace("tool: iperf3,", "tool: broken,")
+    (project / "experiments" / "mine.yml").write_text(text, encoding="utf-8")
+    assert cli.main(["validate", "mine"]) == 2
+    assert 'qoslab: the tool "broken" of the package acme-qos 1.2' in capsys.readouterr().err
+
+
+def test_conformance_says_what_does_not_hold(acme: None, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, name in (
+        ("tools", "ramp"),
+        ("platforms", "bsd"),
+        ("metrics", "acme.slowest"),
+        ("figures", "acme-shares"),
+    ):
+        conformance.require(kind, name)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match=r"the metric acme\.fails:\nof a table without rows: ZeroDivisionError"):
+        conformance.require("metrics", "acme.fails")
+    assert list(conformance.problems_of("tools", "iperf3")) == [
+        "the name is taken: qoslab has a tool of its own that is called so"
+    ]
+    assert list(conformance.problems_of("figures", "nothing")) == [
+        'no package of this environment has an entry point "nothing" in the group qoslab.figures'
+    ]
+    assert conformance.main() == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("differs")] == [
+        *(f"differs  tool {name}, of acme-qos 1.2" for name in ("broken", "hollow", "iperf3")),
+        *(f"differs  metric {name}, of acme-qos 1.2" for name in ("acme.fails", "acme.gone")),
+    ]
+
+
+@pytest.mark.parametrize("name", ["iperf3", "iperf", "flood"])
+def test_our_own_tools_conform(name: str) -> None:
+    assert list(conformance.problems_of_tool(name, TOOLS[name])) == []
+
+
+@pytest.mark.parametrize("name", ["host", "ios", "linux"])
+def test_our_own_platforms_conform(name: str) -> None:
+    assert list(conformance.problems_of_platform(name, PLATFORMS[name])) == []
