@@ -37,6 +37,8 @@ class Outcome:
     """See `qoslab.analysis.averages.pairs_table`."""
     lab: str = DEFAULT_LAB
     """The kind of lab that the figures come from."""
+    invalid: frozenset[str] = frozenset()
+    """Cells that do not count; those that were not needed are not among them."""
 
     @property
     def outside(self) -> int:
@@ -92,8 +94,9 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
         tables.write_table(folder, name, table)
+    left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
-        not reasons, tuple(reasons), untrusted, judged.comparison, judged.averages, judged.pairs, manifest.lab
+        not reasons, tuple(reasons), untrusted, judged.comparison, judged.averages, judged.pairs, manifest.lab, left_out
     )
 
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from qoslab.analysis import Outcome, analyse, figures
 from qoslab.errors import UserError
 from qoslab.overview import read_runs
+from qoslab.report.across import AcrossPage
 from qoslab.report.arms import Graph
 from qoslab.report.index import build_index
 from qoslab.report.page import Page, build_page
@@ -48,6 +49,11 @@ def render_index(root: Path) -> Path:
     file = root / "index.html"
     replace(file, content.encode())
     return file
+
+
+def across_html(page: AcrossPage) -> str:
+    """Lay out what several labs made of one experiment."""
+    return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 
 
 @cache

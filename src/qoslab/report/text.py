@@ -37,6 +37,26 @@ def difference(measured: float, published: float, unit: Unit) -> str:
     return _signed(percent, " %") if abs(percent) >= 0.05 else "below 0.1 %"
 
 
+def signed(value: float, unit: Unit) -> str:
+    """A difference of two figures in their own unit, with its sign; of shares in points."""
+    if not math.isfinite(value):
+        return NONE
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    return sign + margin(abs(value), unit)
+
+
+def margin(value: float, unit: Unit) -> str:
+    """By how much two figures may differ, or do."""
+    if unit == "fraction":
+        return f"{value * 100:.3g}\N{NO-BREAK SPACE}points"
+    return f"{value:.3g}" if unit == "flag" else figure(value, unit)
+
+
+def share(value: float) -> str:
+    """A relative difference: 0 where there is none, else two digits."""
+    return "0" if value == 0 else f"{value * 100:.2g}\N{NO-BREAK SPACE}%"
+
+
 def _signed(value: float, unit: str) -> str:
     return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") + unit.replace(" ", "\N{NO-BREAK SPACE}")
 

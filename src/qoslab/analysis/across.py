@@ -1,0 +1,327 @@
+"""One experiment in several labs: each figure of each lab beside prediction and publication, and how near the labs are
+to one another. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis import statistics
+from qoslab.analysis.compare import Planned, Where, selected
+from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
+from qoslab.analysis.run import Outcome
+from qoslab.analysis.statistics import Estimate
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
+from qoslab.model.expectations import Expectation
+from qoslab.model.metrics import Reference, Unit
+from qoslab.results import Manifest
+
+COLUMNS = [
+    *("arm", "where", "metric", "unit", "predicted", "published", "tolerance", "expected"),
+    *("lab", "measured", "low", "high", "n", "verdict"),
+    *("against", "difference", "margin", "basis", "p", "agreement", "untested"),
+]
+FIDELITY_COLUMNS = ["metric", "unit", "lab", "against", "median", "greatest", "greatest_of", "figures"]
+
+Key = tuple[str, str, str]
+"""Arm, metric, cells in words."""
+Repetitions = dict[int, float]
+
+
+@dataclass(frozen=True)
+class LabRun:
+    """A run, analysed."""
+
+    lab: str
+    """Its kind; see `qoslab.labs`."""
+    manifest: Manifest
+    outcome: Outcome
+    metrics: pd.DataFrame
+    """Its table `metrics`."""
+
+    @property
+    def valid(self) -> pd.DataFrame:
+        """The rows of the metrics that count: of valid cells, with a value."""
+        cells, found = self.metrics["cell"], self.metrics
+        return found[~cells.isin(list(self.outcome.invalid)) & found["value"].notna()]
+
+
+@dataclass(frozen=True)
+class LabFigure:
+    """A figure in one lab."""
+
+    lab: str
+    estimate: Estimate | None
+    """None where no cell that counts has it."""
+    verdict: str
+    """Whether it is as expected; `INFORMATIVE` where nothing is, or where there is none."""
+    agreement: Agreement | None = None
+    """With the first lab; None of that itself, and where one of the two has no figure."""
+
+
+@dataclass(frozen=True)
+class AcrossFigure:
+    """A figure of the experiment in all labs."""
+
+    arm: str
+    metric: str
+    where: str
+    """Which cells of the arm; all where empty."""
+    unit: Unit
+    predicted: float
+    published: float
+    tolerance: str
+    reason: str
+    expected: bool
+    """Whether anything is expected of it: else it decides nothing."""
+    margin: Margin | None
+    """None where fewer than two labs have it."""
+    labs: tuple[LabFigure, ...]
+    """In the order of the runs; the first is what the others are compared with."""
+
+    @property
+    def contrary(self) -> bool:
+        """Whether a lab contradicts the first."""
+        return any(each.agreement is not None and each.agreement.contrary for each in self.labs)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How near a lab is to the first one in a metric."""
+
+    metric: str
+    """Its name, without selector."""
+    unit: Unit
+    lab: str
+    against: str
+    median: float
+    """Of the relative differences of all its figures, cell by cell."""
+    greatest: float
+    greatest_of: str
+    """Whose difference is the greatest: cell and figure."""
+    figures: int
+
+
+@dataclass(frozen=True)
+class Across:
+    """What several labs made of one experiment."""
+
+    runs: tuple[LabRun, ...]
+    """The first is what the others are compared with."""
+    figures: tuple[AcrossFigure, ...]
+    fidelity: tuple[Fidelity, ...]
+
+    @property
+    def contrary(self) -> int:
+        """How many figures of which something is expected contradict each other."""
+        return sum(each.contrary for each in self.figures if each.expected)
+
+    def count(self, word: str) -> int:
+        """How often labs agree so on a figure of which something is expected."""
+        found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
+        return sum(each is not None and each.word == word for each in found)
+
+
+def across(runs: Sequence[LabRun]) -> Across:
+    """Lay the runs side by side, each of another lab; the newest says what is expected and was published."""
+    newest = sorted(runs, key=lambda run: run.manifest.started, reverse=True)
+    rows: dict[Key, tuple[dict[str, Any], Expectation | None, Where]] = {}
+    for run in newest:
+        for key, row in _rows(run):
+            rows.setdefault(key, row)
+    order = {arm.name: number for number, arm in enumerate(newest[0].manifest.experiment.arms)}
+    ordered = sorted(rows.values(), key=lambda each: order.get(str(each[0]["arm"]), len(order)))
+    valid = [run.valid for run in runs]
+    figures = tuple(_figure(runs, valid, *each) for each in ordered)
+    return Across(tuple(runs), figures, tuple(_fidelity(runs, valid)))
+
+
+def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation | None, Where]]]:
+    """The rows of its comparison, each with what is expected of it and the cells that it is of."""
+    experiment = run.manifest.experiment
+    expected: dict[Key, Expectation] = {}
+    if experiment.compare is not None:
+        for each in Planned(run.manifest.cells).expected(experiment.compare, experiment.duration):
+            expected[each.arm, each.metric, each.selection] = each
+    published = {(each.arm, each.metric, each.selection): each.where for each in run.manifest.published}
+    for row in run.outcome.comparison.to_dict("records"):
+        key = (row["arm"], row["metric"], row["where"])
+        expectation = expected.get(key)
+        where = expectation.where if expectation is not None else published.get(key, {})
+        yield key, ({str(name): value for name, value in row.items()}, expectation, where)
+
+
+def _figure(
+    runs: Sequence[LabRun],
+    valid: Sequence[pd.DataFrame],
+    row: Mapping[str, Any],
+    expectation: Expectation | None,
+    where: Where,
+) -> AcrossFigure:
+    arm, metric, unit = row["arm"], row["metric"], cast(Unit, row["unit"])
+    found = [_Values.of(metrics, arm, metric, where) for metrics in valid]
+    shared = _shared(found)
+    estimates = [each.estimate(shared) for each in found]
+    first = estimates[0]
+    known = [abs(each.value) for each in estimates if each is not None]
+    margin = margin_of(expectation, metric, unit, max(known)) if len(known) > 1 else None
+    labs = []
+    for run, values, estimate in zip(runs, found, estimates, strict=True):
+        agreed = None
+        if estimate is not None and first is not None and values is not found[0] and margin is not None:
+            pairs = found[0].repetitions(shared), values.repetitions(shared)
+            agreed = agreement(*pairs, estimate.value - first.value, margin.value)
+        labs.append(LabFigure(run.lab, estimate, _verdict(expectation, estimate), agreed))
+    return AcrossFigure(
+        arm,
+        metric,
+        row["where"],
+        unit,
+        row["predicted"],
+        row["published"],
+        row["tolerance"],
+        row["reason"],
+        expectation is not None,
+        margin,
+        tuple(labs),
+    )
+
+
+def _verdict(expectation: Expectation | None, estimate: Estimate | None) -> str:
+    if expectation is None or estimate is None:
+        return INFORMATIVE
+    return WITHIN if expectation.holds(estimate.value) else OUTSIDE
+
+
+class _Values:
+    """The values of a figure in one lab: of an arm, or of two of which it is the ratio."""
+
+    def __init__(self, sides: tuple[dict[str, Repetitions], ...]) -> None:
+        self._sides = sides
+        """By cell without its repetition, the value of each repetition."""
+
+    @classmethod
+    def of(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
+        return cls(tuple(_by_cell(metrics, each, metric, where) for each in arm.split("/")))
+
+    @property
+    def cells(self) -> tuple[set[str], ...]:
+        return tuple(set(side) for side in self._sides)
+
+    def estimate(self, shared: tuple[set[str], ...]) -> Estimate | None:
+        """As the comparison of a run has it, over these cells; None where there is none, or only 0 below."""
+        groups = [[list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._with(shared)]
+        if not all(groups):
+            return None
+        estimate = statistics.average(groups[0]) if len(groups) == 1 else statistics.ratio(groups[0], groups[1])
+        return None if math.isnan(estimate.value) else estimate
+
+    def repetitions(self, shared: tuple[set[str], ...]) -> list[float]:
+        """The figure of each repetition that all cells have; that of the medians where there is none such."""
+        sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._with(shared)]
+        common = set.intersection(*(set(cell) for side in sides for cell in side))
+        means = [[float(np.mean([cell[number] for cell in side])) for number in sorted(common)] for side in sides]
+        found = means[0] if len(means) == 1 else [a / b if b else math.inf for a, b in zip(*means, strict=True)]
+        estimate = self.estimate(shared)
+        return found or ([estimate.value] if estimate is not None else [])
+
+    def _with(self, shared: tuple[set[str], ...]) -> Iterable[tuple[dict[str, Repetitions], set[str]]]:
+        return zip(self._sides, shared, strict=True)
+
+
+def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, Repetitions]:
+    rows = selected(metrics, arm, where)
+    rows = rows[rows["metric"] == metric]
+    found: dict[str, Repetitions] = {}
+    for cell, repetition, value in zip(rows["cell"], rows["repetition"], rows["value"], strict=True):
+        found.setdefault(_place(cell), {})[int(repetition)] = float(value)
+    return found
+
+
+def _place(cell: str) -> str:
+    """A cell without its repetition."""
+    return cell.rpartition("/")[0]
+
+
+def _shared(found: Sequence[_Values]) -> tuple[set[str], ...]:
+    """The cells that every lab has that has any: figures of several cells are of the same ones everywhere."""
+    some = [each.cells for each in found if all(each.cells)]
+    if not some:
+        return tuple(set() for _ in found[0].cells)
+    return tuple(set.intersection(*(cells[side] for cells in some)) for side in range(len(some[0])))
+
+
+def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator[Fidelity]:
+    """For each further lab and each metric."""
+    medians = [_medians(metrics) for metrics in valid]
+    for run, found in zip(runs[1:], medians[1:], strict=True):
+        by_metric: dict[str, list[tuple[float, str]]] = {}
+        for (place, metric), value in found.items():
+            other = medians[0].get((place, metric))
+            if other is None or math.isnan(apart := relative_difference(other, value)):
+                continue
+            by_metric.setdefault(Reference.parse(metric).metric.name, []).append((apart, f"{place}: {metric}"))
+        for name, differences in by_metric.items():
+            greatest, of = max(differences)
+            yield Fidelity(
+                name,
+                Reference.parse(name).metric.unit,
+                run.lab,
+                runs[0].lab,
+                float(np.median([each for each, _ in differences])),
+                greatest,
+                of if greatest else "",
+                len(differences),
+            )
+
+
+def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """By cell without its repetition and by metric the median of its repetitions."""
+    places = metrics["cell"].map(_place)
+    grouped = metrics.groupby([places.rename("place"), "metric"], sort=False)["value"].median()
+    return {(str(place), str(metric)): float(value) for (place, metric), value in grouped.items()}  # type: ignore[misc]
+
+
+def figures_table(found: Across) -> pd.DataFrame:
+    """A row for each figure and lab, with `COLUMNS`; what there is not is empty."""
+    rows = []
+    for figure in found.figures:
+        for each in figure.labs:
+            estimate, agreed = each.estimate, each.agreement
+            rows.append(
+                {
+                    "arm": figure.arm,
+                    "where": figure.where,
+                    "metric": figure.metric,
+                    "unit": figure.unit,
+                    "predicted": figure.predicted,
+                    "published": figure.published,
+                    "tolerance": figure.tolerance,
+                    "expected": figure.expected,
+                    "lab": each.lab,
+                    "measured": math.nan if estimate is None else estimate.value,
+                    "low": math.nan if estimate is None else estimate.low,
+                    "high": math.nan if estimate is None else estimate.high,
+                    "n": 0 if estimate is None else estimate.n,
+                    "verdict": each.verdict,
+                    "against": "" if agreed is None else figure.labs[0].lab,
+                    "difference": math.nan if agreed is None else agreed.difference,
+                    "margin": math.nan if agreed is None or figure.margin is None else figure.margin.value,
+                    "basis": "" if agreed is None or figure.margin is None else figure.margin.basis,
+                    "p": math.nan if agreed is None else agreed.p_value,
+                    "agreement": "" if agreed is None else agreed.word,
+                    "untested": "" if agreed is None else agreed.untested,
+                }
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def fidelity_table(found: Across) -> pd.DataFrame:
+    """A row for each metric and further lab, with `FIDELITY_COLUMNS`."""
+    rows = [{name: getattr(each, name) for name in FIDELITY_COLUMNS} for each in found.fidelity]
+    return pd.DataFrame(rows, columns=FIDELITY_COLUMNS)

@@ -1,0 +1,245 @@
+"""Several labs' runs of one experiment beside one another: what is taken, tested and said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sample_run
+
+from qoslab.analysis.across import LabRun, across
+from qoslab.analysis.equivalence import (
+    APART,
+    DIFFERENT,
+    EQUIVALENT,
+    NEAR,
+    OPEN,
+    SAME,
+    agreement,
+    least_p_value,
+    margin_of,
+    relative_difference,
+)
+from qoslab.analysis.run import analyse
+from qoslab.cli import main
+from qoslab.errors import ExitStatus, UserError
+from qoslab.model.expectations import Expectation
+from qoslab.report.counterparts import counterparts
+from qoslab.results import RunFolder, tables
+
+NAME = "policing-vs-shaping"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "margin", "word"),
+    [
+        ([5.0], [5.0], 0.0, SAME),
+        ([5.0, 5.0], [5.0], 1.0, SAME),
+        ([5.0], [6.0], 0.0, DIFFERENT),
+        ([5.0], [5.5], 1.0, NEAR),
+        ([5.0], [6.5], 1.0, APART),
+        ([5.0, 5.1], [5.2, 5.0], 1.0, NEAR),
+        ([5.0, 5.1, 5.2], [5.3, 5.0, 5.2], 1.0, EQUIVALENT),
+        ([5.0, 5.1, 5.2], [7.3, 7.0, 7.2], 1.0, DIFFERENT),
+        ([5.0, 6.9, 5.2], [5.3, 5.0, 7.2], 1.0, OPEN),
+        ([5.0, math.inf], [5.3, 5.0], 1.0, APART),
+    ],
+)
+def test_what_two_labs_say_of_each_other(first: list[float], second: list[float], margin: float, word: str) -> None:
+    middle = sorted(second)[len(second) // 2] - sorted(first)[len(first) // 2]
+    found = agreement(first, second, middle, margin)
+    assert found.word == word
+    assert math.isnan(found.p_value) == (word in (SAME, NEAR, APART) or margin == 0)
+    assert bool(found.untested) == (word in (NEAR, APART) or (margin == 0 and word == DIFFERENT))
+
+
+def test_a_test_needs_three_repetitions_each_or_nineteen_beside_one() -> None:
+    assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
+    assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "metric", "unit", "figure", "margin", "basis"),
+    [
+        ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
+        ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
+        ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half of the window"),
+        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20% of the greater"),
+        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5% of the greater"),
+        ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no chance in it"),
+        ({"equals": 0}, "class.drops", "packets", 3, 0, "no chance in it"),
+        ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
+        ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "stamps of whole ms"),
+        (None, "goodput.sum", "b/s", 2e6, 1e5, "5% of the greater"),
+    ],
+)
+def test_where_a_margin_comes_from(
+    bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
+) -> None:
+    expectation = None
+    if bounds is not None:
+        expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
+    found = margin_of(expectation, metric, unit, figure)
+    assert (round(found.value, 9), found.basis) == (margin, basis)
+
+
+def test_a_relative_difference_is_a_share_of_the_greater() -> None:
+    assert (relative_difference(0, 0), relative_difference(0, 5), relative_difference(4, 5)) == (0, 1, 0.2)
+    assert math.isnan(relative_difference(1, math.inf))
+
+
+def in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
+    """A run whose manifest says that it is of another lab."""
+
+    def changed(manifest: dict[str, Any]) -> None:
+        manifest["lab"] = lab
+        change(manifest)
+
+    sample_run.change_json(folder / "manifest.json", changed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample_run.make_run(tmp_path_factory.mktemp("made") / "runs").path
+
+
+@pytest.fixture
+def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run in the virtual lab and a later one that says to be of real devices."""
+    monkeypatch.chdir(tmp_path)
+    top = tmp_path / "runs" / NAME
+    shutil.copytree(made, top / "20270101T000000Z")
+    in_lab(Path(shutil.copytree(made, top / "20270102T000000Z")), "external")
+    (top / "latest").symlink_to("20270102T000000Z")
+    return top
+
+
+def repeated(found: LabRun, factor: float, spread: float) -> LabRun:
+    """The same run with four repetitions that scatter about so much of its figures."""
+    rows = found.metrics
+    parts = []
+    for number in range(1, 5):
+        scale = factor * (1 + spread * (number - 2.5))
+        cells = rows["cell"].str.replace("/1", f"/{number}", regex=False)
+        parts.append(rows.assign(value=rows["value"] * scale, repetition=number, cell=cells))
+    return replace(found, metrics=pd.concat(parts))
+
+
+def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: Path) -> None:
+    folder = RunFolder(made)
+    outcome = analyse(folder)
+    one = LabRun("virtual", folder.manifest(), outcome, tables.read_table(folder, "metrics"))
+    found = across([repeated(one, 1.0, 0.001), replace(repeated(one, 1.01, 0.001), lab="simulated")])
+    rows = {(each.arm, each.metric): each for each in found.figures}
+    share = rows["policed", "police.exceed_share"]
+    assert share.margin is not None and share.margin.basis == "half of the window"
+    second = share.labs[1].agreement
+    assert second is not None and second.word == EQUIVALENT and second.p_value < 0.05
+    assert share.labs[0].estimate is not None and share.labs[0].estimate.n == 4
+    ratio = rows["shaped/policed", "goodput.sum"].labs[1].agreement
+    assert ratio is not None and ratio.word == SAME
+    near = {each.metric: round(each.median, 4) for each in found.fidelity}
+    assert near["goodput.sum"] == round(1 - 1 / 1.01, 4)
+
+    invalid = replace(outcome, invalid=frozenset({"policed/1", "policed/2", "policed/3"}))
+    left = across([repeated(one, 1.0, 0.001), replace(repeated(one, 1.2, 0.001), lab="simulated", outcome=invalid)])
+    share = next(each for each in left.figures if each.metric == "police.exceed_share" and each.expected)
+    assert share.labs[1].estimate is not None and share.labs[1].estimate.n == 1
+    assert share.labs[1].agreement is not None and share.labs[1].agreement.word == APART
+    assert left.contrary >= 1
+
+
+class _Well(HTMLParser):
+    """That what is opened is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in ("meta", "link", "br", "rect", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("rect", "line", "circle"):
+            assert self.open.pop() == tag
+
+
+def test_a_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", NAME, "--across"]) == ExitStatus.WITHIN
+    said = capsys.readouterr().out
+    assert "of 5 expected figures 5 the same." in said and f"Report: runs/{NAME}/across.html" in said
+    page = (runs / "across.html").read_text()
+    well = _Well()
+    well.feed(page)
+    assert well.open == [] and "<script" not in page and len(page) < 60_000
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    with (runs / "across.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    bucket = [row for row in rows if row["metric"] == "police.bc"]
+    assert [(row["lab"], row["measured"], row["against"], row["agreement"]) for row in bucket] == [
+        ("external", "31250.0", "", ""),
+        ("virtual", "31250.0", "external", "the same"),
+    ]
+    with (runs / "fidelity.csv").open() as file:
+        assert {row["median"] for row in csv.DictReader(file)} == {"0.0"}
+
+
+def test_runs_that_cannot_be_laid_side_by_side_are_named(runs: Path, tmp_path: Path) -> None:
+    virtual, external = sorted(path for path in runs.glob("2027*"))
+    root = runs.parent
+    assert [each.path.name for each in counterparts(root, [str(virtual), str(external)]).runs] == [
+        external.name,
+        virtual.name,
+    ]
+    with pytest.raises(UserError, match=r"found two runs in the virtual lab, expected one of each lab"):
+        counterparts(root, [str(virtual), str(virtual)])
+
+    def longer(experiment: dict[str, Any]) -> None:
+        experiment["duration"] = "9 s"
+        experiment["traffic"][0]["streams"] = 2
+
+    other = Path(shutil.copytree(external, runs / "20270103T000000Z"))
+    in_lab(other, "external", lambda manifest: manifest.update(started="2027-01-03T00:00:00Z"))
+    for arm in ("policed", "shaped"):
+        file = other / f"cells/{arm}/1/experiment.json"
+        content = json.loads(file.read_text())
+        longer(content)
+        file.write_text(json.dumps(content))
+    found = counterparts(root, [NAME])
+    assert [each.path.name for each in found.runs] == [external.name, virtual.name]
+    assert found.passed == ("20270103T000000Z: policed: duration: 4 s and 9 s",)
+    with pytest.raises(UserError, match=r"other settings: policed: duration: 9 s and 4 s; policed: traffic.*streams"):
+        counterparts(root, [str(other), str(virtual)])
+    with pytest.raises(UserError, match="other settings"):
+        counterparts(root, [str(other)])
+    shutil.rmtree(external)
+    shutil.rmtree(other)
+    (runs / "latest").unlink()
+    (runs / "latest").symlink_to(virtual.name)
+    with pytest.raises(UserError, match="found runs in the virtual lab only, expected a second lab's"):
+        counterparts(root, [])
+    in_lab(
+        Path(shutil.copytree(virtual, tmp_path / "elsewhere")),
+        "external",
+        lambda manifest: manifest["experiment"].update(name="another"),
+    )
+    with pytest.raises(UserError, match=r"is a run of policing-vs-shaping, .*elsewhere of another"):
+        counterparts(root, [str(virtual), str(tmp_path / "elsewhere")])
+
+
+def test_options_that_do_not_go_together_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--across", "--index"]) == ExitStatus.USER_MISTAKE
+    assert main(["report", NAME, NAME]) == ExitStatus.USER_MISTAKE
+    assert "--across lays several side by side" in capsys.readouterr().err
+    assert main(["report", NAME, "--across", "--junit", "x.xml"]) == ExitStatus.USER_MISTAKE
