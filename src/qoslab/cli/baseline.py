@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.places import RUNS
+from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.options import lab_option
+from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
 from qoslab.errors import ExitStatus, UserError
 from qoslab.labs import LABS
 from qoslab.plan import Options, make_plan
@@ -18,32 +21,79 @@ from qoslab.shipped import checkout
 if TYPE_CHECKING:
     from qoslab.results import RunFolder
 
+HARMLESS = ("--lab ", "--repetitions ")
+"""Options of a run that is whole all the same."""
+
 
 @click.command()
-@click.argument("run", required=False)
-def command(run: str | None) -> ExitStatus:
-    """Keep a run of this checkout's experiments as the baseline of its experiment and kind of lab.
+@click.argument("given", metavar="[RUN]...", nargs=-1, shell_complete=complete_runs)
+@click.option("--measure", is_flag=True, help="Run these experiments (all of experiments/) one after the other first.")
+@click.option("--repetitions", type=click.IntRange(min=1), help="With --measure: how often each cell is run.")
+@lab_option
+@click.pass_context
+def command(
+    context: click.Context, given: Sequence[str], measure: bool, repetitions: int | None, lab: str | None
+) -> ExitStatus:
+    """Keep runs of this checkout's experiments as the baselines of their experiments and kinds of lab.
 
     RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. It must
-    be valid, and of the whole file as it stands in experiments/. Its comparison and manifest go to reports/baselines/,
-    and docs/results.md is written anew.
+    be valid, and of the whole file as it stands in experiments/; it may repeat cells. Its comparison and manifest go to
+    reports/baselines/, and docs/results.md is written anew. What luck decides is best kept of ten repetitions, as their
+    median with its interval.
+
+    With --measure RUN is an experiment, which is run whole in the lab of --lab (virtual) first. One that is not valid
+    is not kept; the others are, and the exit status is 3.
     """
+    top = checkout()
+    if top is None:
+        raise UserError("qoslab runs from a wheel, where no baselines are kept", hint="Run ./qoslab of a checkout.")
+    if not measure:
+        if lab is not None or repetitions is not None:
+            raise click.UsageError("found --lab or --repetitions without --measure, expected a run that is there")
+        for each in given or (None,):
+            _keep(each, top)
+        return ExitStatus.WITHIN
+    failed = [name for name in given or _experiments() if not _measured(context, name, lab, repetitions, top)]
+    if failed:
+        echo(f"Not kept: {', '.join(failed)}")
+    return ExitStatus.RUN_INVALID if failed else ExitStatus.WITHIN
+
+
+def _experiments() -> list[str]:
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
+
+
+def _measured(context: click.Context, name: str, lab: str | None, repetitions: int | None, top: Path) -> bool:
+    """Run an experiment and keep it; whether it could be kept. What is wrong is printed."""
+    from qoslab.cli.run import command as run
+
+    echo(f"{name}:")
+    try:
+        context.invoke(run, experiment=str(experiment_file(name)), lab=lab, repetitions=repetitions)
+        _keep(name, top)
+    except UserError as error:
+        echo(f"qoslab: {error.message}", err=True)
+        return False
+    return True
+
+
+def _keep(run: str | None, top: Path) -> None:
+    """Keep a run, and write the document. `UserError` where it is no baseline."""
     from qoslab.generated import FILES, RESULTS
     from qoslab.results import find_run
     from qoslab.results.baselines import keep
 
-    top = checkout()
-    if top is None:
-        raise UserError("qoslab runs from a wheel, where no baselines are kept", hint="Run ./qoslab of a checkout.")
     folder = find_run(RUNS, run)
     if why := _unfit(folder, top):
-        raise UserError(f"{folder.path}: {why}, expected a valid run of a whole file of experiments/")
+        raise UserError(
+            f"{folder.path}: {why}, expected a valid run of a whole file of experiments/",
+            hint="qoslab run --resume measures again what is not valid",
+        )
     echo(f"{keep(folder, top).relative_to(top)} written")
     text = FILES[RESULTS](top)
     if (top / RESULTS).read_text(encoding="utf-8") != text:
         (top / RESULTS).write_text(text, encoding="utf-8")
         echo(f"{RESULTS} written")
-    return ExitStatus.WITHIN
 
 
 def _unfit(folder: RunFolder, top: Path) -> str:
@@ -52,8 +102,9 @@ def _unfit(folder: RunFolder, top: Path) -> str:
     if manifest.lab not in LABS:
         return f"found a run in the lab {manifest.lab}"
     if not manifest.valid:
-        return "found a run that is not valid"
-    if others := [each for each in manifest.overrides if each != f"--lab {manifest.lab}"]:
+        invalid = [each.name for each in manifest.cells if not each.valid and not each.spared]
+        return f"found a run that is not valid ({', '.join(invalid[:4])}{', …' if len(invalid) > 4 else ''})"
+    if others := [each for each in manifest.overrides if not each.startswith(HARMLESS)]:
         return f"found a run with other values ({', '.join(others)})"
     file = top / "experiments" / f"{manifest.experiment.name}.yml"
     if not file.exists():

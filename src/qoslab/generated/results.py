@@ -78,6 +78,8 @@ def _run(baseline: Baseline) -> str:
     manifest = baseline.manifest
     took = "" if manifest.ended is None else f", {(manifest.ended - manifest.started).total_seconds():.0f} s"
     cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
+    repetitions = max((each.repetition for each in manifest.cells), default=1)
+    cells += f" ({repetitions} repetitions each: medians, with their 95 % intervals)" if repetitions > 1 else ""
     judged = [row for row in baseline.rows if row.verdict != _INFORMATIVE]
     within = sum(row.verdict == _WITHIN for row in judged)
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"

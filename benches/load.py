@@ -1,0 +1,133 @@
+"""Measures what a busy machine does to figures that a run calls valid; prints a Markdown section for performance.md.
+
+    python benches/load.py [--repetitions 4] [--duration 27s] [--busy 4] [--only ring=1] [--write]
+
+The constant flood of `tx-ring-limit`, whose longest round trip is arithmetic: a whole ring before the probe. First on a
+machine that does nothing else, then, each cell as often as asked for, with processes beside it that are busy all the
+time; no cell is tried again. Two stamps of whole milliseconds may differ by one for nothing, so that 1 ms is what a
+maximum may move by. Maxima of random sizes are luck, and left out. The exit status is 1 where a maximum of a valid cell
+has moved by more, or where fewer than three cells of four are valid.
+
+Takes 20 minutes as it stands. Needs the programs of `crates/` (`./qoslab build`) and nothing else on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import page
+
+from qoslab.analysis import analyse
+from qoslab.results import RunFolder, find_run, tables
+
+ROOT = Path(__file__).resolve().parents[1]
+EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
+HEADING = "## Load beside a run"
+METRIC = "rtt.max"
+MOVED_MS = 1.0
+"""By so much a maximum may move: IP SLA's stamps are whole milliseconds."""
+LEAST_VALID = 15 / 20
+LINES, RINGS = "matrix.line", "matrix.ring"
+
+
+@dataclass(frozen=True)
+class Maxima:
+    """The longest round trips of a run, in milliseconds, by line rate and ring."""
+
+    valid: dict[tuple[float, float], list[float]]
+    invalid: dict[tuple[float, float], list[float]]
+    """Of cells that are not to be trusted, nan where nothing was measured."""
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that are never idle."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        yield
+
+
+def run(folder: Path, options: Sequence[str]) -> Maxima:
+    """Run the experiment, cell by cell, each once; what it found."""
+    command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), "--arm", "cbr", "--jobs", "1"]
+    done = subprocess.run(
+        [*command, "--attempts", "1", *options], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 1, 3):
+        sys.exit(done.stderr)
+    return maxima(find_run(folder / "runs", EXPERIMENT.stem))
+
+
+def maxima(made: RunFolder) -> Maxima:
+    """The figures of all cells of a run."""
+    invalid = analyse(made).invalid
+    found = tables.read_table(made, "metrics")
+    kept: tuple[dict[tuple[float, float], list[float]], ...] = ({}, {})
+    for row in found[found["metric"] == METRIC].to_dict("records"):
+        kept[row["cell"] in invalid].setdefault((row[LINES], row[RINGS]), []).append(row["value"])
+    return Maxima(*kept)
+
+
+def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
+    """The table; how many cells there were beside busy processes, how many of them valid; by what a maximum moved."""
+    lines = ["| line, ring | quiet, ms | valid beside busy processes, ms | not valid, ms |", "|---|---|---|---|"]
+    counted, trusted, moved = 0, 0, 0.0
+    for place in sorted({*loaded.valid, *loaded.invalid}):
+        alone, good, bad = (each.get(place, []) for each in (quiet.valid, loaded.valid, loaded.invalid))
+        counted, trusted = counted + len(good) + len(bad), trusted + len(good)
+        # A quiet run without a valid cell has nothing to compare with: then no figure can be said to stay.
+        moved = max([moved, *(abs(each - alone[0]) if alone else float("inf") for each in good)])
+        shown = (", ".join(f"{each:g}" for each in values) or "none" for values in (alone, good, bad))
+        lines.append(f"| {place[0] / 1e3:g} kb/s, {place[1]:g} | {' | '.join(shown)} |")
+    return lines, counted, trusted, moved
+
+
+def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
+    """The section's body, and whether the figures stay."""
+    chosen = [word for each in arguments.only for word in ("--only", each)]
+    options = [*(["--duration", arguments.duration] if arguments.duration else []), *chosen]
+    with tempfile.TemporaryDirectory(prefix="qoslab-load-") as place:
+        quiet = run(Path(place), options)
+        with busy(arguments.busy):
+            loaded = run(Path(place), [*options, "--repetitions", str(arguments.repetitions)])
+    table, counted, trusted, moved = rows(quiet, loaded)
+    stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
+    text = (
+        f"Beside {arguments.busy} busy processes {trusted} of {counted} cells were valid; the longest round trip of a "
+        f"valid one moved by {moved:g} ms at most. Of a valid cell it may move by {MOVED_MS:g} ms (stamps are whole "
+        f"milliseconds), and three cells of four have to be valid: {'met' if stays else '**not met**'}."
+    )
+    return [*table, "", *textwrap.wrap(text, page.WIDTH)], stays
+
+
+def main() -> None:
+    """Reads the arguments and prints or writes the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=4, help="of each cell beside busy processes")
+    parser.add_argument("--duration", help="of traffic in each cell, as 27s; the experiment's where absent")
+    parser.add_argument("--busy", type=int, default=4, help="processes that are never idle")
+    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only such cells")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    arguments = parser.parse_args()
+    head = f"{page.machine()}. Made by `benches/load.py`, whose docstring tells what is measured."
+    body, stays = measure(arguments)
+    section = "\n".join([HEADING, "", *textwrap.wrap(head, page.WIDTH), "", *body, ""])
+    print(section)
+    if arguments.write:
+        page.write(section)
+    sys.exit(0 if stays else 1)
+
+
+if __name__ == "__main__":
+    main()
