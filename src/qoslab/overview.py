@@ -5,6 +5,7 @@ Other people's runs are read, too: what is damaged is said, never obeyed.
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,46 +13,12 @@ from typing import Any
 
 from qoslab.labs import LABS
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.moved import Measured, moved
+from qoslab.model.run_figures import Key, RunFigure
 from qoslab.schema.files import FileRefusedError, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
 """Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
-Key = tuple[str, str, str]
-"""Arm, metric, cells in words."""
 UNFINISHED, DAMAGED, FINISHED = "unfinished", "damaged", "finished"
-
-
-@dataclass(frozen=True)
-class RunFigure:
-    """A row of a run's comparison."""
-
-    arm: str
-    metric: str
-    where: str
-    """Which cells of the arm; all where empty."""
-    unit: str
-    measured: float | None
-    low: float | None
-    high: float | None
-    """Ends of the 95 % interval, where there is one."""
-    published: float | None
-    tolerance: str
-    verdict: str
-
-    @property
-    def key(self) -> Key:
-        """What makes it the same figure in another run."""
-        return self.arm, self.metric, self.where
-
-    @property
-    def figure(self) -> Measured | None:
-        """What was measured."""
-        return Measured.of(self.measured, self.low, self.high)
-
-    def moved_from(self, before: RunFigure) -> bool:
-        """Whether its verdict, or the figure itself, is another than before."""
-        return self.verdict != before.verdict or moved(self.figure, before.figure)
 
 
 @dataclass(frozen=True)
@@ -113,17 +80,31 @@ def read_runs(root: Path) -> list[RunSummary]:
 
 
 def read_run(folder: Path) -> RunSummary:
-    """What a run found, by its manifest and its comparison."""
+    """What a run found, or one that is kept as a baseline, by its manifest and its comparison."""
     try:
-        rows, manifest = (
-            json.loads(read_bytes(folder / name, RECORD_LIMIT)) for name in ("comparison.json", "manifest.json")
-        )
+        rows, manifest = _rows(folder), json.loads(read_bytes(folder / "manifest.json", RECORD_LIMIT))
     except (OSError, ValueError, RecursionError, FileRefusedError):
         return RunSummary(folder, UNFINISHED)
     try:
         return _summary(folder, rows, manifest)
     except (TypeError, KeyError, AttributeError, ValueError):
         return RunSummary(folder, DAMAGED)
+
+
+def _rows(folder: Path) -> Any:
+    """The rows of a comparison; a baseline has them as a table only."""
+    kept = folder / "comparison.json"
+    if kept.exists():
+        return json.loads(read_bytes(kept, RECORD_LIMIT))
+    table = read_bytes(folder / "comparison.csv", RECORD_LIMIT).decode("utf-8")
+    reader = csv.DictReader(table.splitlines(keepends=True))
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise ValueError(f"no table: {error}") from error
+    if "verdict" not in (reader.fieldnames or ()):
+        raise ValueError("no table of figures")
+    return rows
 
 
 def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any]) -> RunSummary:
@@ -141,15 +122,5 @@ def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any])
         overrides=tuple(str(each) for each in manifest.get("overrides") or ()),
         cells=len(cells),
         invalid=sum(not cell["valid"] for cell in cells),
-        figures=tuple(_figure(row) for row in rows),
+        figures=tuple(map(RunFigure.of, rows)),
     )
-
-
-def _figure(row: dict[str, Any]) -> RunFigure:
-    numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published")}
-    words = {name: str(row.get(name) or "") for name in ("arm", "metric", "where", "unit", "tolerance")}
-    return RunFigure(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 from dataclasses import replace
@@ -15,17 +14,18 @@ from qoslab.cli import main
 from qoslab.errors import ExitStatus
 from qoslab.generated import RESULTS
 from qoslab.generated.results import results_document
-from qoslab.results.baselines import BASELINES, COMPARISON, Row, changes, rows_of
+from qoslab.model.run_figures import RunFigure
+from qoslab.results.baselines import BASELINES, COMPARISON, changes, rows_of
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
-ROW = Row("a", "", "goodput.sum", "b/s", 1e6, 9e5, 1e6, math.nan, math.nan, "", "within", "as predicted", "")
+ROW = RunFigure("a", "goodput.sum", "", "b/s", 1e6, None, None, 9e5, "", "within", 1e6, "as predicted")
 
 
 def test_what_is_as_it_was_is_no_change() -> None:
     repeated = replace(ROW, arm="b", measured=1.2e6, low=0.9e6, high=1.5e6)
-    then = [ROW, replace(ROW, arm="b", low=0.8e6, high=1.1e6), replace(ROW, arm="c", measured=math.nan)]
-    now = [replace(ROW, measured=1.04e6), repeated, replace(ROW, arm="c", measured=math.nan)]
+    then = [ROW, replace(ROW, arm="b", low=0.8e6, high=1.1e6), replace(ROW, arm="c", measured=None)]
+    now = [replace(ROW, measured=1.04e6), repeated, replace(ROW, arm="c", measured=None)]
     assert list(changes(now, then, 0.05)) == []
 
 
@@ -34,13 +34,13 @@ def test_every_change_is_told() -> None:
     now = [
         replace(ROW, measured=1.06e6),
         replace(ROW, arm="b", verdict="outside"),
-        replace(ROW, arm="c", measured=math.nan),
+        replace(ROW, arm="c", measured=None),
         replace(ROW, arm="e"),
     ]
     assert list(changes(now, then, 0.05)) == [
         "a goodput.sum: 1.06e+06 b/s, was 1e+06 b/s",
         "b goodput.sum: outside, was within (1e+06 b/s, was 1e+06 b/s)",
-        "c goodput.sum: nan b/s, was 1e+06 b/s",
+        "c goodput.sum: not measured, was 1e+06 b/s",
         "e goodput.sum: is new, within",
         "d (rtt = 50 ms) goodput.sum: is gone",
     ]

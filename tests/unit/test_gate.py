@@ -148,11 +148,11 @@ def test_a_kept_baseline_is_enough_to_compare_with(
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / "reports/baselines/policing-vs-shaping/virtual"
     kept.mkdir(parents=True)
-    for name in ("comparison.json", "manifest.json"):
+    for name in ("comparison.csv", "manifest.json"):
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
     assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
-    (kept / "comparison.json").write_text("[")
+    (kept / "comparison.csv").write_text("arm,metric\npoliced,police.bc\n")
     assert main(["report", str(run.path), "--compare", str(kept)]) == 2
     assert "the run is unfinished, expected one with figures" in capsys.readouterr().err
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.overview import RunFigure, read_run, read_runs
+from qoslab.model.run_figures import RunFigure
+from qoslab.overview import read_run, read_runs
 from qoslab.report import render, render_index
 from qoslab.report.index import build_index
 

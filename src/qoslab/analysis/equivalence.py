@@ -16,7 +16,7 @@ import numpy as np
 
 from qoslab.model.expectations import Expectation
 from qoslab.model.metrics import Reference, Unit
-from qoslab.model.moved import NEGLIGIBLE
+from qoslab.model.run_figures import NEGLIGIBLE
 
 SIGNIFICANCE = 0.05
 """Of each of the two tests, so that two labs that differ by the margin are called equivalent in one case of twenty."""

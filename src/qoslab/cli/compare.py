@@ -10,7 +10,7 @@ import click
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.moved import NEGLIGIBLE
+from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.printing import echo
 from qoslab.shipped import shipped
 from qoslab.units import Percent, QuantityError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,8 @@ from typing import cast
 
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import Unit, format_value
-from qoslab.results.baselines import Baseline, Key, Row, baselines_of
+from qoslab.model.run_figures import Key, RunFigure
+from qoslab.results.baselines import Baseline, baselines_of
 
 WIDTH = 120
 BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
@@ -42,7 +42,7 @@ def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
     yield "|---" * (3 + len(kept)) + "|"
     by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in kept.items()}
     shown = [row for baseline in kept.values() for row in baseline.rows if _shown(row)]
-    first: dict[Key, Row] = {}
+    first: dict[Key, RunFigure] = {}
     for row in shown:
         first.setdefault(row.key, row)
     for key, row in first.items():
@@ -50,7 +50,7 @@ def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
     yield from _remarks(first.values())
 
 
-def _remarks(rows: Iterable[Row]) -> Iterator[str]:
+def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
     """Why figures are not reproduced, and what of the model was chosen in their light."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -62,16 +62,16 @@ def _remarks(rows: Iterable[Row]) -> Iterator[str]:
         yield from textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _remark(row: Row) -> str:
+def _remark(row: RunFigure) -> str:
     if row.publication == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
     # Of a figure that nobody published, the explanation of an expectation is what was fitted.
-    unpublished = math.isnan(row.published) and row.verdict != _INFORMATIVE
+    unpublished = row.published is None and row.verdict != _INFORMATIVE
     return _FITTED if row.publication == _FITTED or unpublished else ""
 
 
-def _shown(row: Row) -> bool:
-    return row.verdict != _INFORMATIVE or not math.isnan(row.published)
+def _shown(row: RunFigure) -> bool:
+    return row.verdict != _INFORMATIVE or row.published is not None
 
 
 def _run(baseline: Baseline) -> str:
@@ -85,11 +85,11 @@ def _run(baseline: Baseline) -> str:
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
 
 
-def _place(row: Row) -> str:
+def _place(row: RunFigure) -> str:
     return f"{row.arm} ({row.where})" if row.where else row.arm
 
 
-def _line(row: Row, measured: Sequence[Row | None]) -> str:
+def _line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
     predicted = _value(row.predicted, row) or row.tolerance
     published = _value(row.published, row)
     if published and (kind := _remark(row)):
@@ -98,7 +98,7 @@ def _line(row: Row, measured: Sequence[Row | None]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _measured(row: Row | None) -> str:
+def _measured(row: RunFigure | None) -> str:
     if row is None:
         return ""
     text = _value(row.measured, row) or "not measured"
@@ -107,5 +107,5 @@ def _measured(row: Row | None) -> str:
     return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
-def _value(value: float, row: Row) -> str:
-    return "" if math.isnan(value) else format_value(value, cast(Unit, row.unit))
+def _value(value: float | None, row: RunFigure) -> str:
+    return "" if value is None else format_value(value, cast(Unit, row.unit))

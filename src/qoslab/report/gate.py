@@ -19,7 +19,8 @@ from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
-from qoslab.overview import Key, RunFigure, RunSummary
+from qoslab.model.run_figures import Key, RunFigure
+from qoslab.overview import RunSummary
 from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import cast, get_args
 
 from qoslab.model.metrics import Unit, format_value
-from qoslab.overview import RunFigure
+from qoslab.model.run_figures import RunFigure
 
 NONE = "–"
 """What stands where there is no figure."""

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import csv
-import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.model.moved import Measured, moved
+from qoslab.model.run_figures import RunFigure
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest
 
@@ -22,87 +21,22 @@ BASELINES = "reports/baselines"
 COMPARISON = "comparison.csv"
 MANIFEST = "manifest.json"
 
-Key = tuple[str, str, str]
-"""Arm, cells in words, metric."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of `comparison.csv`; figures that it lacks are nan."""
-
-    arm: str
-    where: str
-    metric: str
-    unit: str
-    predicted: float
-    published: float
-    measured: float
-    low: float
-    high: float
-    tolerance: str
-    verdict: str
-    """On the router."""
-    publication: str
-    """The verdict on the publication."""
-    explanation: str
-    """Of a publication that is not as predicted, or of what was chosen in its light."""
-
-    @property
-    def key(self) -> Key:
-        """What the row is of."""
-        return self.arm, self.where, self.metric
-
-    @property
-    def place(self) -> str:
-        """The same for people."""
-        return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
-
-    @property
-    def figure(self) -> Measured | None:
-        """What was measured."""
-        return Measured.of(self.measured, self.low, self.high)
-
 
 @dataclass(frozen=True)
 class Baseline:
     """One that is kept."""
 
     manifest: Manifest
-    rows: tuple[Row, ...]
+    rows: tuple[RunFigure, ...]
 
 
-def rows_of(comparison: Path) -> tuple[Row, ...]:
+def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
     """The rows of a `comparison.csv`. Raises `UserError` where it is missing or is another kind of file."""
     try:
         with comparison.open(encoding="utf-8", newline="") as file:
-            return tuple(_rows(file))
-    except (OSError, KeyError, ValueError) as error:
+            return tuple(map(RunFigure.of, csv.DictReader(file)))
+    except (OSError, KeyError, ValueError, csv.Error) as error:
         raise UserError(f"{comparison}: found no table of a run's figures ({error})") from error
-
-
-def _rows(lines: Iterator[str]) -> Iterator[Row]:
-    def number(text: str) -> float:
-        return float(text) if text else math.nan
-
-    for row in csv.DictReader(lines):
-        predicted, published, measured, low, high = (
-            number(row[name]) for name in ("predicted", "published", "measured", "low", "high")
-        )
-        yield Row(
-            row["arm"],
-            row["where"],
-            row["metric"],
-            row["unit"],
-            predicted,
-            published,
-            measured,
-            low,
-            high,
-            row["tolerance"],
-            row["verdict"],
-            row["publication"],
-            row["explanation"],
-        )
 
 
 def keep(folder: RunFolder, top: Path) -> Path:
@@ -126,7 +60,7 @@ def read(folder: Path) -> Baseline:
     return Baseline(RunFolder(folder).manifest(), rows_of(folder / COMPARISON))
 
 
-def changes(now: Sequence[Row], then: Sequence[Row], difference: float) -> Iterator[str]:
+def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
     """What is not as in a baseline, a sentence each, in the order of the rows.
 
     A verdict that is another one; a row that is new or gone; a figure that was measured and was not, or the reverse;
@@ -139,10 +73,14 @@ def changes(now: Sequence[Row], then: Sequence[Row], difference: float) -> Itera
             yield f"{row.place}: is new, {row.verdict}"
         elif row.verdict != old.verdict:
             yield f"{row.place}: {row.verdict}, was {old.verdict} ({_figures(row, old)})"
-        elif moved(row.figure, old.figure, difference):
+        elif row.moved_from(old, difference):
             yield f"{row.place}: {_figures(row, old)}"
     yield from (f"{row.place}: is gone" for row in before.values())
 
 
-def _figures(row: Row, old: Row) -> str:
-    return f"{row.measured:.6g} {row.unit}, was {old.measured:.6g} {old.unit}"
+def _figures(row: RunFigure, old: RunFigure) -> str:
+    return f"{_shown(row)}, was {_shown(old)}"
+
+
+def _shown(row: RunFigure) -> str:
+    return "not measured" if row.measured is None else f"{row.measured:.6g} {row.unit}"

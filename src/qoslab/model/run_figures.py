@@ -1,0 +1,107 @@
+"""A figure of a run, as its comparison has it, and whether it is another one than in a run before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+NEGLIGIBLE = 0.05
+"""Two figures that are nearer to one another than this share of the greater have not moved."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure, and the ends of its 95 % interval; where there is none, both are the figure itself."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
+        """From what a table has, where None and nan stand for what is not there; None where nothing was measured."""
+        if value is None or math.isnan(value):
+            return None
+        if low is None or high is None or math.isnan(low) or math.isnan(high):
+            return cls(value, value, value)
+        return cls(value, low, high)
+
+
+def moved(now: Measured | None, before: Measured | None, negligible: float = NEGLIGIBLE) -> bool:
+    """Whether it differs by more than is negligible, and the intervals have nothing in common.
+
+    None is a figure that was not measured.
+    """
+    if now is None or before is None:
+        return now is not before
+    apart = now.low > before.high or now.high < before.low
+    return apart and abs(now.value - before.value) > negligible * max(abs(now.value), abs(before.value))
+
+
+Key = tuple[str, str, str]
+"""Arm, metric, cells in words."""
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A row of a run's comparison."""
+
+    arm: str
+    metric: str
+    where: str
+    """Which cells of the arm; all where empty."""
+    unit: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval, where there is one."""
+    published: float | None
+    tolerance: str
+    verdict: str
+    """On the router."""
+    predicted: float | None = None
+    publication: str = ""
+    """The verdict on the publication."""
+    explanation: str = ""
+    """Of a publication that is not as predicted, or of what was chosen in its light."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> Self:
+        """From `comparison.json` or `comparison.csv`, of another version, too.
+
+        `KeyError` without a verdict, `ValueError` for a number that is none.
+        """
+        numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published", "predicted")}
+        names = ("arm", "metric", "where", "unit", "tolerance", "publication", "explanation")
+        words = {name: str(row.get(name) or "") for name in names}
+        if row["verdict"] is None:
+            raise ValueError("a row is cut off")
+        return cls(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
+
+    @property
+    def key(self) -> Key:
+        """What makes it the same figure in another run."""
+        return self.arm, self.metric, self.where
+
+    @property
+    def place(self) -> str:
+        """The same for people."""
+        return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
+
+    @property
+    def figure(self) -> Measured | None:
+        """What was measured."""
+        return Measured.of(self.measured, self.low, self.high)
+
+    def moved_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
+        """Whether its verdict, or the figure itself, is another than before."""
+        return self.verdict != before.verdict or moved(self.figure, before.figure, negligible)
+
+
+def _number(value: object) -> float | None:
+    """Of a table as text, or of JSON; None where there is none."""
+    if isinstance(value, str):
+        return float(value) if value else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
