@@ -53,5 +53,5 @@ def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "/proc/nobody/mine"]) == 2
-    assert "/proc/nobody/mine: cannot be made: " in capsys.readouterr().err
+    assert "/proc/nobody/mine: cannot be written: " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

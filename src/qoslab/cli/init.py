@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
 import click
 
 from qoslab.errors import UserError
 from qoslab.printing import echo
+from qoslab.results.files import drafted
 from qoslab.shipped import shipped
 
 _RENAMED = {"gitignore": ".gitignore"}
@@ -33,19 +33,13 @@ def command(folder: Path) -> None:
 
 def make_project(folder: Path) -> None:
     """Write a project; all of it, or nothing. `UserError` where the folder has something in it or cannot be written."""
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            what = "a folder with something in it" if folder.is_dir() else "a file"
-            raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as place:
-            draft = Path(place) / "project"
-            shutil.copytree(shipped("project"), draft)
-            for old, new in _RENAMED.items():
-                (draft / old).rename(draft / new)
-            for name in _OTHER:
-                (draft / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(shipped(name), draft / name)
-            draft.rename(folder)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "a folder with something in it" if folder.is_dir() else "a file"
+        raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
+    with drafted(folder) as draft:
+        shutil.copytree(shipped("project"), draft)
+        for old, new in _RENAMED.items():
+            (draft / old).rename(draft / new)
+        for name in _OTHER:
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(shipped(name), draft / name)

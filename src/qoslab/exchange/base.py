@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from qoslab.analysis import Outcome
 from qoslab.errors import UserError
 from qoslab.results import RunFolder
-from qoslab.results.files import writing
+from qoslab.results.files import drafted
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,5 @@ def whole(to: Path) -> Iterator[Path]:
     if to.exists() or to.is_symlink():
         what = "a folder" if to.is_dir() else "a file"
         raise UserError(f"{to}: found {what} from before, expected none", hint="name another place with --to")
-    with writing(to):
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
-            draft = Path(place) / "draft"
-            yield draft
-            draft.rename(to)
+    with drafted(to) as draft:
+        yield draft

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -101,6 +102,17 @@ def replace(path: Path, content: bytes) -> None:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
         DISK.sync(path.parent)
+
+
+@contextmanager
+def drafted(to: Path) -> Iterator[Path]:
+    """A place for a file or folder that is named `to` in the end, whole, or not at all; an empty folder is replaced."""
+    with writing(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
+            draft = Path(place) / "draft"
+            yield draft
+            draft.rename(to)
 
 
 def sync_all(top: Path) -> None:
