@@ -282,9 +282,10 @@ def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator
 
 def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
     """By cell without its repetition and by metric the median of its repetitions."""
-    places = metrics["cell"].map(_place)
-    grouped = metrics.groupby([places.rename("place"), "metric"], sort=False)["value"].median()
-    return {(str(place), str(metric)): float(value) for (place, metric), value in grouped.items()}  # type: ignore[misc]
+    values: dict[tuple[str, str], list[float]] = {}
+    for cell, metric, value in zip(metrics["cell"], metrics["metric"], metrics["value"], strict=True):
+        values.setdefault((_place(cell), metric), []).append(float(value))
+    return {key: float(np.median(each)) for key, each in values.items()}
 
 
 def figures_table(found: Across) -> pd.DataFrame:

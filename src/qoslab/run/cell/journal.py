@@ -170,10 +170,12 @@ class Journal:
 
     def conclude(self) -> CellRecord:
         """Write `cell.json` of a cell that came to its end, once it is known whether all count the same; return it."""
-        from qoslab.analysis.conservation import disagreements_of  # slow to load
+        # Slow to load. The package comes before its module: another thread may be loading it, and of two that wait for
+        # one another's locks Python gives one half a module.
+        from qoslab.analysis import conservation
 
         try:
-            disagreements = disagreements_of(self.cell, self.record(), self.task.experiment)
+            disagreements = conservation.disagreements_of(self.cell, self.record(), self.task.experiment)
         except QoslabError as error:
             disagreements = [f"what was counted cannot be read: {error.message}"]
         self.findings.disagreeing = bool(disagreements)
