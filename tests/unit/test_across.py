@@ -73,13 +73,13 @@ def test_a_test_needs_three_repetitions_each_or_nineteen_beside_one() -> None:
         ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
         ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
         ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half of the window"),
-        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20% of the greater"),
-        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5% of the greater"),
+        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20 % of the greater"),
+        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
         ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no chance in it"),
         ({"equals": 0}, "class.drops", "packets", 3, 0, "no chance in it"),
         ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
         ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "stamps of whole ms"),
-        (None, "goodput.sum", "b/s", 2e6, 1e5, "5% of the greater"),
+        (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
     ],
 )
 def test_where_a_margin_comes_from(

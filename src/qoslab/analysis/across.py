@@ -121,6 +121,16 @@ class Across:
         """How many figures of which something is expected contradict each other."""
         return sum(each.contrary for each in self.figures if each.expected)
 
+    @property
+    def expected_metrics(self) -> frozenset[str]:
+        """Names of the metrics, without selectors, of which something is expected."""
+        return frozenset(Reference.parse(each.metric).metric.name for each in self.figures if each.expected)
+
+    @property
+    def alone(self) -> int:
+        """How many figures of which something is expected are in fewer than two labs."""
+        return sum(each.expected and each.margin is None for each in self.figures)
+
     def count(self, word: str) -> int:
         """How often labs agree so on a figure of which something is expected."""
         found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
@@ -260,20 +270,22 @@ def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator
     """For each further lab and each metric."""
     medians = [_medians(metrics) for metrics in valid]
     for run, found in zip(runs[1:], medians[1:], strict=True):
-        by_metric: dict[str, list[tuple[float, str]]] = {}
+        by_metric: dict[str, dict[tuple[str, float, float], tuple[float, str]]] = {}
         for (place, metric), value in found.items():
             other = medians[0].get((place, metric))
             if other is None or math.isnan(apart := relative_difference(other, value)):
                 continue
-            by_metric.setdefault(Reference.parse(metric).metric.name, []).append((apart, f"{place}: {metric}"))
+            # The sum of all traffic and that of the only one are one figure with two names.
+            named = by_metric.setdefault(Reference.parse(metric).metric.name, {})
+            named.setdefault((place, other, value), (apart, f"{place}: {metric}"))
         for name, differences in by_metric.items():
-            greatest, of = max(differences)
+            greatest, of = max(differences.values())
             yield Fidelity(
                 name,
                 Reference.parse(name).metric.unit,
                 run.lab,
                 runs[0].lab,
-                float(np.median([each for each, _ in differences])),
+                float(np.median([each for each, _ in differences.values()])),
                 greatest,
                 of if greatest else "",
                 len(differences),

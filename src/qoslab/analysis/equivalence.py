@@ -94,11 +94,13 @@ def _window(expectation: Expectation | None, figure: float) -> Margin:
             if ends:
                 return Margin(min(ends), "window around the prediction")
         if least is not None and greatest is not None:
-            half, widest = (greatest - least) / 2, WIDEST * abs(figure)
-            return (
-                Margin(half, "half of the window") if half <= widest else Margin(widest, f"{WIDEST:.0%} of the greater")
-            )
-    return Margin(NEGLIGIBLE * abs(figure), f"{NEGLIGIBLE:.0%} of the greater")
+            half, widest = Margin((greatest - least) / 2, "half of the window"), _share(WIDEST, figure)
+            return half if half.value <= widest.value else widest
+    return _share(NEGLIGIBLE, figure)
+
+
+def _share(part: float, figure: float) -> Margin:
+    return Margin(part * abs(figure), f"{part * 100:g} % of the greater")
 
 
 def _step(metric: str, unit: Unit) -> Margin:

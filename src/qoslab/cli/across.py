@@ -100,7 +100,9 @@ def _figures(found: Across) -> Table:
         )
         agreed = [(each.lab, each.agreement) for each in figure.labs if each.agreement is not None]
         words = [
-            f"{f'{lab} ' if len(found.runs) > 2 else ''}{each.word}, {text.signed(each.difference, figure.unit)}"
+            (f"{lab} " if len(found.runs) > 2 else "")
+            + each.word
+            + (f", {text.signed(each.difference, figure.unit)}" if each.difference else "")
             + (f", p = {each.p_value:.2g}" if not math.isnan(each.p_value) else "")
             for lab, each in agreed
         ]
@@ -133,10 +135,13 @@ def _measured(each: LabFigure, unit: Unit) -> str:
 
 
 def _fidelity(found: Across) -> Table:
+    """Of the metrics of which something is expected; the page has all."""
     from qoslab.report import text
 
     table = _table("metric", "lab", "median difference", "greatest", "of", "figures")
     for each in found.fidelity:
+        if each.metric not in found.expected_metrics:
+            continue
         shown = (text.share(each.median), text.share(each.greatest), each.greatest_of, str(each.figures))
         _add(table, "", each.metric, f"{each.lab} against {each.against}", *shown)
     return table

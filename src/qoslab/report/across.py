@@ -65,6 +65,7 @@ class Measurement:
     figure: str
     interval: str
     outside: bool
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ class AcrossPage:
     informative: list[AcrossGroup]
     """Figures of which nothing is expected."""
     fidelity: list[FidelityRow]
+    """Of metrics of which something is expected."""
+    more_fidelity: list[FidelityRow]
+    """Of the others."""
     meanings: Sequence[tuple[str, str]]
     kinds: dict[str, str]
 
@@ -155,7 +159,8 @@ def build_across(found: Across, folders: Sequence[RunFolder], passed: Sequence[s
         passed=list(passed),
         groups=_groups([each for each in found.figures if each.expected], titles),
         informative=_groups([each for each in found.figures if not each.expected], titles),
-        fidelity=[_fidelity(each) for each in found.fidelity],
+        fidelity=[_fidelity(each) for each in found.fidelity if each.metric in found.expected_metrics],
+        more_fidelity=[_fidelity(each) for each in found.fidelity if each.metric not in found.expected_metrics],
         meanings=MEANINGS,
         kinds=KINDS,
     )
@@ -169,7 +174,8 @@ def across_verdict(found: Across) -> Verdict:
     if not total:
         return Verdict("informative", "–", "Nothing to compare", f"No expected figure is in {labs} alike.", [])
     told = ", ".join(f"{count} {word}" for word, count in counted if count)
-    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} expected figures {told}."
+    rest = f"; {found.alone} more {'is' if found.alone == 1 else 'are'} not in two labs" if found.alone else ""
+    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} expected figures {told}{rest}."
     if not found.contrary:
         return Verdict("within", "✓", "No contradiction", sentence, [])
     details = [
@@ -221,7 +227,9 @@ def _row(figure: AcrossFigure) -> AcrossRow:
         published=text.figure(figure.published, unit),
         tolerance=text.bound(figure.tolerance),
         labs=[
-            Measurement(each.lab, _figure(each, unit), _interval(each, unit), each.verdict == OUTSIDE)
+            Measurement(
+                each.lab, _figure(each, unit), _interval(each, unit), each.verdict == OUTSIDE, each.estimate is not None
+            )
             for each in figure.labs
         ],
         margin="" if margin is None else text.margin(margin.value, unit),
@@ -233,6 +241,11 @@ def _row(figure: AcrossFigure) -> AcrossRow:
         ],
         expected=figure.expected,
     )
+
+
+def _measurement(each: LabFigure, unit: Unit) -> Measurement:
+    outside, measured = each.verdict == OUTSIDE, each.estimate is not None
+    return Measurement(each.lab, _figure(each, unit), _interval(each, unit), outside, measured)
 
 
 def _figure(each: LabFigure, unit: Unit) -> str:
@@ -252,7 +265,7 @@ def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distan
         lab=lab,
         word=agreed.word,
         kind=KINDS[agreed.word],
-        difference=text.signed(agreed.difference, unit),
+        difference="" if agreed.word == SAME else text.signed(agreed.difference, unit),
         detail=tested or agreed.untested,
         dot=_across(agreed.difference / margin.value) if margin.value and math.isfinite(agreed.difference) else None,
     )

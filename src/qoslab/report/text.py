@@ -53,8 +53,11 @@ def margin(value: float, unit: Unit) -> str:
 
 
 def share(value: float) -> str:
-    """A relative difference: 0 where there is none, else two digits."""
-    return "0" if value == 0 else f"{value * 100:.2g}\N{NO-BREAK SPACE}%"
+    """A relative difference: 0 where there is none, else in percent, two digits at least."""
+    if value == 0:
+        return "0"
+    percent = value * 100
+    return (f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}") + "\N{NO-BREAK SPACE}%"
 
 
 def _signed(value: float, unit: str) -> str:
