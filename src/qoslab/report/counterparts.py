@@ -157,9 +157,10 @@ def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Counte
     other = next((each for each in preferred if each.lab != first.lab), None)
     name = first.manifest.experiment.name
     if other is None:
+        elsewhere = next(kind.name for kind in LABS.values() if not kind.placed and kind.name != first.lab)
         raise UserError(
             f"{first.folder.path.parent}: found runs in {_title(first.lab)} only, expected a second lab's",
-            hint=f"`qoslab run {name} --lab {'virtual' if first.lab == 'simulated' else 'simulated'}` makes one",
+            hint=f"`qoslab run {name} --lab {elsewhere}` makes one",
         )
     _check_settings(first, other)
     raise AssertionError("settings that are the same are taken")
