@@ -17,6 +17,8 @@ from qoslab.analysis.observed import observed_class_rows
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.ios.cli.filters import parse as parse_filter
+from qoslab.ios.cli.filters import split
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config
@@ -134,6 +136,38 @@ def classes_of(parsed: dict[str, Any], policy: str = "WAN") -> dict[str, Any]:
 
 def test_the_later_generation(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "show_policy-map_interface.hqf.txt", hqf_print())
+
+
+def test_the_later_generation_through_a_filter() -> None:
+    """The article's print, by `show policy-map interface serial 0/1/0 | include map|bps`, with its figures."""
+    rates = {"P5001": (394, 0, 20), "P5003": (2073, 1479, 30), "class-default": (1780, 790, None)}
+    classes = [
+        class_counters(
+            name,
+            match="any" if percent is None else "all",
+            offered_rate_bps=offered * 1e3,
+            drop_rate_bps=dropped * 1e3,
+            queue=queue(),
+            bandwidth=percent and bandwidth(percent=percent, kbps=20 * percent),
+        )
+        for name, (offered, dropped, percent) in rates.items()
+    ]
+    text = CLASSES + "class-map P5003\n match access-group name P5001\n"
+    text += "policy-map WAN\n class P5001\n  bandwidth percent 20\n class P5003\n  bandwidth percent 30\n"
+    line = "show policy-map interface serial 0/1/0 | include map|bps"
+    shown = split(line)[1]
+    assert shown is not None
+    kept = parse_filter(line, shown).apply(printed(text, "hqf", classes, []))
+    assert [each.rstrip() for each in kept.splitlines()] == [
+        "    Class-map: P5001 (match-all)",
+        "      30 second offered rate 394000 bps, drop rate 0 bps",
+        "      bandwidth 20% (400 kbps)",
+        "    Class-map: P5003 (match-all)",
+        "      30 second offered rate 2073000 bps, drop rate 1479000 bps",
+        "      bandwidth 30% (600 kbps)",
+        "    Class-map: class-default (match-any)",
+        "      30 second offered rate 1780000 bps, drop rate 790000 bps",
+    ]
 
 
 def test_the_earlier_generation(golden: Callable[[Path, str], None]) -> None:

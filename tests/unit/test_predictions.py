@@ -147,3 +147,54 @@ def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
     assert [each for each in rows if not each.kind or not (each.place or each.moment)] == []
     silent = [each for each in rows if not each.remark and (each.arm, each.metric, each.selection) not in judged]
     assert silent == []
+
+
+UNITS = {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "%": 0.01}
+COMPARED_AT_LEAST = 193
+"""Of the 240 figures of the five articles so many are compared. The others are a processor's load, of which there is no
+model; averages over five minutes that their own counters contradict; pictures and opinions; and counts of a time, or of
+packets, that the article does not tell."""
+
+
+def named(reference: str, own: str) -> list[Expectation]:
+    """The expectations that a reference names: `[EXPERIMENT: ][part of ]ARM METRIC[ (CELLS)]`; any cells without."""
+    before, separator, text = reference.partition(": ")
+    found = expected(loaded(before if separator else own))
+    text = (text or before).removeprefix("part of ")
+    return [
+        each for each in found if text in (f"{each.arm} {each.metric}", f"{each.arm} {each.metric} ({each.selection})")
+    ]
+
+
+def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
+    """Whether there is what a reference names, and where that is the figure itself, that it is told how they agree."""
+    if "::" in reference:
+        file, function = reference.split("::")
+        begins = "fn" if file.endswith(".rs") else "def"
+        return f"{begins} {function}(" in (EXPERIMENTS.parent / file).read_text(encoding="utf-8")
+    if reference.startswith("average "):
+        compare = loaded(name).compare
+        assert compare is not None
+        title = reference.removeprefix("average ")
+        return any(each.title == title and each.tolerance for each in compare.averages)
+    found = named(reference, name)
+    if "part of " in reference or figure.unit == "claim":
+        return bool(found)
+    unit = UNITS.get(figure.unit, 1.0)
+    value, uncertain = figure.value * unit, figure.resolution * unit / 2
+    return bool(found) and all(each.holds(value, uncertain=uncertain) or each.explained for each in found)
+
+
+def test_so_many_figures_are_compared() -> None:
+    """Each with an expectation of its own, or with what its row names in `compared`, which is there."""
+    compared, unlike = 0, []
+    for name in ALL:
+        experiment = loaded(name)
+        judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
+        for figure in rows_of(name, experiment):
+            references = list(filter(None, figure.compared.split("; ")))
+            unlike += [(name, figure.source, each) for each in references if not is_compared(each, figure, name)]
+            own = (figure.arm, figure.metric, figure.selection) in judged
+            compared += name in FIGURES and figure.is_published and (own or bool(references))
+    assert unlike == []
+    assert compared >= COMPARED_AT_LEAST

@@ -268,7 +268,9 @@ class PublishedFigure:
     place: str = ""
     """Where it was taken: a host, a router, a text."""
     remark: str = ""
-    """Why nothing can be expected of it."""
+    """Why nothing is expected of it as it stands."""
+    compared: str = ""
+    """With what it is compared nevertheless: expectations of other figures, or tests."""
 
     @property
     def is_published(self) -> bool:

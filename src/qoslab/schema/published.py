@@ -20,9 +20,9 @@ from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.units import QuantityError
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
-FURTHER = ("resolution", "kind", "moment", "place", "remark")
+FURTHER = ("resolution", "kind", "moment", "place", "remark", "compared")
 """Columns that a table may have besides: what the last digit stands for, in the metric's unit; what kind of figure it
-is; when it was taken, and where; why nothing can be expected of it."""
+is; when it was taken, and where; why nothing is expected of it as it stands; with what it is compared nevertheless."""
 
 
 def load_published(
@@ -106,7 +106,7 @@ def _row(
     number = _number(value)
     if number is None:
         return place.finding("value", f'found "{value}", expected a number')
-    about = {name: more[name] for name in ("kind", "moment", "place", "remark") if name in more}
+    about = {name: more[name] for name in ("kind", "moment", "place", "remark", "compared") if name in more}
     if not metric:
         if not about.get("remark"):
             return place.finding("metric", "found no metric, expected one, or a remark why nothing can be expected")
