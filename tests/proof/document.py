@@ -46,7 +46,7 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
         "A cell is simulated with a mistake if it comes by the switch. Arms of which nothing is expected are left out,",
         "and of sweeps all but the cells that `PICKED` in `tests/proof/prove.py` names. Processor time is that of the",
         "runs by which this was found; what was simulated once is kept. Where a row has noticed a mistake, further",
-        "cells and files may have been spared (`PROVE_UNNOTICED`), so that more rows than these may notice it.",
+        "cells and files may have been spared (`PROVE_SPARING`, `PROVE_UNNOTICED`), so that more rows may notice it.",
         "",
         "| file | cells | rows that hold | processor time |",
         "|---|---|---|---|",

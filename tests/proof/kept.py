@@ -27,6 +27,13 @@ if [ ! -e "$kept.gz" ]; then
 fi
 exec gzip -dc "$kept.gz"
 """
+SCRIPT_WITH_FILES = """#!/bin/sh
+# qos-sim, which writes captures beside what it prints: nothing of it is kept but what it has come by.
+[ "$1" = run ] || exec {program} "$@"
+cat >/dev/null
+kept={folder}/$(sha256sum < {scenario} | cut -c1-32)
+exec {program} --reached "$kept.reached" {mistake} run {scenario}
+"""
 
 
 @dataclass(frozen=True)
@@ -36,14 +43,17 @@ class Kept:
     program: Path
     folder: Path
     mistake: str = ""
+    captures: bool = False
+    """It writes captures too, so that no cell is spared."""
 
     @classmethod
-    def of(cls, program: Path, folder: Path, mistake: str = "") -> Kept:
+    def of(cls, program: Path, folder: Path, mistake: str = "", *, captures: bool = False) -> Kept:
         """Those below `folder`. Another build of the simulator has others."""
         build = sha256(program.read_bytes()).hexdigest()[:16]
-        found = cls(program, folder / build / (mistake or "none"), mistake)
+        name = (mistake or "none") + ("-captured" if captures else "")
+        found = cls(program, folder / build / name, mistake, captures)
         found.folder.mkdir(parents=True, exist_ok=True)
-        script = SCRIPT.format(
+        script = (SCRIPT_WITH_FILES if captures else SCRIPT).format(
             program=program,
             folder=found.folder,
             scenario=SCENARIO,

@@ -2,7 +2,9 @@
 
     tox -e prove                        all mistakes
     tox -e prove -- ring-longer         these mistakes only
-    PROVE_FILES='hqf-*' tox -e prove    these files; PROVE_UNNOTICED=1: mistakes that nothing is known to notice yet
+    PROVE_FILES='hqf-*' tox -e prove    these files
+    PROVE_SPARING=1 tox -e prove        in each file cell by cell until a row notices
+    PROVE_UNNOTICED=1 tox -e prove      so, and only mistakes that nothing is known to notice yet
 
 A mistake of a router is a switch in a build of `qos-sim` with the feature `mistakes` (crates/mistakes), one of the
 analysis a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has come by its switch, and
@@ -62,6 +64,8 @@ FILES = "PROVE_FILES"
 """Variable that picks experiment files by a pattern; of the others the document has what was found before."""
 UNNOTICED = "PROVE_UNNOTICED"
 """Variable that says that only mistakes are made which no row is known to notice yet, file by file, cell by cell."""
+SPARING = "PROVE_SPARING"
+"""Variable that says that a mistake is made cell by cell until a row notices."""
 BUILT = "PROVE_BUILT"
 """Variable that says that the simulator is built already."""
 PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -71,6 +75,8 @@ PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Of sweeps, by file: only the cells with these values are simulated, as by `--only`."""
 CAPTURED: Mapping[str, str] = {"policing-vs-shaping": "shaped"}
 """By file an arm that is simulated with its captures too, against which the reports of traffic tools are held."""
+LIMITERS = "limiter."
+"""What the metrics begin with that are of captures."""
 WITHIN, OUTSIDE = "within", "outside"
 
 Patch = Callable[[], AbstractContextManager[None]]
@@ -104,6 +110,8 @@ class File:
     """What the metrics of each cell were computed from."""
     held: list[tuple[Any, ...]] = field(default_factory=list)
     """What of each cell with captures was held against these."""
+    captures: bool = False
+    """Expectations are of what captures say."""
     verdicts: Verdicts = field(default_factory=dict)
 
 
@@ -119,7 +127,7 @@ def build() -> list[Mistake]:
 def load(path: Path) -> File:
     """An experiment file with its cells: of arms of which something is expected, and of sweeps what is `PICKED`.
 
-    Captures, shows, graphs and notes decide no expectation, and are left out.
+    Captures, unless an expectation is of what they say, shows, graphs and notes decide none, and are left out.
     """
     sweep = load_sweep(path, {}, lab_kind(Simulated.name).check)
     compare = sweep.experiment.compare
@@ -128,7 +136,10 @@ def load(path: Path) -> File:
     arms = tuple(arm.name for arm in sweep.experiment.arms if arm.name in expected)
     options = Options(lab=Simulated.name, arms=arms, only=PICKED.get(path.stem, ()))
     tasks = [make_task(cell, {}) for cell in make_plan(sweep, options).cells]
-    bare = {"captures": (), "observe": (), "graphs": (), "traces": (), "notes": ()}
+    captures = any(each.metric.startswith(LIMITERS) for each in compare.expectations) if compare else False
+    bare: dict[str, tuple[()]] = dict.fromkeys(("observe", "graphs", "traces", "notes"), ())
+    if not captures:
+        bare["captures"] = ()
     tasks = [replace(task, experiment=task.experiment.model_copy(update=bare)) for task in tasks]
     return File(
         path.stem,
@@ -136,6 +147,7 @@ def load(path: Path) -> File:
         published_figures(path, sweep.experiment),
         tasks,
         len(make_plan(sweep, Options(lab=Simulated.name)).cells),
+        captures=captures,
     )
 
 
@@ -211,7 +223,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
 
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
-    with Kept.of(PROGRAM, RESULTS).used():
+    with Kept.of(PROGRAM, RESULTS, captures=file.captures).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics", file.read):
         file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
@@ -222,9 +234,9 @@ def begin(file: File, folder: Path) -> None:
 
 def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
     """The cells that come by a mistake's switch: all at once, or those of little traffic first, one by one."""
-    kept = Kept.of(PROGRAM, RESULTS)
+    kept = Kept.of(PROGRAM, RESULTS, captures=file.captures)
     reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
-    if UNNOTICED not in os.environ:
+    if UNNOTICED not in os.environ and SPARING not in os.environ:
         yield from [reaching] if reaching else []
         return
 
@@ -237,6 +249,8 @@ def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
 
 def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
     """Those of some cells of which something else comes with a mistake."""
+    if file.captures:
+        return list(numbers)
     without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda number: mistaken.result(file.cells[number]), numbers))
@@ -266,7 +280,7 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
     if not numbers:
         return []
     try:
-        with Kept.of(PROGRAM, RESULTS, mistake.name).used():
+        with Kept.of(PROGRAM, RESULTS, mistake.name, captures=file.captures).used():
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [f"it is refused: {error.message}"]

@@ -123,7 +123,10 @@ def test_a_scenario_is_simulated_once_with_each_mistake(tmp_path: Path) -> None:
     assert without.reached(cell) == {"policer-rate-low"}
     assert without.result(cell) not in (None, mistaken.result(cell))
     assert len(calls.read_text().splitlines()) == 2
+    captured = Kept.of(program, tmp_path, captures=True)
+    assert printed(captured) == printed(captured) == b"a scenario\n", "captures are files, so nothing is kept"
+    assert len(calls.read_text().splitlines()) == 4 and captured.reached(cell) == {"policer-rate-low"}
     (cell.path / SCENARIO).write_text("another\n")
-    assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 3
+    assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 5
     program.write_text("#!/bin/sh\nexit 1\n")
     assert Kept.of(program, tmp_path).result(cell) is None, "another build has nothing, and this one fails"
