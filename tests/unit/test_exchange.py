@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -101,7 +102,10 @@ def test_what_went_to_flent_comes_back(request_: ExportRequest, tmp_path: Path) 
 
 
 def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_path: Path) -> None:
+    notes = request_.folder.path / "my notes: 100 % ä?#.txt"
+    notes.write_text("none\n")
     file = write_export(EXPORTS["ro-crate"], request_, tmp_path / "run.crate.zip")
+    notes.unlink()
     with zipfile.ZipFile(file) as archive:
         graph = {each["@id"]: each for each in json.loads(archive.read("ro-crate-metadata.json"))["@graph"]}
         archive.extractall(tmp_path / "unpacked")
@@ -115,13 +119,17 @@ def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_p
         for path in (tmp_path / "unpacked").rglob("*")
         if path.is_file()
     }
-    assert parts == files - {"ro-crate-metadata.json"} and parts <= graph.keys()
+    assert {unquote(part) for part in parts} == files - {"ro-crate-metadata.json"} and parts <= graph.keys()
+    # Identifiers are URIs, in which nothing has another meaning.
+    assert "my%20notes%3A%20100%20%25%20%C3%A4%3F%23.txt" in parts
     assert {each["@id"] for each in graph["#run"]["instrument"]} <= graph.keys()
     unpacked = RunFolder(tmp_path / "unpacked")
     # The made-up run has no run.json; else nothing is missing.
     assert [damage.partition(":")[2] for damage in verify(unpacked).damage] == [" found no run.json, expected a run"]
     (tmp_path / "unpacked" / "comparison.csv").write_text("nothing\n")
     told = verify(unpacked).damage
+    (tmp_path / "unpacked" / notes.name).write_text("some\n")
+    assert [each for each in verify(unpacked).damage if notes.name in each]
     assert len(told) == 2 and "comparison.csv" in told[1] and "1 line (8 bytes) are there" in told[1]
 
 

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
@@ -105,15 +106,15 @@ def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
     """The run as an action of qoslab, and what it was done with."""
     used = manifest.versions
     for name, version in used.items():
-        yield {"@id": f"#{name}", "@type": "SoftwareApplication", "name": name, "version": version}
+        yield {"@id": f"#{quote(name)}", "@type": "SoftwareApplication", "name": name, "version": version}
     yield {
         "@id": "#run",
         "@type": "CreateAction",
         "name": f"qoslab run {manifest.experiment.name} --lab {manifest.lab}",
         "startTime": manifest.started.isoformat(),
         **({"endTime": manifest.ended.isoformat()} if manifest.ended is not None else {}),
-        "instrument": [{"@id": f"#{name}"} for name in used],
-        "object": [{"@id": name} for name in sorted(manifest.files)],
+        "instrument": [{"@id": f"#{quote(name)}"} for name in used],
+        "object": [{"@id": _reference(name)} for name in sorted(manifest.files)],
         "result": [{"@id": "./"}],
         "description": " ".join(manifest.overrides) or "as the experiment file says",
     }
@@ -127,7 +128,7 @@ def _author(text: str) -> dict[str, Any]:
             hint='as "Ada Lovelace <0000-0002-1825-0097>"',
         )
     given = found["id"]
-    identifier = f"#{found['name'].replace(' ', '-')}" if given is None else given
+    identifier = f"#{quote(found['name'].replace(' ', '-'))}" if given is None else given
     if given is not None and not given.startswith("http"):
         identifier = f"https://orcid.org/{given}"
     return {"@id": identifier, "@type": "Person", "name": found["name"]}
@@ -144,12 +145,17 @@ def _file(name: str, path: Path) -> dict[str, Any]:
     seal = seal_of(path)
     kind = _KINDS.get(path.suffix)
     return {
-        "@id": name,
+        "@id": _reference(name),
         "@type": "File",
         "contentSize": str(seal.bytes),
         "sha256": seal.sha256,
         **({"encodingFormat": kind} if kind else {}),
     }
+
+
+def _reference(name: str) -> str:
+    """A file's name as a relative URI; `qoslab.results.verify` reads it back."""
+    return quote(name, safe="/!$&'()*+,;=@")
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from qoslab.errors import UserError
 from qoslab.results.files import read_text
@@ -71,7 +72,7 @@ def _crate(folder: RunFolder, found: Verification) -> None:
     try:
         graph = json.loads(read_text(path, MANIFEST_MOST))["@graph"]
         listed = {
-            str(each["@id"]): FileSeal(bytes=int(each["contentSize"]), sha256=each["sha256"])
+            unquote(str(each["@id"])): FileSeal(bytes=int(each["contentSize"]), sha256=each["sha256"])
             for each in graph
             if "sha256" in each
         }
