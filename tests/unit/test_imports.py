@@ -105,7 +105,7 @@ RUN_FLOORS = (
     ("cell",),
     ("labs",),
     ("cluster",),
-    ("jobs", "progress", "costs", "attempts", "schedule", "meanwhile", "request"),
+    ("jobs", "progress", "costs", "attempts", "schedule", "meanwhile", "request", "told"),
     ("runner", "rescue"),
 )
 """What is in the package `run`, bottom up: a file imports from its own floor and from those before it."""

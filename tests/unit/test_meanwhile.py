@@ -56,6 +56,10 @@ def test_a_cell_is_read_once_and_again_where_its_record_is_another(tmp_path: Pat
     assert first.problems == () and readings.of(cell).problems == ("a dog ate it",)
 
 
+def ignore(figures: object) -> None:
+    """Nobody watches."""
+
+
 def cell(number: int) -> Cell:
     return Cell(Path("cells", "a", str(number)), CellIdentity("a", (), number))
 
@@ -64,12 +68,13 @@ def test_cells_are_taken_in_order_with_least_priority() -> None:
     seen: list[tuple[int, int]] = []
     both = threading.Event()
 
-    def each(taken: Cell) -> None:
+    def each(taken: Cell) -> tuple[()]:
         seen.append((taken.repetition, os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
         if len(seen) == 2:
             both.set()
+        return ()
 
-    meanwhile = Meanwhile(lambda: each, punctual=True)
+    meanwhile = Meanwhile(lambda: each, ignore, punctual=True)
     meanwhile.take(cell(1))
     meanwhile.start()
     meanwhile.start()
@@ -84,12 +89,13 @@ def test_what_was_not_begun_is_left() -> None:
     seen: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
-    def each(taken: Cell) -> None:
+    def each(taken: Cell) -> tuple[()]:
         begun.set()
         assert go_on.wait(60)
         seen.append(taken.repetition)
+        return ()
 
-    meanwhile = Meanwhile(lambda: each, punctual=False)
+    meanwhile = Meanwhile(lambda: each, ignore, punctual=False)
     meanwhile.start()
     for number in (1, 2):
         meanwhile.take(cell(number))
@@ -107,7 +113,7 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
         met.set()
         raise json.JSONDecodeError("damaged", "", 0)
 
-    meanwhile = Meanwhile(fail if where == "begin" else lambda: fail, punctual=False)
+    meanwhile = Meanwhile(fail if where == "begin" else lambda: fail, ignore, punctual=False)
     meanwhile.start()
     meanwhile.take(cell(1))
     assert met.wait(60)
@@ -115,5 +121,5 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
 
 
 def test_nothing_is_waited_for_where_nothing_was_begun() -> None:
-    Meanwhile(None, punctual=True).end()
-    Meanwhile(lambda: lambda cell: None, punctual=True).end()
+    Meanwhile(None, ignore, punctual=True).end()
+    Meanwhile(lambda: lambda cell: (), ignore, punctual=True).end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis.averages import averages_table, pairs_table
+from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import Readings, references
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
@@ -16,6 +18,7 @@ from qoslab.errors import ExitStatus
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 
@@ -132,6 +135,27 @@ def judge(
     )
     averages = averages_table(wanted.averages if wanted else (), metrics, cells)
     return Judged(comparison, averages, pairs_table(wanted.pairs if wanted else (), metrics, cells))
+
+
+FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "tolerance", "verdict")
+"""Of the comparison, what those who watch a run are told."""
+
+
+def figures_so_far(
+    experiment: Experiment, published: Sequence[PublishedFigure], readings: Readings, cells: Sequence[Cell], lab: str
+) -> list[dict[str, object]]:
+    """The comparison as some cells have it, all of them valid: rows of `FIGURES_SO_FAR`, null where there is nothing.
+
+    Nothing is said of arms without a cell.
+    """
+    parts = [reading.tables["metrics"] for cell in cells if not (reading := readings.of(cell)).problems]
+    found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
+    done = [
+        CellSummary(arm=cell.arm, parameters=as_texts(cell.parameters), repetition=cell.repetition, valid=True)
+        for cell in cells
+    ]
+    rows = json.loads(comparing.to_json(judge(experiment, published, found, done, lab).comparison))
+    return [{name: row[name] for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
 
 
 def metrics_of_cells(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
+    "watch": ("qoslab.cli.watch", "Show a run while it goes on."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
     "infer": ("qoslab.cli.infer", "Say what limits between two captures."),
     "compare": ("qoslab.cli.compare", "Say what of a run is not as in a baseline."),

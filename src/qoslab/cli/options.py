@@ -255,3 +255,38 @@ def tls_options(function: _F) -> _F:
         pem = click.Path(dir_okay=False, path_type=Path)
         result = click.option(f"--tls-{name}", type=pem, metavar="FILE", help=about)(result)
     return cast("_F", result)
+
+
+@dataclass(frozen=True)
+class LiveChoice:
+    """How a run that goes on is served."""
+
+    browser: bool
+    port: int
+    metrics: int | None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is."""
+        return self.browser or self.metrics is not None
+
+
+def live_options(function: _F) -> _F:
+    """`--live`, `--port`, `--metrics` as one argument `live`, a `LiveChoice`."""
+
+    @functools.wraps(function)
+    def gathered(*, live: bool, port: int, metrics: int | None, **rest: Any) -> Any:
+        return function(live=LiveChoice(live, port, metrics), **rest)
+
+    result: Any = gathered
+    ports = click.IntRange(0, 65535)
+    result = click.option(
+        "--metrics", type=ports, metavar="PORT", help="Serve OpenMetrics on this port of 127.0.0.1 meanwhile."
+    )(result)
+    result = click.option(
+        "--port", type=ports, default=0, metavar="PORT", help="Of --live. [default: any that is free]"
+    )(result)
+    result = click.option(
+        "--live", is_flag=True, help="Serve a page for a browser of this machine meanwhile; its address is printed."
+    )(result)
+    return cast("_F", result)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,16 @@ import click
 from qoslab.cli.completion import experiments
 from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.gate import Gate, gate_options
-from qoslab.cli.options import JOBS, Choice, cell_options, json_option, set_option, tls_options
+from qoslab.cli.options import (
+    JOBS,
+    Choice,
+    LiveChoice,
+    cell_options,
+    json_option,
+    live_options,
+    set_option,
+    tls_options,
+)
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
@@ -34,11 +45,17 @@ if TYPE_CHECKING:
     from qoslab.model.comparison import PublishedFigure
     from qoslab.model.experiment import Enough, Experiment
     from qoslab.results import Cell, RunFolder
+    from qoslab.run.meanwhile import Figures
     from qoslab.run.request import Request
     from qoslab.schema import Sweep
 
 ATTEMPTS = 3
 """How often a cell is tried that a busy machine, as with other cells beside it, or a failed lab made invalid."""
+
+FIGURES_EVERY_S = 1.0
+"""How often at most those who watch are told of the figures."""
+FIGURES_MOST_SHARE = 20
+"""Between two times lie so many times what the first took."""
 
 NEWEST = ""
 """What `--resume` without a run stands for."""
@@ -77,6 +94,7 @@ NEWEST = ""
     "processes of this machine. See docs/scaling.md.",
 )
 @tls_options
+@live_options
 @gate_options
 @json_option
 def command(
@@ -89,6 +107,7 @@ def command(
     resume: str | None,
     scheduler: str | None,
     tls: Mapping[str, Path | None],
+    live: LiveChoice,
     gate: Gate,
     as_json: bool,
 ) -> ExitStatus:
@@ -108,7 +127,7 @@ def command(
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     prepared = prepare(
-        file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
+        file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, live=live, resume=folder
     )
     if dry_run:
         _say_plan(prepared.request.plan, prepared.expected, as_json=as_json)
@@ -138,6 +157,7 @@ def prepare(
     attempts: int | None = None,
     scheduler: str | None = None,
     tls: Mapping[str, Path | None] = MappingProxyType({}),
+    live: LiveChoice | None = None,
     resume: RunFolder | None = None,
     runs: Path = RUNS,
 ) -> Prepared:
@@ -148,7 +168,7 @@ def prepare(
     plan, kind, matrix = choice.plan(sweep), choice.kind, bool(sweep.parameters)
     side_by_side = _side_by_side(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler(len(plan.cells))
-    analysis = RunAnalysis(plan.experiment, published_figures(file, sweep.experiment))
+    analysis = RunAnalysis(plan.experiment, published_figures(file, sweep.experiment), plan.lab)
     request = Request(
         file,
         plan,
@@ -165,27 +185,64 @@ def prepare(
         scheduler=scheduler,
         broken_off=_report_what_there_is,
         place=choice.place,
+        watched=partial(_serve, live),
         tls=tls,
     )
     return Prepared(request, expected_labs(side_by_side, len(plan.cells)), analysis)
 
 
+@contextlib.contextmanager
+def _serve(live: LiveChoice | None, folder: RunFolder, note: Callable[[str], None]) -> Iterator[None]:
+    """Have those who watch see a run that has begun."""
+    if live is None or not live.wanted:
+        yield
+        return
+    from qoslab.live.server import LiveView
+    from qoslab.live.watched import WatchedRun
+
+    with LiveView(WatchedRun(folder), live.browser, live.port, live.metrics) as view:
+        for line in view.addresses:
+            note(line)
+        yield
+
+
 class RunAnalysis:
     """What is analysed of a run's cells while others run."""
 
-    def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...]) -> None:
+    def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...], lab: str) -> None:
         self._experiment = experiment
+        self._lab = lab
+        self._cells: list[Cell] = []
+        self._told = -math.inf
+        """When the figures were told last, by the monotonic clock."""
         self.published = published
         self.readings: Readings | None = None
         """Of the cells that were read so far; None where nothing was."""
 
-    def begin(self) -> Callable[[Cell], object]:
-        """Import what comes after the traffic, which takes a second; what reads each cell."""
+    def begin(self) -> Callable[[Cell], Figures]:
+        """Import what comes after the traffic, which takes a second; what reads each cell, and says what it makes of
+        the figures so far.
+        """
         import qoslab.report  # noqa: F401
         from qoslab.analysis import Readings, references
 
         self.readings = Readings(references(self._experiment, self.published))
-        return self.readings.of
+        return self._take
+
+    def _take(self, cell: Cell) -> Figures:
+        from qoslab.analysis.run import figures_so_far
+
+        assert self.readings is not None
+        self.readings.of(cell)
+        self._cells.append(cell)
+        # Thousands of cells in a minute would be compared thousands of times.
+        began = time.monotonic()
+        if began - self._told < FIGURES_EVERY_S:
+            return ()
+        found = figures_so_far(self._experiment, self.published, self.readings, self._cells, self._lab)
+        self._told = time.monotonic()
+        self._told += FIGURES_MOST_SHARE * (self._told - began)
+        return found
 
 
 def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -205,6 +206,31 @@ class Cell(Identified):
         """Write all readings of a router."""
         self.write(self.readings(device), b"".join(map(_line, readings)).decode())
 
+    @property
+    def coming(self) -> Path:
+        """Folder of what comes while a cell runs and is written whole when it is over, for those who watch.
+
+        `counters/R1.jsonl` of a simulated router, `readings/R1.jsonl` with what a real one printed. It is gone with
+        `whole`, but of a cell that broke off.
+        """
+        return self.path / "coming"
+
+    def make_coming(self, kind: str) -> Path:
+        """A folder in it; made."""
+        folder = self.coming / kind
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def append_reading(self, device: str, reading: dict[str, Any]) -> None:
+        """Add a show command that was just taken to what comes."""
+        line = KNOWN.hidden(_line(reading).decode()).encode()
+        append(self.coming / "readings" / f"{device}.jsonl", line)
+
+    def whole(self) -> None:
+        """What came is written whole."""
+        shutil.rmtree(self.coming, ignore_errors=True)
+
     def devices_with_readings(self) -> list[str]:
         """Routers whose counters were read with show commands."""
         return sorted(file.stem for file in (self.path / "readings").glob("*.jsonl"))
@@ -401,6 +427,22 @@ class RunFolder:
             yield
         finally:
             os.close(held)
+
+    def worked_on(self) -> bool:
+        """Whether a process works on this run now. One that begins at the very moment of the look is refused, so look
+        seldom.
+        """
+        try:
+            looked = os.open(self.path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(looked, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(looked)
+        return False
 
     def options(self) -> dict[str, Any]:
         """What `run.json` keeps; `UserError` where it is missing, damaged or of another format."""

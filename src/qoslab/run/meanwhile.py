@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from qoslab.results import Cell
 
@@ -13,16 +13,19 @@ LEAST_PRIORITY = 19
 """The nice value of work that must not disturb traffic."""
 POLL_S = 0.2
 
-Begin = Callable[[], Callable[[Cell], object]]
+Figures = Sequence[Mapping[str, object]]
+"""What the figures of a run came to so far; empty where nothing is new."""
+Begin = Callable[[], Callable[[Cell], Figures]]
 """Prepares, which may take seconds, and returns what is done with each cell."""
 
 
 class Meanwhile:
     """Its methods may be called from any thread, `end` from the main one."""
 
-    def __init__(self, begin: Begin | None, *, punctual: bool) -> None:
-        """`punctual`: whether something beside it must be, so that it gets what is left of the machine."""
-        self._begin, self._punctual = begin, punctual
+    def __init__(self, begin: Begin | None, told: Callable[[Figures], None], *, punctual: bool) -> None:
+        """`told` takes what the figures came to; `punctual`: whether something beside it must be, so that it gets what
+        is left of the machine."""
+        self._begin, self._told, self._punctual = begin, told, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._started = False
@@ -55,7 +58,7 @@ class Meanwhile:
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
             with_each = begin()
             while (cell := self._cells.get()) is not None and not self._stop.is_set():
-                with_each(cell)
+                self._told(with_each(cell))
         except Exception:
             # It is only ahead of time: whoever does the same at the end meets the error where it can be told.
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ from qoslab.redaction import KNOWN
 from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
-from qoslab.run.events import Interrupted, cells_at_a_time, silent
+from qoslab.run.events import Interrupted, cells_at_a_time
 from qoslab.run.jobs import Jobs
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
@@ -25,6 +25,7 @@ from qoslab.run.progress import RunProgress
 from qoslab.run.request import Request
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask
+from qoslab.run.told import Told
 
 
 @dataclass
@@ -33,7 +34,7 @@ class _Shared:
 
     request: Request
     folder: RunFolder
-    progress: RunProgress
+    told: Told
     schedule: Schedule
     interrupted: threading.Event
     meanwhile: Meanwhile
@@ -50,6 +51,7 @@ class _Shared:
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
         """Enter the outcome of a leased cell."""
+        self.told.outcome(task.name, record)
         self.schedule.finish(task, record, lost=lost, worker=worker)
         if record.valid:
             self.meanwhile.take(self.folder.cell_of(task.identity, task.attempt))
@@ -60,7 +62,9 @@ class _Shared:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
                 self.configurations[f"{name}/{device}"] = provenance.digest(KNOWN.hidden(text).encode())
-        return self.folder.cell_of(task.identity, task.attempt)
+        cell = self.folder.cell_of(task.identity, task.attempt)
+        self.told.begins(cell)
+        return cell
 
 
 @contextmanager
@@ -72,8 +76,10 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
     """
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
-    with folder.working(request.options):
+    with folder.working(request.options), ExitStack() as watching:
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
+        real_time = lab_kind(request.plan.lab).real_time
+        told = Told(progress, folder, steps=real_time)
         made_with = machinery(lab_kind(request.plan.lab))
         tools = made_with.versions(request.place, request.plan.experiment)
         programs = lab_kind(request.plan.lab).programs
@@ -81,22 +87,21 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:
-            progress.note(f"{before} of {len(request.plan.cells)} cells are there already")
+            told.note(f"{before} of {len(request.plan.cells)} cells are there already")
         missing = len(cells.missing)
-        progress.expect(len(request.plan.cells), len(request.plan.cells) - missing)
+        told.expect(request.plan, len(request.plan.cells) - missing)
+        watching.enter_context(request.watched(folder, progress.note))
         interrupted = threading.Event()
-        real_time = lab_kind(request.plan.lab).real_time
         schedule = Schedule(
             cells,
             Jobs(request.jobs, missing, spare=real_time),
-            progress,
+            told,
             interrupted=interrupted,
             attempts=request.attempts,
             enough=request.enough,
         )
-        shared = _Shared(
-            request, folder, progress, schedule, interrupted, Meanwhile(request.meanwhile, punctual=real_time)
-        )
+        meanwhile = Meanwhile(request.meanwhile, told.figures, punctual=real_time)
+        shared = _Shared(request, folder, told, schedule, interrupted, meanwhile)
         started = datetime.now(UTC)
         crew = _Crew(shared)
         measured = False
@@ -115,12 +120,14 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not measured and cells.has_results:
                 request.broken_off(folder)
-            progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
+            told.end(error)
+            told.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
             raise
         finally:
             # However it ends, no lab and no temporary file stays.
             crew.wait_ended()
         crew.check()
+        told.end()
 
 
 class _Crew:
@@ -141,7 +148,7 @@ class _Crew:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
         if not self._kind.real_time and count:
-            shared.progress.note(cells_at_a_time(count))
+            shared.told.note(cells_at_a_time(count))
             shared.meanwhile.start()
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
@@ -154,9 +161,8 @@ class _Crew:
                 label,
                 self._shared.folder.path / "restore",
                 shared=self._common,
-                # Steps of cells that take no time are nothing to look at.
-                tell=self._shared.progress if self._kind.real_time else silent,
-                note=self._shared.progress.note,
+                tell=self._shared.told,
+                note=self._shared.told.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
             )
@@ -187,7 +193,7 @@ class _Crew:
                 finish=shared.finish,
                 folder_of=shared.folder_of,
                 interrupted=shared.interrupted,
-                note=shared.progress.note,
+                note=shared.told.note,
                 workers=shared.request.jobs or len(os.sched_getaffinity(0)),
                 tls=shared.request.tls,
             ).run(shared.schedule.more)
@@ -229,11 +235,11 @@ class _Crew:
             _wait(events)
         except KeyboardInterrupt:
             self._shared.interrupted.set()
-            self._shared.progress.note(f"interrupted: {self._kind.ending}")
+            self._shared.told.note(f"interrupted: {self._kind.ending}")
             # A second interrupt leaves from here; the labs end with this process.
             _wait(self._ended)
             for error in self._errors:
-                self._shared.progress.note(f"while it ended: {error}")
+                self._shared.told.note(f"while it ended: {error}")
             raise
 
 
@@ -272,7 +278,7 @@ def _manifest_before(shared: _Shared) -> Manifest | None:
     try:
         return shared.folder.manifest()
     except DamageError as error:
-        shared.progress.note(f"{error.message}; it is written anew from the cells, without the calls before")
+        shared.told.note(f"{error.message}; it is written anew from the cells, without the calls before")
         return None
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import Topology
@@ -170,6 +170,7 @@ class ShowSampler:
                 taken.busy_percent += [int(busy[1])] if busy else []
             elif not answer.reason:
                 taken.answers.append((command, answer))
+                self._cell.append_reading(router, {**_as_asked(command, answer), "parsed": None})
         taken.rounds.append(time.monotonic() - started)
 
     def _write(self, *, parse: bool) -> None:
@@ -181,9 +182,9 @@ class ShowSampler:
                     # Those before the traffic were read then.
                     is_read = answer.parsed is not None
                     said = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
-                instants = {"before_ns": answer.before_ns, "after_ns": answer.after_ns}
-                found.append({"command": command, **instants, "raw": answer.raw, "parsed": said})
+                found.append({**_as_asked(command, answer), "parsed": said})
             self._cell.write_readings(router, found)
+        self._cell.whole()
 
     def _record(self, router: str) -> PollingRecord:
         taken = self._taken[router]
@@ -195,3 +196,7 @@ class ShowSampler:
             took_max_s=max(taken.rounds),
             busy_max_percent=max(taken.busy_percent, default=None),
         )
+
+
+def _as_asked(command: str, answer: Observed) -> dict[str, Any]:
+    return {"command": command, "before_ns": answer.before_ns, "after_ns": answer.after_ns, "raw": answer.raw}

@@ -1,0 +1,94 @@
+"""`qoslab watch`: a run while it goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import ExitStack, nullcontext
+from typing import TYPE_CHECKING
+
+import click
+
+from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.options import LiveChoice, json_option, live_options
+from qoslab.cli.places import RUNS
+from qoslab.errors import ExitStatus
+from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from qoslab.live.rates import ClassKey
+    from qoslab.live.server import LiveView
+    from qoslab.live.watched import WatchedRun
+
+EVERY_S = 1.0
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=complete_runs)
+@live_options
+@json_option
+def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
+    """Show a run while it goes on: rates, queues, drops and delays of each class, and what the figures came to so far.
+
+    RUN is a run's folder or an experiment's name (its newest run); without it the newest run of all is taken. It may
+    have been begun elsewhere, in any kind of lab: only its folder is read. Without a terminal a line is printed for
+    each class and reading, with --json an object a second. It ends with the run; the exit status is 3 where that broke
+    off, else 0.
+    """
+    from qoslab.live.watched import WatchedRun
+    from qoslab.results import find_unfinished
+
+    watched = WatchedRun(find_unfinished(RUNS, run))
+    # What measures comes first.
+    os.nice(19)
+    with ExitStack() as serving:
+        view = None
+        if live.wanted:
+            from qoslab.live.server import LiveView
+
+            view = serving.enter_context(LiveView(watched, live.browser, live.port, live.metrics))
+            for line in view.addresses:
+                echo(line, err=True)
+        _watch(watched, view, as_json=as_json)
+    if watched.state == "finished":
+        if watched.folder.report.exists() and not as_json:
+            echo(f"Report: {watched.folder.report}")
+        return ExitStatus.WITHIN
+    return ExitStatus.RUN_INVALID
+
+
+def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
+    """Until the run is over."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from qoslab.live.screen import lines, screen, state_line
+
+    console = Console()
+    told: dict[tuple[str, ClassKey], float] = {}
+    with ExitStack() as drawing:
+        live = None
+        if console.is_terminal and not as_json:
+            live = drawing.enter_context(Live(console=console, auto_refresh=False, vertical_overflow="crop"))
+        while True:
+            if view is None:
+                run.look()
+            elif view.error is not None:
+                raise view.error
+            with nullcontext() if view is None else view.lock:
+                over = run.is_over
+                if as_json:
+                    from qoslab.live.page import page_of
+
+                    echo(json.dumps(page_of(run, graphs=False)))
+                elif live is not None:
+                    live.update(screen(run), refresh=True)
+                else:
+                    for line in lines(run, told):
+                        echo(line)
+            if over:
+                break
+            time.sleep(EVERY_S)
+    if live is None and not as_json:
+        echo(state_line(run))

@@ -1,0 +1,116 @@
+"""A watched run as OpenMetrics, which Prometheus and others scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from qoslab.live.rates import ClassKey
+from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_CLASS = ("cell", "router", "interface", "direction", "policy", "class")
+_INTERFACE = ("cell", "router", "interface")
+_Value = float | int | None
+
+
+def exposition(run: WatchedRun) -> bytes:
+    """The text. What was not counted is left out, never 0."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Run(run))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
+
+
+class _Run(Collector):
+    def __init__(self, run: WatchedRun) -> None:
+        self._run = run
+
+    def collect(self) -> Iterable[Metric]:
+        run = self._run
+        labels = ("experiment", "run", "lab")
+        up = GaugeMetricFamily("qoslab_run_going_on", "Whether the run goes on.", labels=labels)
+        up.add_metric([run.folder.path.parent.name, run.folder.path.name, run.lab], float(run.state == RUNNING))
+        yield up
+        cells = GaugeMetricFamily("qoslab_run_cells", "Cells of the run.", labels=("state",))
+        for state, count in (("planned", run.planned), ("done", done(run)), ("invalid", len(run.invalid))):
+            cells.add_metric([state], count)
+        yield cells
+        shown = run.shown()
+        yield from _classes(shown)
+        yield from _interfaces(shown)
+
+
+def done(run: WatchedRun) -> int:
+    """Cells that are over, of this call and of those before."""
+    return run.before + len(run.finished)
+
+
+def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
+    points = [(cell.name, key, found[-1]) for cell in cells for key, found in cell.rates.classes.items()]
+
+    def values(family: Metric, value: str) -> Metric:
+        for cell, key, point in points:
+            _add(family, _labels(cell, key), getattr(point, value))
+        return family
+
+    for name, what in (("offered", "Came to the class"), ("sent", "Left the class"), ("dropped", "Was dropped")):
+        text = f"{what} between the last two readings, layer 3 and its layer-2 header."
+        yield values(GaugeMetricFamily(f"qoslab_class_{name}_bits_per_second", text, labels=_CLASS), f"{name}_bps")
+    family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the class's queue.", labels=_CLASS)
+    yield values(family, "queue_packets")
+    family = GaugeMetricFamily("qoslab_class_wait_seconds", "Queue over the rate at which it is sent.", labels=_CLASS)
+    for cell, key, point in points:
+        _add(family, _labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
+    yield family
+    for name, what in (("offered", "Came to the class"), ("dropped", "Was dropped")):
+        yield values(
+            CounterMetricFamily(f"qoslab_class_{name}_bytes", f"{what}, in this cell.", labels=_CLASS), f"{name}_bytes"
+        )
+
+
+def _interfaces(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
+    points = [(cell.name, *key, found[-1]) for cell in cells for key, found in cell.rates.interfaces.items()]
+
+    def values(family: Metric, value: str) -> Metric:
+        for *labels, point in points:
+            _add(family, list(map(str, labels)), getattr(point, value))
+        return family
+
+    for way in ("input", "output"):
+        text = f"{way.capitalize()} between the last two readings, layer 3 and its layer-2 header."
+        yield values(
+            GaugeMetricFamily(f"qoslab_interface_{way}_bits_per_second", text, labels=_INTERFACE), f"{way}_bps"
+        )
+    family = GaugeMetricFamily("qoslab_interface_queue_packets", "Packets in its output queue.", labels=_INTERFACE)
+    yield values(family, "queue_packets")
+    family = GaugeMetricFamily(
+        "qoslab_interface_queueing_delay_seconds",
+        "Mean of packets that left since the reading before.",
+        labels=_INTERFACE,
+    )
+    for cell, router, interface, point in points:
+        _add(family, [cell, router, interface], None if point.delay_ms is None else point.delay_ms / 1e3)
+    yield family
+    yield values(
+        CounterMetricFamily("qoslab_interface_drops", "Output drops, in this cell.", labels=_INTERFACE), "drops"
+    )
+    for way in ("input", "output"):
+        yield values(
+            CounterMetricFamily(
+                f"qoslab_interface_{way}_bytes", f"{way.capitalize()}, in this cell.", labels=_INTERFACE
+            ),
+            f"{way}_bytes",
+        )
+
+
+def _labels(cell: str, key: ClassKey) -> list[str]:
+    return [cell, key.router, key.interface, key.direction, key.policy, key.name]
+
+
+def _add(family: Metric, labels: list[str], value: _Value) -> None:
+    if value is not None:
+        family.add_metric(labels, value)  # type: ignore[attr-defined]

@@ -1,0 +1,227 @@
+"""Counters of routers, one reading after the other → rates, queues and delays. Pure.
+
+Bits are those that the router counts: layer 3 and its layer-2 header. The rates are those of `analysis.series`, which
+computes them of a whole cell; here each is there as soon as its second reading is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.raw import class_rows, interface_rows
+from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.queueing import parse_queue
+from qoslab.results.tables import DROP_REASONS
+
+LEAST_S = 0.5
+"""Readings that are nearer to the one before are left out: the rate of a moment would look like a peak."""
+MOST_POINTS = 3600
+"""Of a class or an interface that are kept: an hour."""
+_INTERFACE = re.compile(r"show interfaces (\S+)")
+_COUNTED = {way: re.compile(rf"^ *(\d+) packets {way}, (\d+) bytes", re.MULTILINE) for way in ("input", "output")}
+_DROPS = re.compile(r"Total output drops: *(\d+)")
+
+
+@dataclass(frozen=True)
+class ClassKey:
+    """What a class is known by."""
+
+    router: str
+    interface: str
+    direction: str
+    policy: str
+    name: str
+    """`parent/child` where it is nested."""
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.router} {self.interface} {self.direction}, policy {self.policy}, class {self.name}"
+
+
+@dataclass(frozen=True)
+class ClassPoint:
+    """A class between two readings, and at the later one."""
+
+    time_s: float
+    """Of the later reading, since the first of the cell."""
+    offered_bps: float
+    sent_bps: float | None
+    dropped_bps: float | None
+    queue_packets: int | None
+    """None without a queue."""
+    wait_ms: float | None
+    """How long what is in the queue takes to leave at the rate at which the class is sent (Little's law): about what a
+    packet that comes now waits. None without a queue, or where nothing was sent."""
+    bucket_bytes: int | None
+    level_bytes: int | None
+    """Of a dynamic bucket."""
+    offered_bytes: int
+    dropped_bytes: int | None
+    """Counted so far."""
+
+
+@dataclass(frozen=True)
+class InterfacePoint:
+    """An interface between two readings, and at the later one."""
+
+    time_s: float
+    input_bps: float
+    output_bps: float
+    queue_packets: int | None
+    drops: int | None
+    """Of its output, counted so far."""
+    delay_ms: float | None
+    """Mean time in its queues of the packets that left since the reading before; None where it is not counted, or none
+    left."""
+    input_bytes: int
+    output_bytes: int
+
+
+InterfaceKey = tuple[str, str]
+"""Router and interface."""
+
+
+@dataclass
+class Rates:
+    """One cell. Readings are to come in the order of their times."""
+
+    classes: dict[ClassKey, list[ClassPoint]] = field(default_factory=dict)
+    interfaces: dict[InterfaceKey, list[InterfacePoint]] = field(default_factory=dict)
+    origin_ns: int | None = None
+    """Of the first reading, by the router's clock."""
+    _before: dict[ClassKey | InterfaceKey, dict[str, Any]] = field(default_factory=dict)
+
+    def counters(self, router: str, reply: Mapping[str, Any]) -> None:
+        """Take a `counters` reply of a data plane, or a sample of a simulated router.
+
+        `LookupError`, `TypeError` or `ValueError` where it is none.
+        """
+        origin = self._origin(int(reply["time_ns"]))
+        for row in class_rows(router, [reply], origin):
+            self._class(row)
+        for row in interface_rows(router, [reply], origin):
+            self._interface(row)
+
+    def reading(self, router: str, reading: Mapping[str, Any]) -> None:
+        """Take a show command of a router that has only a command line, as it printed it. Errors as above."""
+        time_ns = (int(reading["before_ns"]) + int(reading["after_ns"])) // 2
+        time_s = (time_ns - self._origin(time_ns)) / 1e9
+        command, raw = str(reading["command"]), str(reading["raw"])
+        if command.startswith(COMMAND):
+            for row in observed_class_rows(router, parse_policy_map_interface(raw), time_s):
+                self._class(row)
+        elif match := _INTERFACE.fullmatch(command):
+            row = {"device": router, "interface": match[1], "time_s": time_s, **_printed(raw, match[1])}
+            self._interface(row)
+
+    def _origin(self, time_ns: int) -> int:
+        if self.origin_ns is None:
+            self.origin_ns = time_ns
+        return self.origin_ns
+
+    def _since(self, key: ClassKey | InterfaceKey, row: dict[str, Any], count: str) -> tuple[dict[str, Any], float]:
+        """The reading before, and the seconds since; (nothing, 0) where there is none to compare with."""
+        before = self._before.get(key)
+        seconds = 0.0 if before is None else row["time_s"] - before["time_s"]
+        if before is not None and seconds < LEAST_S:
+            return {}, 0.0
+        self._before[key] = row
+        if before is None or row[count] is None or before[count] is None or row[count] < before[count]:
+            # The first, or of a policy that was attached anew.
+            return {}, 0.0
+        return before, seconds
+
+    def _class(self, row: dict[str, Any]) -> None:
+        key = ClassKey(*(str(row[name]) for name in ("device", "interface", "direction", "policy", "class")))
+        row |= {"dropped": _dropped(row), "waiting": _waiting(row)}
+        before, seconds = self._since(key, row, "bytes")
+        if not before:
+            return
+
+        def rate(names: tuple[str, ...]) -> float | None:
+            """Of the first count less the others."""
+            values = [(row[name], before[name]) for name in names]
+            if any(None in pair for pair in values):
+                return None
+            (now, then), *others = values
+            return float(now - then - sum(each - past for each, past in others)) * 8 / seconds
+
+        sent = rate(("bytes", "dropped", "waiting"))
+        depth = row.get("queue_depth_packets")
+        wait = None if depth is None or row["waiting"] is None or not sent else row["waiting"] * 8000 / sent
+        point = ClassPoint(
+            time_s=row["time_s"],
+            offered_bps=rate(("bytes",)) or 0.0,
+            sent_bps=sent,
+            dropped_bps=rate(("dropped",)),
+            queue_packets=depth,
+            wait_ms=wait,
+            bucket_bytes=row.get("police_dynamic_bucket_bytes"),
+            level_bytes=row.get("police_dynamic_level_bytes"),
+            offered_bytes=row["bytes"],
+            dropped_bytes=row["dropped"],
+        )
+        points = self.classes.setdefault(key, [])
+        points.append(point)
+        del points[:-MOST_POINTS]
+
+    def _interface(self, row: dict[str, Any]) -> None:
+        key = (str(row["device"]), str(row["interface"]))
+        before, seconds = self._since(key, row, "output_bytes")
+        if not before or row["input_bytes"] is None or before["input_bytes"] is None:
+            return
+        point = InterfacePoint(
+            time_s=row["time_s"],
+            input_bps=max(0, row["input_bytes"] - before["input_bytes"]) * 8 / seconds,
+            output_bps=(row["output_bytes"] - before["output_bytes"]) * 8 / seconds,
+            queue_packets=row.get("queue_depth"),
+            drops=row.get("output_drops"),
+            delay_ms=_mean_delay_ms(before, row),
+            input_bytes=row["input_bytes"],
+            output_bytes=row["output_bytes"],
+        )
+        points = self.interfaces.setdefault(key, [])
+        points.append(point)
+        del points[:-MOST_POINTS]
+
+
+def _dropped(row: Mapping[str, Any]) -> int | None:
+    """Bytes, for whatever reason; None where the reading lacks one."""
+    counts = [row.get(f"drops_{reason}_bytes") for reason in DROP_REASONS]
+    return None if None in counts else sum(int(each or 0) for each in counts)
+
+
+def _waiting(row: Mapping[str, Any]) -> int | None:
+    """Bytes in the class's queue; None where the reading does not say. A class without a queue has nothing in it."""
+    packets = row.get("queue_depth_packets")
+    if packets == 0 or (packets is None and row.get("queue_discipline") is None):
+        return 0
+    found: int | None = row.get("queue_depth_bytes")
+    return found
+
+
+def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float | None:
+    """From two means since the start, each of so many packets."""
+    names = ("queueing_delay_packets", "queueing_delay_mean_ns")
+    counts = [each.get(name) for each in (before, row) for name in names]
+    if None in counts:
+        return None
+    then, mean_then, now, mean_now = map(float, counts)  # type: ignore[arg-type]
+    return None if now <= then else max(0.0, (now * mean_now - then * mean_then) / (now - then)) / 1e6
+
+
+def _printed(raw: str, interface: str) -> dict[str, Any]:
+    """What `show interfaces` prints of an interface's counters, None where it does not."""
+    found: dict[str, Any] = {}
+    for way, pattern in _COUNTED.items():
+        match = pattern.search(raw)
+        found[f"{way}_bytes"] = None if match is None else int(match[2])
+    drops = _DROPS.search(raw)
+    found["output_drops"] = None if drops is None else int(drops[1])
+    found["queue_depth"] = parse_queue(raw, interface).get(interface, {}).get("output_queue", {}).get("size")
+    return found

@@ -1,0 +1,255 @@
+"""A watched run over HTTP on loopback: a page for a browser, OpenMetrics for monitoring.
+
+The page is behind an unguessable word in its path, since other users of the machine reach loopback too; OpenMetrics,
+which a scraper has to find, has rates and names and is open to them. Requests that name another host are refused: a
+page from elsewhere whose name leads to 127.0.0.1 reads nothing (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from qoslab import __version__
+from qoslab.errors import QoslabError, UserError
+from qoslab.live.watched import WatchedRun
+from qoslab.shipped import shipped
+
+ADDRESS = "127.0.0.1"
+EVERY_S = 1.0
+LEAST_PRIORITY = 19
+"""The nice value of what must not disturb traffic."""
+FAREWELL_S = 3.0
+"""How long a browser that asked within that time is waited for at the end."""
+IDLE_S = 15.0
+"""After which a connection that asks nothing is closed."""
+MOST_CONNECTIONS = 16
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+FILES = {
+    "": ("live.html", "text/html; charset=utf-8"),
+    "live.js": ("live.js", "text/javascript; charset=utf-8"),
+    "plotly.js": ("plotly/plotly-basic.min.js", "text/javascript; charset=utf-8"),
+    "report.css": ("report.css", "text/css; charset=utf-8"),
+}
+"""What is served, by the end of the path: a file of `reports` and its type."""
+
+
+class LiveView:
+    """Looks at a run once a second and serves what it sees; a context manager that ends it.
+
+    Its threads have the least priority: what measures comes first.
+    """
+
+    def __init__(self, run: WatchedRun, browser: bool = True, port: int = 0, metrics: int | None = None) -> None:
+        """Serve the page on `port` (0: any that is free) where it is for a `browser`, and OpenMetrics on `metrics`.
+
+        `UserError` where a port is taken.
+        """
+        self._run = run
+        self.lock = threading.Lock()
+        """Held while the run is looked at."""
+        self._stop = threading.Event()
+        self._servers: list[ThreadingHTTPServer] = []
+        self.word = secrets.token_urlsafe(16)
+        self.url = self.metrics_url = ""
+        self.error: QoslabError | None = None
+        """Why nothing more is seen."""
+        try:
+            if browser:
+                self.url = f"http://{ADDRESS}:{self._serve(port, '--port', self._page_reply)}/{self.word}/"
+            if metrics is not None:
+                self.metrics_url = f"http://{ADDRESS}:{self._serve(metrics, '--metrics', self._metrics_reply)}/metrics"
+        except BaseException:
+            self._close()
+            raise
+        self._asked = -math.inf
+        """When the page asked last, by the monotonic clock."""
+        self._told_all = threading.Event()
+        """Set when the page has been told how the run ended."""
+        self._threads = [threading.Thread(target=self._look, name="live", daemon=True)]
+        self._threads += [
+            threading.Thread(target=self._accept, args=(each,), name="live-http", daemon=True) for each in self._servers
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._say_farewell()
+        self._stop.set()
+        for server in self._servers:
+            server.shutdown()
+        self._close()
+
+    @property
+    def addresses(self) -> list[str]:
+        """For people: where a browser and a scraper find what is served."""
+        told = (("Live", self.url), ("OpenMetrics", self.metrics_url))
+        return [f"{what}: {url}" for what, url in told if url]
+
+    def _say_farewell(self) -> None:
+        """Wait for a browser that asks: it is to hear how the run ended."""
+        if time.monotonic() - self._asked < FAREWELL_S:
+            self._told_all.wait(FAREWELL_S)
+
+    def _close(self) -> None:
+        for server in self._servers:
+            server.server_close()
+
+    def _serve(self, port: int, option: str, reply: Callable[[str], _Reply | None]) -> int:
+        try:
+            server = _Server(port, reply)
+        except OSError as error:
+            raise UserError(
+                f"{option} {port}: cannot be had: {error.strerror}",
+                hint="another program has it; give another, or 0 for any that is free",
+            ) from error
+        self._servers.append(server)
+        return server.server_port
+
+    def _accept(self, server: ThreadingHTTPServer) -> None:
+        _step_back()
+        server.serve_forever(poll_interval=0.5)
+
+    def _look(self) -> None:
+        _step_back()
+        due = time.monotonic()
+        while not self._stop.is_set():
+            try:
+                with self.lock:
+                    self._run.look()
+            except QoslabError as error:
+                self.error = error
+                return
+            due = max(due + EVERY_S, time.monotonic())
+            self._stop.wait(due - time.monotonic())
+
+    def _page_reply(self, path: str) -> _Reply | None:
+        word, _, name = path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(word.encode(), self.word.encode()):
+            return None
+        if name in FILES:
+            file, kind = FILES[name]
+            return _Reply(kind, _file(file))
+        if name != "data.json":
+            return None
+        from qoslab.live.page import page_of  # slow to load
+
+        self._asked = time.monotonic()
+        with self.lock:
+            content = page_of(self._run)
+        told = "" if self.error is None else self.error.message
+        if self._run.is_over:
+            self._told_all.set()
+        return _Reply("application/json", json.dumps({**content, "error": told}, allow_nan=False).encode())
+
+    def _metrics_reply(self, path: str) -> _Reply | None:
+        if path != "/metrics":
+            return None
+        from qoslab.live.openmetrics import CONTENT_TYPE, exposition
+
+        with self.lock:
+            return _Reply(CONTENT_TYPE, exposition(self._run))
+
+
+class _Reply:
+    def __init__(self, kind: str, content: bytes) -> None:
+        self.headers: Mapping[str, str] = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}
+        self.content = content
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(self, port: int, reply: Callable[[str], _Reply | None]) -> None:
+        self.reply = reply
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__((ADDRESS, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Refuse those that are too many: each has a thread."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection."""
+        try:
+            _step_back()
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away is nothing to tell."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = f"qoslab/{__version__}"
+    sys_version = ""
+    timeout = IDLE_S
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Answer."""
+        port = self.server.server_port
+        if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+            return
+        reply = self.server.reply(self.path.partition("?")[0])
+        if reply is None:
+            self._refuse(HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(HTTPStatus.OK)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(reply.content)
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not told: the path has the word in it."""
+
+
+@cache
+def _file(name: str) -> bytes:
+    return shipped(f"reports/{name}").read_bytes()
+
+
+def _step_back() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)

@@ -1,0 +1,69 @@
+"""A file of JSON lines that grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+AT_ONCE = 8 * 2**20
+"""Bytes that are read at a time; the rest comes the next time."""
+LINE_MOST = 4 * 2**20
+"""Bytes of a line; one that is longer is left out."""
+
+
+class Tail:
+    """Reads what was added since the last time. A line counts once its end is there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out = 0
+        """Lines that are no JSON objects, or too long."""
+        self._offset = 0
+        self._inode = 0
+        self._rest = b""
+        self._too_long = False
+
+    def read(self) -> list[dict[str, Any]]:
+        """The new objects; none where there is no file, or what has its name is none."""
+        try:
+            # What is there may come from somebody else: no link is followed, and no pipe is waited for.
+            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return []
+        try:
+            state = os.fstat(handle)
+            if not stat.S_ISREG(state.st_mode):
+                return []
+            if state.st_ino != self._inode or state.st_size < self._offset:
+                self._inode, self._offset, self._rest, self._too_long = state.st_ino, 0, b"", False
+            added = os.pread(handle, AT_ONCE, self._offset)
+        except OSError:
+            return []
+        finally:
+            os.close(handle)
+        self._offset += len(added)
+        return self._objects(added)
+
+    def _objects(self, added: bytes) -> list[dict[str, Any]]:
+        *whole, self._rest = (self._rest + added).split(b"\n")
+        found = []
+        for line in whole:
+            if self._too_long:
+                # The end of what was left out.
+                self._too_long = False
+                continue
+            try:
+                content = json.loads(line) if len(line) <= LINE_MOST else None
+            except (ValueError, RecursionError):
+                content = None
+            if isinstance(content, dict):
+                found.append(content)
+            else:
+                self.left_out += 1
+        if len(self._rest) > LINE_MOST:
+            self.left_out += not self._too_long
+            self._rest, self._too_long = b"", True
+        return found

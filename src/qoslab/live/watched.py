@@ -1,0 +1,192 @@
+"""A run that is watched: what it said and its cells wrote so far."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import UserError
+from qoslab.live.rates import Rates
+from qoslab.live.tail import Tail
+from qoslab.results import RunFolder
+from qoslab.results.progress import FORMAT, PROGRESS
+
+RUNNING, BROKEN_OFF = "running", "broken off"
+SILENT_S = 3.0
+"""After which it is looked whether a run that says nothing is still worked on."""
+KEPT_NOTES = 20
+KEPT_REASONS = 20
+"""Cells whose invalidity is told one by one."""
+KEPT_CELLS = 4
+"""Cells that are over and still shown: the last."""
+
+
+@dataclass
+class WatchedCell:
+    """An attempt at a cell."""
+
+    name: str
+    path: Path
+    rates: Rates = field(default_factory=Rates)
+    over: bool = False
+    damaged: bool = False
+    """Whether something in its counters was none."""
+    _read_to_the_end: bool = False
+    _tails: dict[tuple[str, str, Path], Tail] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Read what it has written since the last time."""
+        if self._read_to_the_end:
+            return
+        # What is written whole when it is over is all there by then.
+        self._read_to_the_end = self.over
+        # What is there whole comes second: what came of it before is known then.
+        for around in (self.path / "coming", self.path):
+            for kind in ("counters", "readings"):
+                for file in sorted((around / kind).glob("*.jsonl")):
+                    self._tails.setdefault((kind, file.stem, file), Tail(file))
+        for (kind, router, _), tail in self._tails.items():
+            take = self.rates.counters if kind == "counters" else self.rates.reading
+            for each in tail.read():
+                try:
+                    take(router, each)
+                except (LookupError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+                    self.damaged = True
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What a cell, a lab or the run does now."""
+
+    step: str
+    since: str
+    """ISO 8601."""
+    seconds: float | None
+    """Its expected length."""
+
+
+class WatchedRun:
+    """Reads a run's folder. `look` is to be called about once a second."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        """`UserError` where the folder is of another version, or no run."""
+        folder.options()
+        self.folder = folder
+        self.title, self.lab = folder.path.parent.name, ""
+        self.planned = self.before = 0
+        """Cells, and those that were there already when the run was resumed."""
+        self.finished: set[str] = set()
+        self.invalid: dict[str, tuple[str, ...]] = {}
+        """Cells that are invalid, with the reasons; tried again they may become valid."""
+        self.doing: dict[str, Doing] = {}
+        self.notes: deque[str] = deque(maxlen=KEPT_NOTES)
+        self.figures: list[Mapping[str, Any]] = []
+        self.cells: dict[str, WatchedCell] = {}
+        """Those that run, and the last that are over; in the order of their beginnings."""
+        self.state = RUNNING
+        """`running`, `broken off`, or how it ended (`results.progress`)."""
+        self._tail = Tail(folder.path / PROGRESS)
+        self._heard = time.monotonic()
+        if not (folder.path / PROGRESS).exists():
+            raise UserError(
+                f"{folder.path}: found no {PROGRESS}, expected what a run says while it goes on",
+                hint="an older qoslab wrote this run, or it has just begun; qoslab report shows a finished one",
+            )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes, unless somebody resumes the run."""
+        return self.state != RUNNING
+
+    def look(self) -> None:
+        """Read what is new. `UserError` where the run is of another version."""
+        said = self._tail.read()
+        for event in said:
+            try:
+                self._take(event)
+            except (LookupError, TypeError, ValueError) as error:
+                raise UserError(
+                    f"{self._tail.path}: found a line that is none of format {FORMAT}: {error!r}",
+                    hint="the file was changed or damaged",
+                ) from error
+        now = time.monotonic()
+        if said:
+            self._heard = now
+        elif not self.is_over and now - self._heard >= SILENT_S:
+            self._heard = now
+            if not self.folder.worked_on():
+                self.state = BROKEN_OFF
+        for cell in self.cells.values():
+            cell.look()
+
+    def running(self) -> Iterator[WatchedCell]:
+        """The cells that run."""
+        return (cell for cell in self.cells.values() if not cell.over)
+
+    def shown(self) -> list[WatchedCell]:
+        """The cells with counters that are worth a look: those that run, else the last."""
+        counted = [cell for cell in self.cells.values() if cell.rates.classes or cell.rates.interfaces]
+        return [cell for cell in counted if not cell.over] or counted[-1:]
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        match event["event"]:
+            case "begin":
+                self._begin(event)
+            case "cell":
+                self._cell(str(event["name"]), str(event["folder"]))
+            case "step":
+                self._step(event)
+            case "done":
+                self._done(str(event["name"]), bool(event["valid"]), tuple(map(str, event["reasons"])))
+            case "note":
+                self.notes.append(str(event["text"]))
+            case "figures":
+                self.figures = [dict(row) for row in event["rows"]]
+            case "end":
+                self.state = str(event["how"])
+                self.doing.clear()
+
+    def _begin(self, event: Mapping[str, Any]) -> None:
+        if event["format"] != FORMAT:
+            raise UserError(
+                f"{self._tail.path}: found format {event['format']!r}, expected {FORMAT}",
+                hint="another version of qoslab wrote this run; watch it with that one",
+            )
+        self.title, self.lab = str(event["title"]), str(event["lab"])
+        self.planned, self.before = int(event["cells"]), int(event["done"])
+        self.state = RUNNING
+        self.finished.clear()
+        self.invalid.clear()
+        self.doing.clear()
+        self.cells.clear()
+
+    def _cell(self, name: str, folder: str) -> None:
+        path = self.folder.path / folder
+        if not path.resolve().is_relative_to(self.folder.path.resolve()):
+            raise ValueError(folder)
+        self.finished.discard(name)
+        self.cells[name] = WatchedCell(name, path)
+
+    def _step(self, event: Mapping[str, Any]) -> None:
+        name, seconds = str(event["name"]), event["seconds"]
+        if event["step"]:
+            length = None if seconds is None else float(seconds)
+            self.doing[name] = Doing(str(event["step"]), str(event["time"]), length)
+        else:
+            self.doing.pop(name, None)
+
+    def _done(self, name: str, valid: bool, reasons: tuple[str, ...]) -> None:
+        self.doing.pop(name, None)
+        self.finished.add(name)
+        self.invalid.pop(name, None)
+        if not valid:
+            self.invalid[name] = reasons
+        if name in self.cells:
+            self.cells[name].over = True
+        over = [each for each, cell in self.cells.items() if cell.over]
+        for each in over[:-KEPT_CELLS]:
+            del self.cells[each]

@@ -1,0 +1,69 @@
+"""What a run says of itself while it goes on: `progress.jsonl`, one JSON object a line, for those who watch.
+
+It adds to what cells write (their counters grow while they run) and decides nothing: no result is read from it, and a
+run goes on where it cannot be written. A resumed run adds to it.
+
+Every line has `event` and `time` (ISO 8601, UTC). `begin`: format, title, lab, cells (their number), done (those that
+need not be run). `cell`: name, folder. `step`: name, step, seconds (its expected length, or null). `done`: name, valid,
+reasons, again (whether it is tried again). `note`: text. `figures`: what the figures came to so far. `end`: how.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.redaction import KNOWN
+from qoslab.results.files import append
+
+PROGRESS = "progress.jsonl"
+FORMAT = 1
+"""Of the lines; `begin` has it."""
+FINISHED, INTERRUPTED, FAILED = "finished", "interrupted", "failed"
+"""How a run ends by itself. One that was killed says nothing."""
+
+
+class ProgressFile:
+    """Writes the lines. Its methods may be called from any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / PROGRESS
+        self._lock = threading.Lock()
+
+    def begin(self, *, title: str, lab: str, cells: int, done: int) -> None:
+        """The run begins, or is resumed."""
+        self._add("begin", format=FORMAT, title=title, lab=lab, cells=cells, done=done)
+
+    def cell(self, name: str, folder: str) -> None:
+        """An attempt at a cell begins; its folder within the run's."""
+        self._add("cell", name=name, folder=folder)
+
+    def step(self, name: str, step: str, seconds: float | None) -> None:
+        """A cell, a lab or the run now does this; nothing: it is over."""
+        self._add("step", name=name, step=step, seconds=seconds)
+
+    def done(self, name: str, *, valid: bool, reasons: Sequence[str] = (), again: bool = False) -> None:
+        """An attempt at a cell is over."""
+        self._add("done", name=name, valid=valid, reasons=list(reasons), again=again)
+
+    def note(self, text: str) -> None:
+        """A line for people."""
+        self._add("note", text=text)
+
+    def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """What the figures of the comparison came to so far, all of them."""
+        self._add("figures", rows=list(rows))
+
+    def end(self, how: str) -> None:
+        """The run is over."""
+        self._add("end", how=how)
+
+    def _add(self, event: str, **fields: object) -> None:
+        line = json.dumps({"event": event, "time": datetime.now(UTC).isoformat(), **fields}, separators=(",", ":"))
+        with self._lock, suppress(UserError):
+            append(self._file, KNOWN.hidden(line).encode() + b"\n")

@@ -1,0 +1,373 @@
+"""A run is watched from its folder: what it says, what its cells count, who may ask, and what becomes of bad input."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sample_run
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from rich.console import Console
+from test_report import CHROMIUM
+
+from qoslab.analysis.raw import class_rows
+from qoslab.analysis.series import class_rates
+from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.live import tail as tails
+from qoslab.live.page import page_of
+from qoslab.live.rates import Rates
+from qoslab.live.screen import lines, screen, sparks
+from qoslab.live.server import HEADERS, LiveView
+from qoslab.live.tail import Tail
+from qoslab.live.watched import BROKEN_OFF, WatchedRun
+from qoslab.results import Cell, RunFolder, tables
+from qoslab.results.progress import PROGRESS, ProgressFile
+
+CLASS = "R1 FastEthernet0/1 output, policy Police, class class-default"
+
+
+def reply(second: float) -> dict[str, Any]:
+    return sample_run.counters_reply(second, "Police", police=True)
+
+
+@pytest.fixture
+def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
+    """A run with a cell that has traffic."""
+    folder = RunFolder.create(tmp_path, "policing-vs-shaping")
+    with folder.working({"file": "policing-vs-shaping.yml"}):
+        said = ProgressFile(folder.path)
+        said.begin(title="Policing <versus> shaping", lab="virtual", cells=2, done=0)
+        cell = folder.cell("policed")
+        said.cell(cell.name, "cells/policed/1")
+        said.step(cell.name, "traffic", 30)
+        yield folder, said, cell
+
+
+class TestTail:
+    def test_a_line_counts_once_its_end_is_there(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.jsonl"
+        tail = Tail(file)
+        assert tail.read() == []
+        file.write_text('{"a": 1}\n{"a"')
+        assert tail.read() == [{"a": 1}]
+        with file.open("a") as more:
+            more.write(': 2}\nrubbish\n[1]\n{"a": 3}\n')
+        assert tail.read() == [{"a": 2}, {"a": 3}] and tail.left_out == 2
+
+    def test_a_file_that_begins_anew_is_read_anew(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.jsonl"
+        tail = Tail(file)
+        file.write_text('{"a": 1}\n{"a": 2}\n')
+        tail.read()
+        file.write_text('{"a": 3}\n')
+        assert tail.read() == [{"a": 3}]
+
+    def test_a_line_without_end_takes_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tails, "LINE_MOST", 10)
+        monkeypatch.setattr(tails, "AT_ONCE", 4)
+        file = tmp_path / "a.jsonl"
+        file.write_text('{"a": "' + "x" * 100 + '"}\n{"b": 1}\n')
+        tail = Tail(file)
+        assert [each for _ in range(40) for each in tail.read()] == [{"b": 1}] and tail.left_out == 1
+
+    def test_links_and_pipes_are_not_followed(self, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text('{"a": 1}\n')
+        (tmp_path / "link").symlink_to(secret)
+        os.mkfifo(tmp_path / "pipe")
+        assert [Tail(tmp_path / name).read() for name in ("link", "pipe")] == [[], []]
+
+
+class TestRates:
+    @pytest.mark.parametrize("kind", ["police", "shape"])
+    def test_they_are_those_of_the_report(self, kind: str) -> None:
+        replies = [sample_run.counters_reply(second, "P", **{kind: True}) for second in (0, 1, 2, 2.2, 3, 4)]
+        rates = Rates()
+        for each in replies:
+            rates.counters("R1", each)
+        (points,) = rates.classes.values()
+        origin = replies[0]["time_ns"]
+        expected = class_rates(tables.frame("classes", list(class_rows("R1", replies, origin))))
+        names = ["time_s", "offered_bps", "sent_bps", "dropped_bps", "queue_packets"]
+        found = pd.DataFrame([{name: getattr(point, name) for name in names} for point in points])
+        pd.testing.assert_frame_equal(found.astype(float), expected[names].astype(float), check_index_type=False)
+
+    def test_a_queue_takes_as_long_as_it_is_sent(self) -> None:
+        rates = Rates()
+        for second in (1, 2):
+            rates.counters("R1", sample_run.counters_reply(second, "P", shape=True))
+        ((point,),) = rates.classes.values()
+        # 40 packets wait, and 125 are sent in a second.
+        assert point.queue_packets == 40 and point.wait_ms == pytest.approx(40 / 125 * 1000)
+
+    def test_a_policy_that_was_attached_anew_begins_anew(self) -> None:
+        rates = Rates()
+        for number, second in enumerate((3, 4, 0.5, 1.5)):
+            rates.counters("R1", {**reply(second), "time_ns": number * 10**9})
+        (points,) = rates.classes.values()
+        assert [point.time_s for point in points] == [1.0, 3.0]
+
+    def test_a_router_is_read_by_its_prints(self) -> None:
+        shown = (sample_run.RECORDED / "ios" / "police.classic.txt").read_text()
+        packets = re.search(r"(\d+) packets, (\d+) bytes", shown)
+        assert packets is not None
+        later = shown.replace(packets[0], f"{packets[1]} packets, {int(packets[2]) + 250_000} bytes", 1)
+        rates = Rates()
+        for second, text in enumerate((shown, later)):
+            at = {"before_ns": second * 2 * 10**9, "after_ns": second * 2 * 10**9 + 10**8, "raw": text}
+            rates.reading("R1", {"command": "show policy-map interface", **at})
+        first = next(iter(rates.classes.values()))
+        assert first[0].offered_bps == pytest.approx(1e6) and first[0].time_s == pytest.approx(2)
+
+
+class TestWatchedRun:
+    def test_it_follows_what_the_run_says_and_counts(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        folder, said, cell = going_on
+        run = WatchedRun(folder)
+        run.look()
+        assert run.shown() == [] and run.doing["policed/1"].step == "traffic"
+        for second in range(3):
+            cell.append_counters("R1", reply(second))
+        run.look()
+        (shown,) = page_of(run)["cells"]
+        assert [each["title"] for each in shown["classes"]] == [CLASS]
+        assert [len(line["x"]) for line in shown["graphs"][0]["data"]] == [2, 2, 2]
+        cell.append_counters("R1", reply(3))
+        run.look()
+        assert len(page_of(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
+        said.done(cell.name, valid=False, reasons=["a dog ate it"])
+        said.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
+        said.note("2 of 2")
+        said.end("finished")
+        run.look()
+        page = page_of(run)
+        assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
+        assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
+        console = Console(width=160, record=True, file=io.StringIO())
+        console.print(screen(run))
+        text = console.export_text()
+        assert "Policing <versus> shaping" in text and CLASS in text and "goodput.sum" in text and "█" in text
+        told: dict[Any, float] = {}
+        assert len(list(lines(run, told))) == 3 and list(lines(run, told)) == []
+
+    def test_what_comes_of_a_cell_is_not_taken_twice_when_it_is_whole(
+        self, going_on: tuple[RunFolder, ProgressFile, Cell]
+    ) -> None:
+        folder, said, cell = going_on
+        run = WatchedRun(folder)
+        samples = [reply(second) for second in range(4)]
+        coming = cell.make_coming("counters") / "R1.jsonl"
+        coming.write_text("".join(json.dumps(each) + "\n" for each in samples[:3]))
+        run.look()
+        cell.write_counters("R1", samples)
+        cell.whole()
+        said.done(cell.name, valid=True)
+        run.look()
+        (points,) = run.shown()[0].rates.classes.values()
+        assert [point.time_s for point in points] == [1, 2, 3]
+
+    def test_a_run_that_was_killed_is_said_to_have_broken_off(
+        self, going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
+        folder, _, _ = going_on
+        run = WatchedRun(folder)
+        run.look()
+        run.look()
+        assert not run.is_over
+        monkeypatch.setattr(folder, "worked_on", lambda: False)
+        run.look()
+        assert run.state == BROKEN_OFF
+
+    def test_whether_a_run_is_worked_on_is_seen_at_its_lock(self, tmp_path: Path) -> None:
+        folder = RunFolder.create(tmp_path, "a")
+        assert not folder.worked_on()
+        with folder.working({}):
+            assert folder.worked_on()
+        assert not folder.worked_on()
+
+    def test_counters_that_are_none_are_told(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        folder, _, cell = going_on
+        run = WatchedRun(folder)
+        cell.append_counters("R1", {"ok": False, "error": "no"})
+        run.look()
+        assert next(run.running()).damaged
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ({"event": "begin", "format": 7}, "found format 7, expected 1"),
+            ({"event": "cell", "name": "a", "folder": "../../.."}, "none of format 1"),
+            ({"event": "done", "name": "a"}, "none of format 1"),
+        ],
+    )
+    def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], told: str) -> None:
+        folder = RunFolder.create(tmp_path, "a")
+        with folder.working({}):
+            (folder.path / PROGRESS).write_text(json.dumps({"time": "", **line}) + "\n")
+            with pytest.raises(UserError, match=told):
+                WatchedRun(folder).look()
+
+    def test_a_run_without_such_lines_is_refused(self, tmp_path: Path) -> None:
+        folder = RunFolder.create(tmp_path, "a")
+        with folder.working({}), pytest.raises(UserError, match=r"found no progress\.jsonl"):
+            WatchedRun(folder)
+
+
+class TestCommand:
+    def test_without_a_terminal_it_prints_lines_and_the_end(
+        self,
+        going_on: tuple[RunFolder, ProgressFile, Cell],
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("os.nice", lambda by: by)
+        folder, said, cell = going_on
+        for second in range(2):
+            cell.append_counters("R1", reply(second))
+        said.end("interrupted")
+        assert main(["watch", str(folder.path)]) == 3
+        first, last = capsys.readouterr().out.splitlines()
+        assert first.startswith(f"policed/1 1 s: {CLASS}: offered 1.514 Mb/s, sent 1.017 Mb/s")
+        assert last == "virtual lab, interrupted: 0 of 2 cells"
+        assert main(["watch", str(folder.path), "--json"]) == 3
+        assert json.loads(capsys.readouterr().out)["cells"][0]["classes"][0]["title"] == CLASS
+
+
+def test_small_graphs_begin_at_zero() -> None:
+    assert sparks([0, 1, None, 4, 8]) == "▁▂ ▅█" and sparks([0.0, None]) == "▁ "
+
+
+@pytest.fixture
+def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
+    monkeypatch.setattr("qoslab.live.server.FAREWELL_S", 0.0)
+    folder, _, cell = going_on
+    for second in range(4):
+        cell.append_counters("R1", reply(second))
+    with LiveView(WatchedRun(folder), metrics=0) as made:
+        with made.lock:
+            made._run.look()
+        yield made
+
+
+def ask(url: str, host: str | None = None) -> tuple[int, bytes, Any]:
+    server, _, path = url.removeprefix("http://").partition("/")
+    connection = http.client.HTTPConnection(server, timeout=10)
+    connection.request("GET", f"/{path}", headers={"Host": host or server})
+    got = connection.getresponse()
+    found = got.status, got.read(), got.headers
+    connection.close()
+    return found
+
+
+class TestServer:
+    def test_the_page_needs_nothing_from_elsewhere(self, view: LiveView) -> None:
+        for name in ("", "live.js", "plotly.js", "report.css"):
+            status, content, headers = ask(view.url + name)
+            assert status == 200 and content
+            assert {key: headers[key] for key in HEADERS} == HEADERS
+            if name in ("", "live.js"):
+                assert b"http" not in content.replace(b"http-equiv", b"")
+
+    def test_what_is_seen_grows(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        def drawn() -> int:
+            return len(json.loads(ask(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
+
+        assert drawn() == 3
+        going_on[2].append_counters("R1", reply(4))
+        with view.lock:
+            view._run.look()
+        assert drawn() == 4
+
+    def test_others_read_nothing(self, view: LiveView) -> None:
+        port = view.url.split(":")[2].partition("/")[0]
+        assert len(view.word) >= 20 and view.url.startswith("http://127.0.0.1:")
+        for url in (f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}/data.json", view.url + "../report.html"):
+            assert ask(url)[0] == 404, url
+        assert ask(view.url.replace(view.word, view.word[:-1] + "é".encode().hex()) + "data.json")[0] == 404
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
+            assert ask(view.url + "data.json", host or "[::]")[0] == 421, host
+        assert ask(view.metrics_url, "evil.example")[0] == 421
+        assert ask(view.metrics_url.replace("/metrics", "/"))[0] == 404
+
+    def test_metrics_are_openmetrics(self, view: LiveView) -> None:
+        with urllib.request.urlopen(view.metrics_url, timeout=10) as got:
+            assert got.headers["Content-Type"].startswith("application/openmetrics-text")
+            families = {each.name: each for each in text_string_to_metric_families(got.read().decode())}
+        (offered,) = families["qoslab_class_offered_bits_per_second"].samples
+        assert offered.value == pytest.approx(125 * 1514 * 8)
+        assert offered.labels == {
+            "cell": "policed/1",
+            "router": "R1",
+            "interface": "FastEthernet0/1",
+            "direction": "output",
+            "policy": "Police",
+            "class": "class-default",
+        }
+        # A policer has no queue, which is not a queue of nothing.
+        assert families["qoslab_class_queue_packets"].samples == []
+        (counted,) = families["qoslab_class_offered_bytes"].samples
+        assert counted.name == "qoslab_class_offered_bytes_total" and counted.value == 375 * 1514
+        assert [each.value for each in families["qoslab_run_cells"].samples] == [2, 0, 0]
+
+    def test_a_port_that_is_taken_is_told(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            with pytest.raises(UserError, match=f"--metrics {port}: cannot be had: Address already in use"):
+                LiveView(WatchedRun(going_on[0]), metrics=port)
+            with pytest.raises(UserError, match=f"--port {port}: cannot be had"):
+                LiveView(WatchedRun(going_on[0]), port=port)
+
+    def test_browsers_that_go_away_and_those_that_ask_nothing_disturb_nobody(self, view: LiveView) -> None:
+        address = ("127.0.0.1", int(view.url.split(":")[2].partition("/")[0]))
+        idle = [socket.create_connection(address) for _ in range(8)]
+        for _ in range(8):
+            with socket.create_connection(address) as gone:
+                gone.sendall(f"GET /{view.word}/plotly.js HTTP/1.1\r\nHost: 127.0.0.1:{address[1]}\r\n\r\n".encode())
+        for rubbish in (b"\0\n\n", b"GET " + b"a" * 70_000 + b"\r\n\r\n"):
+            with socket.create_connection(address) as bad:
+                bad.sendall(rubbish)
+        assert ask(view.url)[0] == 200
+        for each in idle:
+            each.close()
+
+    def test_nothing_is_left_when_it_ends(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+        with LiveView(WatchedRun(going_on[0])) as view:
+            assert ask(view.url)[0] == 200
+        with pytest.raises(ConnectionRefusedError):
+            ask(view.url)
+        assert not [each for each in threading.enumerate() if each.name == "live-http"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_draws_it(view: LiveView, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    done = subprocess.run(
+        [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+            *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'p'}"),
+            *("--window-size=1280,900", "--virtual-time-budget=5000", "--dump-dom", view.url),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    dom = done.stdout
+    assert "Policing &lt;versus&gt; shaping" in dom and "goes on" in dom and "policed/1: traffic (30 s)" in dom
+    # Three lines, each also in the legend.
+    assert dom.count('class="trace scatter') == 3 and len(re.findall(r'class="js-line" d="M', dom)) == 6
+    assert f'<th scope="row">{CLASS}</th><td class="number">1.514 Mb/s</td>' in dom
