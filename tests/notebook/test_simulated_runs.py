@@ -41,6 +41,28 @@ def shown(name: str) -> list[Any]:
     return found
 
 
+def test_an_experiment_without_a_run_is_simulated_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("QOSLAB_RUN", raising=False)
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execve", lambda program, words, environment: started.append(words))
+    assert main(["init", str(tmp_path / "mine")]) == ExitStatus.WITHIN
+    monkeypatch.chdir(tmp_path / "mine")
+    for _ in range(2):
+        assert main(["notebook", "first-policy", "--no-browser"]) == ExitStatus.WITHIN
+    assert capsys.readouterr().err.count("first-policy has no run yet: one is simulated first") == 1
+    assert len(list(Path("runs/first-policy").glob("*Z*"))) == 1
+    assert [words[3] for words in started] == ["analysis/first-policy.ipynb"] * 2
+    # As the kernel runs it, in the notebook's own folder.
+    (cells,) = [json.loads(Path(words[3]).read_text(encoding="utf-8"))["cells"] for words in started[:1]]
+    monkeypatch.chdir("analysis")
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+
+
 @pytest.mark.parametrize("name", STORIES)
 def test_a_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs, options = STORIES[name]

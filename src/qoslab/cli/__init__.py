@@ -46,6 +46,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "testbed": ("qoslab.cli.testbed", "Print the pyATS testbed of a running lab or of an inventory."),
     "job": ("qoslab.cli.job", "Print where the pyATS job is that runs an experiment."),
     "unparsed": ("qoslab.cli.unparsed", "List what routers printed and no parser took."),
+    "man": ("qoslab.cli.man", "Write manual pages of every command."),
     "doctor": ("qoslab.cli.doctor", "Check whether this machine has what qoslab needs."),
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
     "generate": ("qoslab.cli.generate", "Write the files of a checkout that are made from others."),

@@ -13,6 +13,8 @@ from qoslab.cli.completion import experiments, runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.extras import need
+from qoslab.labs.simulated import Simulated
+from qoslab.printing import echo
 from qoslab.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
@@ -28,11 +30,13 @@ NOTEBOOKS = Path("analysis")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     """Open JupyterLab on the notebook of an experiment.
 
-    The notebook tells the story of the experiment's latest run. EXPERIMENT is the experiment's name; it may be left out
-    where there is one notebook only.
+    The notebook tells the story of the experiment's latest run; where there is none yet, one is simulated first.
+    EXPERIMENT is the experiment's name; it may be left out where there is one notebook only.
     """
     need("notebook")
     notebook = find_notebook(experiment)
+    if run is None:
+        simulate_unless_run(notebook.stem)
     argv = [sys.executable, "-m", "jupyterlab", str(notebook)]
     if no_browser:
         argv.append("--no-browser")
@@ -47,6 +51,18 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
         environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
     sys.stdout.flush()
     os.execve(sys.executable, argv, environment)
+
+
+def simulate_unless_run(experiment: str) -> None:
+    """Simulate the whole experiment where it has no finished run, so that its notebook has something to show."""
+    from qoslab.report.view import RUN_VARIABLE
+
+    if os.environ.get(RUN_VARIABLE) or (RUNS / experiment / "latest").exists():
+        return
+    from qoslab.cli.run import command as run_experiment
+
+    echo(f"{experiment} has no run yet: one is simulated first; `--run RUN` would show another", err=True)
+    run_experiment.main([experiment, "--lab", Simulated.name], prog_name="qoslab run", standalone_mode=False)
 
 
 def find_notebook(experiment: str | None) -> Path:

@@ -135,7 +135,8 @@ def draw_metric(
     if metric not in set(table["metric"]):
         known = ", ".join(sorted(set(table["metric"])))
         raise UserError(
-            f'found metric "{metric}", expected one of {known}', hint="or a graph of the report; see --list"
+            f'found metric "{metric}", expected one of {known}',
+            hint="or a graph of the report; `qoslab figure RUN` lists both",
         )
     valid = {cell.name for cell in manifest.cells if cell.valid}
     mine = table[(table["metric"] == metric) & table["cell"].isin(valid)]

@@ -1,0 +1,53 @@
+"""Manual pages."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from qoslab.cli import SUBCOMMANDS, group, main
+
+
+def _commands(command: click.Command, name: str = "qoslab") -> set[str]:
+    found = {name}
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            inner = command.get_command(context, each)
+            assert inner is not None
+            found |= _commands(inner, f"{name}-{each}")
+    return found
+
+
+def test_every_command_has_a_page_that_man_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "qoslab-gone.1").write_text("of an older version")
+    assert main(["man", "--to", str(tmp_path)]) == 0
+    assert {file.stem for file in tmp_path.iterdir()} == _commands(group)
+    assert capsys.readouterr().out.startswith(f"{len(_commands(group))} pages written to {tmp_path}")
+    if (program := shutil.which("man")) is None:
+        pytest.skip("no man on this machine")
+    shown = {
+        name: subprocess.run(
+            [program, "--warnings", "-l", tmp_path / f"{name}.1"],
+            capture_output=True,
+            text=True,
+            env={"MANWIDTH": "100"},
+        )
+        for name in ("qoslab", "qoslab-figure", "qoslab-new-experiment")
+    }
+    assert {name: done.stderr for name, done in shown.items()} == dict.fromkeys(shown, "")
+    assert all(f"See qoslab-{name}(1)" in " ".join(shown["qoslab"].stdout.split()) for name in SUBCOMMANDS)
+    assert "Draw a figure of a run for a paper." in shown["qoslab-figure"].stdout
+
+
+def test_they_go_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qoslab.cli.man import user_folder
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert user_folder() == tmp_path / "man" / "man1"
+    assert main(["man"]) == 0
+    assert (tmp_path / "man" / "man1" / "qoslab-run.1").is_file()
