@@ -86,8 +86,7 @@ def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
     for place in sorted({*loaded.valid, *loaded.invalid}):
         alone, good, bad = (each.get(place, []) for each in (quiet.valid, loaded.valid, loaded.invalid))
         counted, trusted = counted + len(good) + len(bad), trusted + len(good)
-        # A quiet run without a valid cell has nothing to compare with: then no figure can be said to stay.
-        moved = max([moved, *(abs(each - alone[0]) if alone else float("inf") for each in good)])
+        moved = max([moved, *(abs(each - alone[0]) for each in good)])
         shown = (", ".join(f"{each:g}" for each in values) or "none" for values in (alone, good, bad))
         lines.append(f"| {place[0] / 1e3:g} kb/s, {place[1]:g} | {' | '.join(shown)} |")
     return lines, counted, trusted, moved
@@ -99,6 +98,8 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     options = [*(["--duration", arguments.duration] if arguments.duration else []), *chosen]
     with tempfile.TemporaryDirectory(prefix="qoslab-load-") as place:
         quiet = run(Path(place), options)
+        if quiet.invalid:
+            sys.exit("a cell is not valid though nothing was to run beside it: try again on a machine that is quiet")
         with busy(arguments.busy):
             loaded = run(Path(place), [*options, "--repetitions", str(arguments.repetitions)])
     table, counted, trusted, moved = rows(quiet, loaded)

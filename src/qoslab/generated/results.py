@@ -79,7 +79,7 @@ def _run(baseline: Baseline) -> str:
     took = "" if manifest.ended is None else f", {(manifest.ended - manifest.started).total_seconds():.0f} s"
     cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
     repetitions = max((each.repetition for each in manifest.cells), default=1)
-    cells += f" ({repetitions} repetitions each: medians, with their 95 % intervals)" if repetitions > 1 else ""
+    cells += f", {repetitions} repetitions each (medians, 95 % intervals)" if repetitions > 1 else ""
     judged = [row for row in baseline.rows if row.verdict != _INFORMATIVE]
     within = sum(row.verdict == _WITHIN for row in judged)
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
@@ -102,8 +102,8 @@ def _measured(row: RunFigure | None) -> str:
     if row is None:
         return ""
     text = _value(row.measured, row) or "not measured"
-    if row.figure is not None and row.figure.low < row.figure.high:
-        text += f" ({_value(row.figure.low, row)} to {_value(row.figure.high, row)})"
+    low, high = _value(row.low, row), _value(row.high, row)
+    text += f" ({low} to {high})" if low != high else ""
     return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
