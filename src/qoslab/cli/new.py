@@ -96,6 +96,44 @@ def experiment(
     echo(f"  qoslab run {name} --lab simulated")
 
 
+@command.command()
+@click.argument("source", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--to", type=click.Path(path_type=Path), metavar="FILE", help="What is made; NAME.topology.yml if absent."
+)
+@click.option("--model", default=MODEL, help=f"Of routers with an IOS command line. [default: {MODEL}]")
+@click.option("--rate", type=RATE, default="100 Mb/s", help="Of links without one. [default: 100 Mb/s]")
+@click.option(
+    "--as", "kinds", multiple=True, metavar="KIND=host|ios|linux", help="Take a kind for one of ours. May be repeated."
+)
+def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple[str, ...]) -> None:
+    """Make a topology file of one of containerlab or netlab.
+
+    Nodes become hosts, routers with an IOS command line, or Linux routers; links get the addresses and rates that FILE
+    has. What is left out or made up is told; what has no counterpart is refused with its place.
+    """
+    from qoslab.exchange.topologies import Wishes, import_topology
+    from qoslab.platforms import MODELS
+
+    if model not in MODELS:
+        raise UserError(f'found --model "{model}", expected one of {", ".join(MODELS)}')
+    target = to or Path(f"{source.name.split('.')[0]}.topology.yml")
+    for note in import_topology(source, target, Wishes(model, rate, dict(map(_kind, kinds)))):
+        echo(f"  {note}")
+    echo(f"Written: {target}")
+    echo("Next:")
+    echo(f"  qoslab lab up {target}")
+
+
+def _kind(text: str) -> tuple[str, str]:
+    from qoslab.platforms import PLATFORMS
+
+    name, _, word = text.rpartition("=")
+    if not name or word not in PLATFORMS:
+        raise UserError(f'found --as "{text}", expected KIND=PLATFORM with one of {", ".join(PLATFORMS)}')
+    return name, word
+
+
 def _asked(given: T | None, question: str, default: T, kind: click.ParamType[T]) -> T:
     if given is not None:
         return given

@@ -1,0 +1,9 @@
+"""Topology files of containerlab and netlab → a topology file of ours.
+
+What has no counterpart is refused with its place: nodes that are neither host nor router of ours, segments of more than
+two ends, tunnels, links to the machine itself. What only configures a node is left out and told.
+"""
+
+from qoslab.exchange.topologies.made import Wishes, import_topology
+
+__all__ = ["Wishes", "import_topology"]

@@ -1,0 +1,92 @@
+"""Topology files of containerlab (containerlab.dev/manual/topo-def-file).
+
+A node's kind is its own, its group's or the default. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or
+of type `veth`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.schema.document import Document, Steps
+
+OUTSIDE = ("host", "mgmt-net", "macvlan")
+"""What the brief form has in place of a node: the machine itself and its networks."""
+SWITCH = "l2"
+"""The type of a node that is a switch."""
+_EXTENDED = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
+
+
+def is_containerlab(data: Any) -> bool:
+    """Whether a document may be one."""
+    return isinstance(data, dict) and "topology" in data and "nodes" in mapping(data["topology"])
+
+
+def read_containerlab(document: Document) -> Foreign:
+    """Nodes and links; what does not hold is among the document's findings."""
+    found = Foreign("containerlab", document)
+    topology = mapping(document.data["topology"])
+    defaults, groups = mapping(topology.get("defaults")), mapping(topology.get("groups"))
+    nodes = topology["nodes"]
+    if not isinstance(nodes, dict):
+        found.refuse(("topology", "nodes"), "found no mapping, expected nodes by name")
+        return found
+    for name, content in nodes.items():
+        own = mapping(content)
+        group = own.get("group", defaults.get("group"))
+        around = mapping(groups.get(group)) if isinstance(group, str) else {}
+        kind = own.get("kind") or around.get("kind") or defaults.get("kind")
+        if str(own.get("type") or around.get("type") or "").lower() == SWITCH:
+            # It forwards by other rules than a router of that kind.
+            kind = f"{kind} {SWITCH}"
+        found.add_node(name, kind, ("topology", "nodes", name))
+        for key in ("startup-config", "exec", "binds"):
+            if key in own or key in around:
+                found.note(f"{key} of nodes is left out: configure routers in the experiment's arms")
+    links = topology.get("links") or []
+    if not isinstance(links, list):
+        found.refuse(("topology", "links"), "found no list, expected links")
+        return found
+    for number, link in enumerate(links):
+        _link(found, link, ("topology", "links", number))
+    return found
+
+
+def _link(found: Foreign, link: Any, steps: Steps) -> None:
+    if not isinstance(link, dict):
+        found.refuse(steps, "found no mapping, expected a link with endpoints")
+        return
+    kind = link.get("type", "veth")
+    if kind != "veth":
+        found.refuse(steps, f"found a link of type {kind!r}, expected veth: others have no counterpart")
+        return
+    for key in link.keys() - set(_EXTENDED):
+        found.refuse((*steps, key), f"found {key!r}, expected one of {', '.join(_EXTENDED)}")
+    for key in ("mtu", "vars", "labels", "ipv6"):
+        if key in link:
+            found.note(f"{key} of links is left out")
+    ends, addresses = link.get("endpoints"), link.get("ipv4")
+    if not isinstance(ends, list) or len(ends) != 2:
+        count = len(ends) if isinstance(ends, list) else "no"
+        found.refuse(steps, f"found {count} endpoints, expected two")
+        return
+    own = addresses if isinstance(addresses, list) and len(addresses) == 2 else [None, None]
+    made = [_end(found, end, own[at], (*steps, "endpoints", at)) for at, end in enumerate(ends)]
+    if made[0] is not None and made[1] is not None:
+        found.add_link(ForeignLink((made[0], made[1]), steps))
+
+
+def _end(found: Foreign, end: Any, address: Any, steps: Steps) -> ForeignEnd | None:
+    if isinstance(end, dict):
+        name, interface = end.get("node"), end.get("interface", "")
+        address = end.get("ipv4", address)
+    else:
+        name, _, interface = str(end).partition(":")
+    if not isinstance(name, str) or not name or not isinstance(interface, str):
+        found.refuse(steps, f"found {end!r}, expected NODE:INTERFACE")
+        return None
+    if name in OUTSIDE and name not in found.nodes:
+        found.refuse(steps, f'found an end at "{name}", expected a node: the machine itself is none of an experiment')
+        return None
+    return ForeignEnd(name, interface, found.address(address, steps))

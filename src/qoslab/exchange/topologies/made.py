@@ -1,0 +1,250 @@
+"""A topology of another tool → a topology file of ours, checked."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv4Network
+from itertools import islice
+from pathlib import Path
+
+from qoslab.errors import ExperimentError, UserError
+from qoslab.exchange.topologies.containerlab import is_containerlab, read_containerlab
+from qoslab.exchange.topologies.foreign import Foreign, ForeignLink
+from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
+from qoslab.platforms import MODELS, PLATFORMS
+from qoslab.schema.document import read_document
+from qoslab.schema.topology import load_topology
+from qoslab.units import Rate
+
+OTHERS = "linux"
+"""What is taken for a kind that is refused, so that all else is checked too."""
+KINDS = {
+    **dict.fromkeys(("linux",), "host"),
+    # Routers with an IOS command line; what other systems of the vendor have is another.
+    **dict.fromkeys(("cisco_iol", "cisco_vios", "cisco_csr1000v", "cisco_c8000v"), "ios"),
+    **dict.fromkeys(("vr-csr", "vr-cisco_csr1000v", "vr-c8000v", "vr-cisco_c8000v"), "ios"),
+    **dict.fromkeys(("iosv", "iol", "csr", "cat8000v"), "ios"),
+    # Linux machines that forward.
+    **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
+}
+"""What nodes of containerlab (its kinds) and of netlab (its devices) become."""
+POOL = IPv4Network("10.64.0.0/10")
+"""From which links without addresses have theirs, a /24 each."""
+_ETHERNET = re.compile(r"(Fast|Gigabit)?Ethernet")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the other file does not say."""
+
+    model: str = "3725"
+    """Of routers with an IOS command line."""
+    rate: Rate = field(default_factory=lambda: Rate.parse("100 Mb/s"))
+    """Of links without one."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Platforms of kinds, before those of `KINDS`."""
+
+
+@dataclass(frozen=True)
+class _End:
+    node: str
+    interface: str
+    was: str
+    address: IPv4Interface
+
+
+@dataclass(frozen=True)
+class _Link:
+    ends: tuple[_End, _End]
+    rate: Rate
+
+
+def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
+    """Write a topology file of ours from one of containerlab or netlab; what was left out or made up, for people.
+
+    `ExperimentError` lists all that has no counterpart, with its place; `UserError` where `to` is there already.
+    """
+    document = read_document(source)
+    if is_containerlab(document.data):
+        found = read_containerlab(document)
+    elif is_netlab(document.data):
+        found = read_netlab(document)
+    else:
+        raise UserError(
+            f"{source}: found neither topology.nodes (containerlab) nor nodes (netlab), expected one of them",
+            hint="qoslab's own topology files need no import",
+        )
+    platforms = _platforms(found, wishes)
+    _check_ports(found, platforms, wishes)
+    if document.findings:
+        raise ExperimentError(findings=document.findings)
+    links = list(_links(found, platforms, wishes))
+    text = _text(found, source, platforms, links, wishes)
+    _write(to, text)
+    return found.notes
+
+
+def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
+    """By node; a kind without counterpart is refused."""
+    platforms = {}
+    for name, node in found.nodes.items():
+        known = (kinds.get(kind) for kind in (f"{node.kind} {node.role}", node.kind) for kinds in (wishes.kinds, KINDS))
+        word = next(filter(None, known), None)
+        if word is None:
+            found.refuse(
+                node.steps,
+                f'found the kind "{node.kind}", expected one of {", ".join(KINDS)}',
+                f'--as "{node.kind}=linux" (or host, ios) takes it for one of ours',
+            )
+            word = OTHERS
+        platforms[name] = word
+    return platforms
+
+
+def _check_ports(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> None:
+    """Refuse routers with more links than their model has ports."""
+    ports = _ports_of(wishes.model)
+    for name, node in found.nodes.items():
+        count = sum(end.node == name for link in found.links for end in link.ends)
+        word = platforms[name]
+        if PLATFORMS[word].reached_by == "command line" and count > len(ports):
+            found.refuse(
+                node.steps,
+                f"found {count} links, expected at most {len(ports)}: so many Ethernet ports has a {wishes.model}",
+                f'--as "{node.kind}=linux" takes a router with any number, --model another model',
+            )
+        elif not count:
+            found.refuse(node.steps, "found no link, expected one at least")
+
+
+def _ports_of(model: str) -> list[str]:
+    return [each.name for each in MODELS[model].interfaces if _ETHERNET.match(each.name)]
+
+
+def _links(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
+    """With interfaces that nodes of ours have, in the order of the links, and addresses."""
+    taken: dict[str, int] = {}
+    given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
+    given += [link.prefix for link in found.links if link.prefix is not None]
+    free = (each for each in POOL.subnets(new_prefix=24) if not any(each.overlaps(other) for other in given))
+    ports = _ports_of(wishes.model)
+    for link in found.links:
+        if link.rate is None:
+            found.note(f"links without a rate have {wishes.rate}")
+        addresses = _addresses(found, link, free)
+        ends = []
+        for end, address in zip(link.ends, addresses, strict=True):
+            number = taken.get(end.node, 0)
+            taken[end.node] = number + 1
+            ends.append(_End(end.node, _interface(platforms[end.node], ports, number), end.interface, address))
+        yield _Link((ends[0], ends[1]), link.rate or wishes.rate)
+
+
+def _interface(word: str, ports: Sequence[str], number: int) -> str:
+    """The name of a node's interface, from 0."""
+    ours = PLATFORMS[word]
+    if not ours.is_router:
+        return f"eth{number}"
+    return ports[number] if ours.reached_by == "command line" else f"GigabitEthernet0/{number}"
+
+
+def _addresses(found: Foreign, link: ForeignLink, free: Iterator[IPv4Network]) -> tuple[IPv4Interface, IPv4Interface]:
+    """Those of the file, of its prefix, or of the pool."""
+    first, second = (end.address for end in link.ends)
+    if first is not None and second is not None:
+        return first, second
+    prefix = link.prefix
+    if first is not None or second is not None:
+        prefix = (first or second).network  # type: ignore[union-attr]
+    elif prefix is None:
+        prefix = next(free)
+        found.note(f"links without addresses have some of {POOL}")
+    others = [each for each in islice(_hosts(prefix), 3) if each not in (first, second)]
+    return first or others.pop(0), second or others.pop(0)
+
+
+def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
+    return (IPv4Interface(f"{address}/{prefix.prefixlen}") for address in prefix.hosts())
+
+
+def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, str]]:
+    """By router, for each network that it is not at, the address of the next router on a shortest path."""
+    found: dict[str, dict[IPv4Network, str]] = {
+        name: {} for name, word in platforms.items() if PLATFORMS[word].is_router
+    }
+    near: dict[str, list[tuple[str, str, IPv4Network]]] = {name: [] for name in platforms}
+    for link in links:
+        for end, other in (link.ends, link.ends[::-1]):
+            near[end.node].append((other.node, str(other.address.ip), end.address.network))
+    for router, routes in found.items():
+        own = {network for _, _, network in near[router]}
+        waiting = deque((name, via) for name, via, _ in near[router] if name in found)
+        seen = {router}
+        while waiting:
+            name, via = waiting.popleft()
+            if name in seen:
+                continue
+            seen.add(name)
+            for further, _, network in near[name]:
+                if network not in own:
+                    routes.setdefault(network, via)
+                if further in found:
+                    waiting.append((further, via))
+    return found
+
+
+def _text(found: Foreign, source: Path, platforms: Mapping[str, str], links: list[_Link], wishes: Wishes) -> str:
+    routes = _routes(links, platforms)
+    if any(routes.values()):
+        found.note("routers have static routes along shortest paths")
+    lines = [f"# From {source.name}, a topology of {found.tool}.", "nodes:"]
+    for name, word in platforms.items():
+        model = f', model: "{wishes.model}"' if PLATFORMS[word].reached_by == "command line" else ""
+        own = f"platform: {word}{model}"
+        if routes.get(name):
+            lines.append(f"  {_quoted(name)}:")
+            lines += [f"    {part}" for part in own.split(", ")] + ["    routes:"]
+            lines += [f"      - {{prefix: {network}, via: {via}}}" for network, via in routes[name].items()]
+        else:
+            lines.append(f"  {_quoted(name)}: {{{own}}}")
+    lines.append("links:")
+    for number, link in enumerate(links, 1):
+        lines += [f"  - name: link{number}", f"    rate: {link.rate}", "    ends:"]
+        for end in link.ends:
+            was = f"  # {_comment(end.was)}" if end.was and end.was != end.interface else ""
+            lines.append(
+                f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, address: {end.address}}}{was}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    """In YAML: no word that means something else (`no`, `1`)."""
+    return f'"{name}"'
+
+
+def _comment(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())[:40]
+
+
+def _write(to: Path, text: str) -> None:
+    """Write the file once it was checked, and only where there is none."""
+    if to.exists():
+        raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
+    try:
+        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
+            draft = Path(place) / to.name
+            draft.write_text(text, encoding="utf-8")
+            try:
+                load_topology(draft)
+            except ExperimentError as error:
+                # Places in a file that nobody has seen would tell nothing.
+                told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
+                raise UserError(f"what comes of it is no topology of ours:\n{told}") from error
+            draft.rename(to)
+    except OSError as error:
+        raise UserError(f"{to}: cannot be written: {error.strerror}") from error

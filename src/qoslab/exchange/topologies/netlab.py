@@ -1,0 +1,136 @@
+"""Topology files of netlab (netlab.tools/topology-reference).
+
+Nodes are a list or a mapping; a node's device is its own, its group's or the default. Links are text (`a-b`), lists of
+nodes, mappings with the nodes as keys, mappings with `interfaces`, or groups of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.schema.document import Document, Steps
+from qoslab.units import Rate
+
+REFUSED = ("plugin", "components")
+"""Keys at the top that make other nodes and links of those in the file."""
+
+
+def is_netlab(data: Any) -> bool:
+    """Whether a document may be one."""
+    return isinstance(data, dict) and "nodes" in data and "topology" not in data
+
+
+def read_netlab(document: Document) -> Foreign:
+    """Nodes and links; what does not hold is among the document's findings."""
+    found, data = Foreign("netlab", document), document.data
+    for key in REFUSED:
+        if key in data:
+            found.refuse((key,), f"found {key}, expected nodes and links as they are", "netlab create -o yaml has them")
+    defaults = mapping(data.get("defaults"))
+    default = defaults.get("device", data.get("defaults.device"))
+    groups = mapping(data.get("groups"))
+    of_group = {
+        member: group["device"]
+        for group in groups.values()
+        if isinstance(group, dict) and "device" in group
+        for member in group.get("members") or ()
+        if isinstance(member, str)
+    }
+    for name, content, steps in _nodes(data["nodes"]):
+        own = mapping(content)
+        device = own.get("device") or of_group.get(str(name)) or default
+        found.add_node(name, device, steps, own.get("role", ""))
+    if "module" in data:
+        found.note(
+            "modules (routing protocols and others) are left out: routes are static, as the shortest path has it"
+        )
+    for link, steps in _links(data.get("links") or [], ("links",)):
+        _link(found, link, steps)
+    return found
+
+
+def _nodes(nodes: Any) -> Iterator[tuple[Any, Any, Steps]]:
+    if isinstance(nodes, dict):
+        yield from ((name, content, ("nodes", name)) for name, content in nodes.items())
+    elif isinstance(nodes, list):
+        for number, node in enumerate(nodes):
+            content = mapping(node)
+            yield content.get("name") if content else node, content, ("nodes", number)
+
+
+def _links(links: Any, steps: Steps) -> Iterator[tuple[Any, Steps]]:
+    """Links, those of groups too."""
+    if isinstance(links, dict):
+        for name, group in links.items():
+            yield from _links(group, (*steps, name))
+    elif isinstance(links, list):
+        for number, link in enumerate(links):
+            group = mapping(link)
+            if "group" in group and "members" in group:
+                yield from _links(group["members"], (*steps, number, "members"))
+            else:
+                yield link, (*steps, number)
+
+
+def _link(found: Foreign, link: Any, steps: Steps) -> None:
+    attributes = mapping(link)
+    ends = _ends(found, link, steps)
+    if len(ends) != 2:
+        named = ", ".join(end.node for end in ends) or "none"
+        hint = "" if len(ends) > 2 else "a stub network has nobody to send to it; remove it"
+        found.refuse(steps, f"found a link with {len(ends)} nodes ({named}), expected two", hint)
+        return
+    kind = attributes.get("type", "p2p")
+    if kind not in ("p2p", "lan"):
+        found.refuse(steps, f"found a link of type {kind!r}, expected p2p or lan: others have no counterpart")
+        return
+    rate = None
+    if "bandwidth" in attributes:
+        kbps = attributes["bandwidth"]
+        if isinstance(kbps, bool) or not isinstance(kbps, int) or kbps <= 0:
+            found.refuse((*steps, "bandwidth"), f"found {kbps!r}, expected kilobits per second, above 0")
+        else:
+            rate = Rate.parse(f"{kbps} kb/s")
+    for key in attributes.keys() & {"mtu", "vlan", "ra", "tc", "disable"}:
+        found.note(f"{key} of links is left out")
+    found.add_link(
+        ForeignLink((ends[0], ends[1]), steps, rate, found.prefix(attributes.get("prefix"), (*steps, "prefix")))
+    )
+
+
+def _ends(found: Foreign, link: Any, steps: Steps) -> list[ForeignEnd]:
+    if isinstance(link, str):
+        return [ForeignEnd(name) for name in _split(link, found)]
+    if isinstance(link, list):
+        return [ForeignEnd(str(name)) for name in link]
+    attributes = mapping(link)
+    inside = attributes.get("interfaces")
+    if isinstance(inside, list):
+        return [_end(found, each, (*steps, "interfaces", at)) for at, each in enumerate(inside)]
+    return [
+        _end(found, {"node": name, **mapping(content)}, (*steps, name))
+        for name, content in attributes.items()
+        if name in found.nodes
+    ]
+
+
+def _end(found: Foreign, end: Any, steps: Steps) -> ForeignEnd:
+    content = {"node": end} if isinstance(end, str) else mapping(end)
+    name, interface, address = content.get("node"), content.get("ifname", ""), content.get("ipv4")
+    if not isinstance(name, str):
+        found.refuse(steps, f"found {end!r}, expected a node")
+        name = ""
+    if isinstance(address, int):
+        # A host part: the tool's own counting.
+        address = None
+    return ForeignEnd(name, str(interface), found.address(address, steps))
+
+
+def _split(text: str, found: Foreign) -> list[str]:
+    """`a-b`; names of nodes may have hyphens themselves."""
+    for at, letter in enumerate(text):
+        if letter == "-" and text[:at] in found.nodes and text[at + 1 :] in found.nodes:
+            return [text[:at], text[at + 1 :]]
+    return text.split("-") if text not in found.nodes else [text]

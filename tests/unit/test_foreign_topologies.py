@@ -1,0 +1,154 @@
+"""Topology files of containerlab and netlab become ours, or are refused with the place of what has no counterpart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.schema.topology import load_topology
+
+CONTAINERLAB = """\
+name: three
+topology:
+  defaults: {kind: frr}
+  groups:
+    pcs: {kind: linux, image: "multitool:3"}
+  nodes:
+    r1: {startup-config: r1.conf}
+    r2: {kind: cisco_iol, image: "iol:17"}
+    PC1: {group: pcs, exec: [ip link set eth1 up]}
+    PC2: {group: pcs}
+  links:
+    - endpoints: ["r1:eth1", "r2:Ethernet0/1"]
+    - endpoints: ["PC1:eth1", "r1:eth2"]
+      mtu: 1500
+    - type: veth
+      endpoints:
+        - {node: PC2, interface: eth1, ipv4: 192.168.12.2/24}
+        - {node: r2, interface: Ethernet0/2, ipv4: 192.168.12.1/24}
+"""
+NETLAB = """\
+defaults.device: iosv
+module: [ospf]
+groups:
+  end: {members: [a, b], device: linux}
+nodes: [a, r-1, r-2, b]
+links:
+- a-r-1
+- r-1:
+  r-2:
+  bandwidth: 2000
+  prefix: 10.42.42.0/30
+- interfaces:
+  - {node: r-2, ipv4: 10.7.0.1/24}
+  - {node: b}
+"""
+
+
+def made(tmp_path: Path, text: str, *options: str) -> tuple[int, Path]:
+    file = tmp_path / "three.clab.yml"
+    file.write_text(text)
+    to = tmp_path / "made.yml"
+    return main(["new", "topology", str(file), "--to", str(to), *options]), to
+
+
+def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, file = made(tmp_path, CONTAINERLAB)
+    out = capsys.readouterr().out
+    assert status == 0
+    _, topology = load_topology(file)
+    platforms = {name: node.platform for name, node in topology.nodes.items()}
+    assert platforms == {"r1": "linux", "r2": "ios", "PC1": "host", "PC2": "host"}
+    ends = [[(end.node, end.interface, str(end.address)) for end in link.ends] for link in topology.links]
+    assert ends == [
+        [("r1", "GigabitEthernet0/0", "10.64.0.1/24"), ("r2", "FastEthernet0/0", "10.64.0.2/24")],
+        [("PC1", "eth0", "10.64.1.1/24"), ("r1", "GigabitEthernet0/1", "10.64.1.2/24")],
+        [("PC2", "eth0", "192.168.12.2/24"), ("r2", "FastEthernet0/1", "192.168.12.1/24")],
+    ]
+    assert [(str(each.prefix), str(each.via)) for each in topology.nodes["r1"].routes] == [
+        ("192.168.12.0/24", "10.64.0.2")
+    ]
+    for told in ("startup-config of nodes is left out", "mtu of links is left out", "have 100 Mb/s", "static routes"):
+        assert told in out
+
+
+def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
+    status, file = made(tmp_path, NETLAB)
+    assert status == 0
+    _, topology = load_topology(file)
+    assert {name: node.platform for name, node in topology.nodes.items()} == {
+        "a": "host",
+        "r-1": "ios",
+        "r-2": "ios",
+        "b": "host",
+    }
+    assert [str(link.rate) for link in topology.links] == ["100 Mb/s", "2 Mb/s", "100 Mb/s"]
+    assert [[str(end.address) for end in link.ends] for link in topology.links] == [
+        ["10.64.0.1/24", "10.64.0.2/24"],
+        ["10.42.42.1/30", "10.42.42.2/30"],
+        ["10.7.0.1/24", "10.7.0.2/24"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("kind: cisco_iol", "kind: bridge", r':8:9: topology\.nodes\.r2: found the kind "bridge"'),
+        ("kind: cisco_iol", "kind: cisco_iol, type: L2", r'found the kind "cisco_iol l2"'),
+        ("type: veth", "type: vxlan", r":15:7: topology\.links\[2\]: found a link of type 'vxlan', expected veth"),
+        ('"PC1:eth1"', '"host:eth1"', r'found an end at "host", expected a node'),
+        ('"PC1:eth1", ', "", r"found 1 endpoints, expected two"),
+        ('"PC1:eth1"', '"PC9:eth1"', r'found an end at "PC9", expected one of the nodes'),
+        ("192.168.12.2/24", "192.168.12.2", r"expected an IPv4 address with its prefix length"),
+        ("192.168.12.2/24", "10.9.9.9/24", r"what comes of it is no topology of ours"),
+        ("  links:", "  wires:", r"found no link, expected one at least"),
+        ("topology:", "topologies:", r"found neither topology\.nodes \(containerlab\) nor nodes \(netlab\)"),
+        ("{kind: frr}", "{kind: [frr]}", r"found no kind, expected one here"),
+        ("name: three", "name: [three", r"three\.clab\.yml:2:"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused(
+    tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in CONTAINERLAB
+    status, file = made(tmp_path, CONTAINERLAB.replace(old, new, 1))
+    errors = capsys.readouterr().err
+    assert status == 2 and re.search(told, errors), errors
+    assert not file.exists() and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("- a-r-1", "- [a, r-1, b]", "found a link with 3 nodes (a, r-1, b), expected two"),
+        ("- a-r-1", "- a", "found a link with 1 nodes (a), expected two"),
+        ("bandwidth: 2000", "type: loopback", "found a link of type 'loopback'"),
+        ("bandwidth: 2000", "bandwidth: fast", "found 'fast', expected kilobits per second"),
+        ("module: [ospf]", "plugin: [fabric]", "found plugin, expected nodes and links as they are"),
+        ("device: linux", "device: eos", 'found the kind "eos"'),
+        ("10.42.42.0/30", "10.42.42.0/99", "expected an IPv4 prefix for two ends"),
+    ],
+)
+def test_what_netlab_has_beyond_is_refused(
+    tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in NETLAB
+    status, file = made(tmp_path, NETLAB.replace(old, new, 1))
+    errors = capsys.readouterr().err
+    assert status == 2 and told in errors, errors
+    assert not file.exists()
+
+
+def test_other_kinds_are_taken_where_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
+    status, file = made(tmp_path, text, "--as", "nokia_srlinux=linux", "--rate", "10 Mb/s")
+    assert status == 0
+    _, topology = load_topology(file)
+    assert topology.nodes["r2"].platform == "linux" and str(topology.links[0].rate) == "10 Mb/s"
+    assert made(tmp_path, text, "--as", "nokia_srlinux=linux")[0] == 2
+    assert "found a file from before" in capsys.readouterr().err
+    assert made(tmp_path, text, "--as", "nokia_srlinux=switch")[0] == 2
+    assert made(tmp_path, text, "--model", "9999")[0] == 2
