@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -9,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qoslab.errors import UserError
+from qoslab.analysis.run import FIGURES_SO_FAR
+from qoslab.errors import QoslabError, UserError
 from qoslab.live.rates import Rates
 from qoslab.live.tail import Tail
 from qoslab.results import RunFolder
-from qoslab.results.progress import FORMAT, PROGRESS
+from qoslab.results.files import read_text
+from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 
 RUNNING, BROKEN_OFF = "running", "broken off"
 SILENT_S = 3.0
@@ -21,6 +24,8 @@ SILENT_S = 3.0
 KEPT_NOTES = 20
 KEPT_REASONS = 20
 """Cells whose invalidity is told one by one."""
+COMPARISON_MOST = 16 * 2**20
+"""Bytes of a comparison."""
 KEPT_CELLS = 4
 """Cells that are over and still shown: the last."""
 
@@ -149,6 +154,16 @@ class WatchedRun:
             case "end":
                 self.state = str(event["how"])
                 self.doing.clear()
+                if self.state == FINISHED:
+                    self.figures = self._compared() or self.figures
+
+    def _compared(self) -> list[Mapping[str, Any]]:
+        """The comparison of a run that is over; nothing where it cannot be read."""
+        try:
+            rows = json.loads(read_text(self.folder.path / "comparison.json", COMPARISON_MOST))
+            return [{name: row.get(name) for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
+        except (QoslabError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return []
 
     def _begin(self, event: Mapping[str, Any]) -> None:
         if event["format"] != FORMAT:

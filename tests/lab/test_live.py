@@ -1,0 +1,85 @@
+"""A run in the virtual lab is watched in a browser while its traffic goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import RUN_S, Command
+
+pytestmark = pytest.mark.lab
+
+EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/policing-vs-shaping.yml"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SEEN = 3
+"""Readings that are there when the browser looks."""
+
+
+def asked(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url + "data.json", timeout=30) as got:
+        found: dict[str, Any] = json.load(got)
+    return found
+
+
+def drawn(page: dict[str, Any]) -> int:
+    """Readings that the first graph shows."""
+    return max((len(graph["data"][0]["x"]) for cell in page["cells"] for graph in cell["graphs"]), default=0)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_sees_the_policer_while_it_drops(clean: Path) -> None:
+    assert CHROMIUM is not None
+    running = Command(
+        clean, "run", str(EXPERIMENT), "--duration", "12s", "--arm", "policed", "--live", "--metrics", "0"
+    )
+    running.wait_for("OpenMetrics: ")
+    url, metrics = re.findall(r"(?:Live|OpenMetrics): (\S+)", running.stderr)
+    deadline = time.monotonic() + RUN_S
+    while drawn(asked(url)) < SEEN:
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    with urllib.request.urlopen(metrics, timeout=30) as got:
+        assert re.search(
+            r'(?m)^qoslab_class_dropped_bytes_total\{[^}]*policy="Police"[^}]*\} [1-9]', got.read().decode()
+        )
+    # Its sockets have paths of at most 107 bytes.
+    browser = tempfile.mkdtemp(prefix="b", dir="/tmp")
+    dom = subprocess.run(
+        [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+            *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+            *(f"--user-data-dir={browser}/profile", "--virtual-time-budget=3000", "--dump-dom", url),
+        ],
+        env={**os.environ, "TMPDIR": browser},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    shutil.rmtree(browser)
+    assert "policed/1: traffic (12 s)" in dom or "policed/1, after" in dom
+    assert dom.count('class="trace scatter') >= 3 and 'class="js-line" d="M' in dom
+    last = asked(url)
+    while True:
+        try:
+            last = asked(url)
+        except (urllib.error.URLError, ConnectionError):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    # The page has heard how the run ended, and what came of it.
+    assert last["state"] == "finished" and last["report"].endswith("report.html") and last["done"] == 1
+    assert {row["metric"] for row in last["figures"]} >= {"police.bc", "goodput.sum"}
+    assert drawn(last) >= 10
+    status, _, errors = running.end()
+    assert status in (0, 1, 3), errors
