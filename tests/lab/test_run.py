@@ -91,6 +91,30 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
     assert engines["ios"]["ip_sla"]["responder"] is True
 
 
+def test_a_locale_without_umlauts_and_a_home_that_cannot_be_written(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text of files is UTF-8 for every program of a run; nothing of it needs a home."""
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "HOME": "/proc"}.items():
+        monkeypatch.setenv(name, value)
+    title, description = "Zürich → 10 µs", " description Zürich → Bern"
+    template = f"interface FastEthernet0/0\n{description}\n"
+    text = (ROOT / "experiments/templates/police.ios.j2").read_text()
+    file = variant(
+        clean,
+        lambda text: re.sub("(?m)^title:.*", f"title: {title}", text),
+        {"police.ios.j2": template + text},
+    )
+    status, output, errors = run(clean, "run", str(file), "--arm", "policed", "--duration", "2s", started=True)
+    # Whether the machine had time for the traffic is no matter here.
+    assert status in (0, 1, 3), errors + output
+    run_folder = latest(clean)
+    assert title in (run_folder / "report.html").read_text(encoding="utf-8")
+    assert (run_folder / "experiment.yml").read_bytes() == file.read_bytes()
+    (running,) = run_folder.glob("cells/policed/*/config/R1.running.ios")
+    assert description in running.read_text(encoding="utf-8").splitlines()
+
+
 def test_a_line_that_the_device_would_refuse(clean: Path) -> None:
     refused = "policy-map Police\n class class-default\n  police cir {{ cir }}\n  polish everything\n"
     refused += "!\ninterface {{ interface }}\n service-policy output Police\n"

@@ -170,6 +170,19 @@ def test_list_shows_foreign_titles_and_what_is_broken(
     assert out.count("runs/e/") == 9
 
 
+@pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "Zürich \\u2192 10 µs"), ("utf-8", "Zürich → 10 µs")])
+def test_a_terminal_that_knows_few_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, shown: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    titled = BASE.replace("title: One", "title: Zürich → 10 µs")
+    written(tmp_path / "experiments", {"e.yml": titled})
+    written_out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written_out, encoding=encoding))
+    assert main(["list", "experiments"]) == 0
+    assert written_out.getvalue().decode(encoding) == f"experiments/e.yml  {shown}  (one)\n"
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_shows_foreign_text(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
     stream = io.StringIO()

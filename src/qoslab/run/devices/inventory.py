@@ -31,6 +31,9 @@ _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
 
 _TAKEN: dict[str, str] = {}
 """What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
+UTF8 = {"LC_ALL": "C.UTF-8"}
+"""For Ansible, which ends at once where the locale is none of UTF-8; this one is on every system with a C library of
+GNU or musl."""
 
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
@@ -368,7 +371,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
     """What one of Ansible's programs prints about the inventory."""
     program = Path(sys.executable).parent / name
-    environment = {**os.environ, **_TAKEN, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    environment = {**os.environ, **_TAKEN, **UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     if callback is not None:
         environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
     try:

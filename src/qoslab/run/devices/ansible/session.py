@@ -32,6 +32,7 @@ from qoslab.redaction import KNOWN
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
+from qoslab.run.devices.inventory import UTF8
 from qoslab.run.faults import PassingFault
 from qoslab.run.scratch import own_folder
 from qoslab.shipped import shipped
@@ -517,6 +518,7 @@ def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str
         "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / watch.CONNECTIONS),
         "ANSIBLE_FORCE_COLOR": "false",
         "ANSIBLE_NOCOLOR": "true",
+        **UTF8,
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_FORKS": str(SIDE_BY_SIDE),
