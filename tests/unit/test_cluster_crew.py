@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,13 +28,14 @@ from test_schedule import Fake
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
 from qoslab.plan import Options
-from qoslab.results import Cell
+from qoslab.results import Cell, CellRecord
 from qoslab.run.cluster import dask_cluster as cluster
 from qoslab.run.cluster import pool, remote
 from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.cluster.crew import ClusterCrew
 from qoslab.run.cluster.pool import LOCAL
 from qoslab.run.cluster.remote import VersionError
+from qoslab.schema import CellIdentity
 
 TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 
@@ -233,6 +236,19 @@ def test_what_a_worker_sends_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     for summary in fake.cells.summaries():
         assert not summary.valid and summary.reasons[0].startswith("its worker sent ")
     assert not list(fake.folder.path.rglob("*large*")) and not list(fake.folder.path.rglob(".*.draft"))
+
+
+@pytest.mark.parametrize("name", ["../outside", "/{}/outside", "inside/../../outside"])
+def test_no_file_of_a_worker_leads_out_of_its_cell(tmp_path: Path, name: str) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("inside/file", "kept with the rest, or not at all")
+        archive.writestr(name.format(tmp_path), "of the worker")
+    cell = Cell(tmp_path / "cells" / "one" / "1", CellIdentity("one", (), 1), 1)
+    record = CellRecord(arm="one", repetition=1, valid=True)
+    with pytest.raises(remote.ArchiveError, match="which leads out of its cell"):
+        remote.unpack(content.getvalue(), record, cell)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_scheduler_that_is_lost_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
