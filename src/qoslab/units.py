@@ -247,7 +247,7 @@ class Rate(Quantity):
 
     @classmethod
     def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
-        stem = re.fullmatch(r"([kKmMgG]?)(b/s|bps|B/s|Bps|b|bit|bits|B|)", unit)
+        stem = re.fullmatch(r"([kKmMgG]?)(b/s|bps|bit/s|B/s|Bps|b|bit|bits|B|)", unit)
         if stem is None:
             return super()._doubtful_unit(number, unit)
         prefix = {"K": "k", "m": "M", "g": "G"}.get(stem[1], stem[1])

@@ -91,35 +91,90 @@ def test_printed_form(quantity: Quantity, text: str) -> None:
     assert f"{quantity:>12}" == text.rjust(12)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "proposal"),
-    [
-        (Rate, "100", '"100 Mb/s"'),
-        (Rate, "1000000", '"1 Mb/s" (1000000 b/s)'),
-        (Rate, "100 mb/s", '"100 Mb/s"'),
-        (Rate, "100 mbps", '"100 Mb/s"'),
-        (Rate, "100M", '"100 Mb/s"'),
-        (Rate, "10 MB/s", '"80 Mb/s" if bytes were meant, "10 Mb/s" if bits were'),
-        (Rate, "1.5 kB/s", '"12 kb/s" if bytes were meant'),
-        (Rate, "1,5 Mb/s", '"1.5 Mb/s"'),
-        (Size, "1500", '"1500 B"'),
-        (Size, "16 KB", '"16 kB" for powers of 1000, "16 KiB" for powers of 1024'),
-        (Size, "16K", '"16 KiB" for powers of 1024'),
-        (Size, "1 mib", '"1 MiB"'),
-        (Size, "8 Mb", "8 bits are 1 B"),
-        (Duration, "30", '"30 s"'),
-        (Duration, "5 m", '"5 min" for minutes, "5 ms" for milliseconds'),
-        (Duration, "10 seconds", '"10 s"'),
-        (Duration, "10 MS", '"10 ms"'),
-        (Percent, "28", '"28 %"'),
-        (Percent, "0.28", '"28 %"'),
-        (Percent, "28 percent", '"28 %"'),
-    ],
-)
-def test_proposals(kind: type[Quantity], text: str, proposal: str) -> None:
+PROPOSED = {
+    Rate: "b/s, kb/s, Mb/s, Gb/s",
+    Size: "B, kB, KiB, MB, MiB, GB, GiB",
+    Duration: "ns, us, ms, s, min, h",
+    Percent: "%",
+}
+EXPECTED = {
+    Rate: 'a rate such as "100 Mb/s"',
+    Size: 'a size such as "16 KiB"',
+    Duration: 'a duration such as "30 s"',
+    Percent: 'a percentage such as "28 %"',
+}
+REFUSED = [
+    (Rate, "100", "bare", 'did you mean "100 Mb/s"?'),
+    (Rate, "7999", "bare", 'did you mean "7999 Mb/s"?'),
+    (Rate, "8000", "bare", 'did you mean "8 kb/s" (8000 b/s)?'),
+    (Rate, "8000.5", "bare", 'did you mean "8000.5 Mb/s"?'),
+    (Rate, "1000000", "bare", 'did you mean "1 Mb/s" (1000000 b/s)?'),
+    (Rate, "100 mb/s", "unit", 'did you mean "100 Mb/s"?'),
+    (Rate, "100 mbps", "unit", 'did you mean "100 Mb/s"?'),
+    (Rate, "100 Gbit", "unit", 'did you mean "100 Gb/s"?'),
+    (Rate, "1 gbit/s", "unit", 'did you mean "1 Gb/s"?'),
+    (Rate, "100M", "unit", 'did you mean "100 Mb/s"?'),
+    (Rate, "5 K", "unit", 'did you mean "5 kb/s"?'),
+    (Rate, "5 B", "unit", 'did you mean "5 b/s"?'),
+    (Rate, "10 MB/s", "unit", 'B is a byte: write "80 Mb/s" if bytes were meant, "10 Mb/s" if bits were'),
+    (Rate, "10 KBps", "unit", 'B is a byte: write "80 kb/s" if bytes were meant, "10 kb/s" if bits were'),
+    (Rate, "1.5 kB/s", "unit", 'B is a byte: write "12 kb/s" if bytes were meant, "1.5 kb/s" if bits were'),
+    (Rate, "9 B/s", "unit", 'B is a byte: write "72 b/s" if bytes were meant, "9 b/s" if bits were'),
+    (Rate, "1,5 Mb/s", 'found "1,5 Mb/s", expected a rate such as "100 Mb/s"', 'did you mean "1.5 Mb/s"?'),
+    (Rate, "1,5 MB", 'found "1,5 MB", expected a rate such as "100 Mb/s"', ""),
+    (Rate, "5 parsec", "unit", ""),
+    (Rate, "0.5 b/s", 'found "0.5 b/s", which is not a whole number of b/s', ""),
+    (Rate, "9" * 37 + " b/s", 'found "' + "9" * 37 + ' b/s", expected at most 1' + "0" * 27 + " Gb/s", ""),
+    (
+        Rate,
+        "9" * 61,
+        'found a text of 61 characters, "99999999999999999999…", expected a rate such as "100 Mb/s"',
+        "",
+    ),
+    (Size, "1500", "bare", 'did you mean "1500 B"?'),
+    (Size, "16 KB", "unit", 'write "16 kB" for powers of 1000, "16 KiB" for powers of 1024'),
+    (Size, "16K", "unit", 'write "16 kB" for powers of 1000, "16 KiB" for powers of 1024'),
+    (Size, "1 m", "unit", 'write "1 MB" for powers of 1000, "1 MiB" for powers of 1024'),
+    (Size, "1 gbyte", "unit", 'write "1 GB" for powers of 1000, "1 GiB" for powers of 1024'),
+    (Size, "1 mib", "unit", 'did you mean "1 MiB"?'),
+    (Size, "8 Mb", "unit", "sizes are in bytes: 8 bits are 1 B"),
+    (Size, "8 bits", "unit", "sizes are in bytes: 8 bits are 1 B"),
+    (Size, "3 furlong", "unit", ""),
+    (Size, "0.5 B", 'found "0.5 B", which is not a whole number of B', ""),
+    (Duration, "30", "bare", 'did you mean "30 s"?'),
+    (Duration, "5 m", "unit", 'write "5 min" for minutes, "5 ms" for milliseconds'),
+    (Duration, "10 Seconds", "unit", 'did you mean "10 s"?'),
+    (Duration, "10 sec", "unit", 'did you mean "10 s"?'),
+    (Duration, "2 minutes", "unit", 'did you mean "2 min"?'),
+    (Duration, "2 Hours", "unit", 'did you mean "2 h"?'),
+    (Duration, "2 hr", "unit", 'did you mean "2 h"?'),
+    (Duration, "2 msec", "unit", 'did you mean "2 ms"?'),
+    (Duration, "2 usecs", "unit", 'did you mean "2 us"?'),
+    (Duration, "10 MS", "unit", 'did you mean "10 ms"?'),
+    (Duration, "1 day", "unit", ""),
+    (Duration, "0.5 ns", 'found "0.5 ns", which is not a whole number of ns', ""),
+    (Percent, "28", "bare", 'did you mean "28 %"?'),
+    (Percent, "0.28", "bare", 'did you mean "28 %"?'),
+    (Percent, "0", "bare", 'did you mean "0 %"?'),
+    (Percent, "1", "bare", 'did you mean "1 %"?'),
+    (Percent, "28 percent", "unit", 'did you mean "28 %"?'),
+    (Percent, "5 PCT", "unit", 'did you mean "5 %"?'),
+    (Percent, "5 x", "unit", ""),
+    (Percent, "0.00001 %", 'found "0.00001 %", which is not a whole number of 0.0001 %', ""),
+]
+"""Kind, text, what is said of it (`bare`: that it has no unit, `unit`: that it is none of the known ones), proposal."""
+
+
+@pytest.mark.parametrize(("kind", "text", "said", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
+def test_what_is_refused_and_what_is_proposed(kind: type[Quantity], text: str, said: str, proposal: str) -> None:
+    words = {
+        "bare": f'found "{text}" without a unit, expected {EXPECTED[kind]}',
+        "unit": f'found "{text}", whose unit "{text.lstrip("0123456789. ")}" is not one of {PROPOSED[kind]}',
+    }
     with pytest.raises(QuantityError) as raised:
-        kind.parse(text)
-    assert proposal in raised.value.hint
+        kind.parse(f" {text} " if said in words else text)
+    assert (raised.value.message, raised.value.hint) == (words.get(said, said), proposal)
+    assert str(raised.value) == (f"{raised.value.message}; {proposal}" if proposal else raised.value.message)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -170,10 +225,11 @@ def test_counts_are_integers(value: object) -> None:
 
 def test_quantities_are_immutable() -> None:
     rate = Rate(5)
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match=r"^a Rate is immutable$"):
         rate._value = 6
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match=r"^a Rate is immutable$"):
         del rate._value
+    assert repr(rate) == "Rate(5)"
     assert pickle.loads(pickle.dumps(rate)) == copy.deepcopy(rate) == rate
 
 
