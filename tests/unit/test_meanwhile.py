@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.results import Cell, RunFolder
 from qoslab.run.meanwhile import LEAST_PRIORITY, Meanwhile
 from qoslab.schema import CellIdentity
+
+POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
 
 def results(folder: RunFolder) -> dict[str, bytes]:
@@ -123,3 +127,39 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
 def test_nothing_is_waited_for_where_nothing_was_begun() -> None:
     Meanwhile(None, ignore, punctual=True).end()
     Meanwhile(lambda: lambda cell: (), ignore, punctual=True).end()
+
+
+MEETING = f"""
+import sys, threading, time
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from unittest.mock import Mock
+from qoslab.cli.run import RunAnalysis
+from qoslab.errors import UserError
+from qoslab.run.cell.journal import Journal
+from qoslab.schema import load_experiment
+
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "qoslab.analysis.reading" and not half_way.is_set():
+            half_way.set()
+            time.sleep(0.3)
+
+half_way = threading.Event()
+analysis = RunAnalysis(load_experiment(Path({str(POLICING)!r})), (), "virtual")
+journal = Mock()
+journal.record.side_effect = UserError("nothing was measured")
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=analysis.begin)
+thread.start()
+half_way.wait()
+Journal.conclude(journal)
+journal.write.assert_called_once()
+thread.join()
+assert analysis.readings is not None
+"""
+
+
+def test_a_cell_may_end_while_the_analysis_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", MEETING], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -223,8 +223,10 @@ class RunAnalysis:
         """Import what comes after the traffic, which takes a second; what reads each cell, and says what it makes of
         the figures so far.
         """
-        import qoslab.report  # noqa: F401
+        # In this order: cells load the analysis, too, each in its thread, and may wait for it as a whole only.
         from qoslab.analysis import Readings, references
+
+        import qoslab.report  # noqa: F401  # isort: skip
 
         self.readings = Readings(references(self._experiment, self.published))
         return self._take
