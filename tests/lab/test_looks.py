@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from test_iosd import session
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.model.experiment import Topology
+from qoslab.plan import make_plan
 from qoslab.run.devices.collector import Collector
 from qoslab.run.labs.external.check import Looked, check_lab
 from qoslab.run.labs.external.looks import refusal
@@ -25,7 +27,8 @@ from qoslab.schema import load_sweep
 pytestmark = pytest.mark.lab
 
 FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
-EXPERIMENT = load_sweep(FILE, {}).experiment
+SWEEP = load_sweep(FILE, {})
+EXPERIMENT, PLAN = SWEEP.experiment, make_plan(SWEEP)
 ROUTER = {"platform": "ios", "model": "3725"}
 
 
@@ -71,7 +74,7 @@ def said(checked: Looked) -> str:
 def test_a_lab_as_the_experiment_wants_it_is_left_as_it_was(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
-    checked = check_lab(file, EXPERIMENT, collector)
+    checked = check_lab(file, PLAN, collector)
     after = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     assert after == before
     assert checked.found == ()
@@ -115,7 +118,7 @@ def test_what_is_configured_wrongly_is_named(here: tuple[Lab, Path], collector: 
     wrong, right, expected = CONFIGURED[fault]
     configured(lab, "R1", *wrong)
     try:
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [expected]
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [expected]
     finally:
         configured(lab, "R1", *right)
 
@@ -126,7 +129,7 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
     card += "; ip addr add 192.168.20.77/25 dev mgmt0"
     lab.run("client", ["sh", "-c", card], check=True)
     try:
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
             "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
         ]
@@ -142,7 +145,7 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
     with exposed(tmp_path, "swapped", swapped) as (lab, file):
         away = ("interface Fa0/0", "no ip address", "interface Fa0/1", ADDRESS)
         configured(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found FastEthernet0/1 of R1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "plug the cable in there, or name the interfaces in the inventory",
             "link wan: found FastEthernet0/0 of R1 at eth0 of server, expected FastEthernet0/1 of R1; "
@@ -158,9 +161,9 @@ def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> 
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
     with exposed(tmp_path, "vlan", between) as (lab, file):
-        assert said(check_lab(file, EXPERIMENT, collector)) == ""
+        assert said(check_lab(file, PLAN, collector)) == ""
         configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found nobody who answers for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "see the cable, and the VLAN of switch ports between",
         ]
@@ -173,7 +176,7 @@ def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
     )
     with exposed(tmp_path, "cut", cut) as (lab, file):
         configured(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found FastEthernet0/1 down, expected it up for the link wan; "
             "see whether the cable is in, and the other end is up",
         ]
@@ -185,7 +188,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
     with exposed(tmp_path, "device", other) as (_, file):
-        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+        assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found a 2811, expected a 3725; see whether it is the right device, or run with --set R1.model=2811",
             "R1: found release 12.4(24)T2, whose queueing is hqf, expected classic; "
             "load another release, or run with --set R1.generation=hqf",
@@ -229,8 +232,8 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
     ],
 )
 def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, made: str, expected: str) -> None:
-    wanted, there = (load_sweep(FILE, {"topology.links.wan.delay": each}).experiment for each in ("25 ms", made))
-    with exposed(tmp_path, "delay", there.topology) as (_, file):
+    wanted, there = (make_plan(load_sweep(FILE, {"topology.links.wan.delay": each})) for each in ("25 ms", made))
+    with exposed(tmp_path, "delay", there.experiment.topology) as (_, file):
         if made == "0 ms":
             assert "qoslab_emulated_by" not in file.read_text()
             file.write_text(
@@ -244,6 +247,7 @@ def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tup
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]
     configured(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")
+    configured(lab, "R1", "policy-map Police", "class class-default", "police cir 64000")
     try:
         running = session(lab, "show running-config")
         status, output, errors = run(
@@ -251,12 +255,32 @@ def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tup
         )
         assert status == 2, errors + output
         assert "R1: found FastEthernet0/0 shut down" in errors and "R1: found FastEthernet0/1 half duplex" in errors
+        assert "R1: found that it has `policy-map Police` of its own, with other content" in errors
         assert session(lab, "show running-config") == running
         status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
         assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output
         assert "link wan: proven, round trip " in output
     finally:
         configured(lab, "R1", "interface Fa0/1", "no duplex", "interface Fa0/0", "no shutdown")
+        configured(lab, "R1", "no policy-map Police")
     assert [state(lab, host) for host in ("client", "server")] == before
     status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
     assert status == 0 and "policing-vs-shaping can be run on " in errors, errors + output
+
+
+def test_a_run_is_refused_where_host_keys_are_others(here: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = here
+    before = [state(lab, host) for host in ("client", "server")]
+    known = file.with_suffix(".known_hosts").read_text().splitlines()
+    others = [f"{line.split()[0]} {known[number - 1].split(' ', 1)[1]}" for number, line in enumerate(known)]
+    (clean / "others").write_text("\n".join(others) + "\n")
+    mine = clean / "mine.yml"
+    mine.write_text(file.read_text().replace(str(file.with_suffix(".known_hosts")), str(clean / "others")))
+    running = session(lab, "show running-config")
+    status, output, errors = run(clean, "run", str(FILE), "--lab", str(mine), "--duration", "2s", "--arm", "policed")
+    assert (status, output) == (2, ""), errors + output
+    assert "R1: host key changed: 127.0.0.1 port " in errors
+    for host in ("client", "server"):
+        assert re.search(rf"{host} cannot be used: Host key for \[127.0.0.1\]:\d+ has changed", errors), errors
+    assert session(lab, "show running-config") == running
+    assert [state(lab, host) for host in ("client", "server")] == before

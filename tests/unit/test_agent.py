@@ -142,6 +142,11 @@ def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Pat
     [
         ("echo 'u@h: Permission denied (publickey).' >&2; exit 255", "Permission denied", "ssh-copy-id"),
         ("echo 'Host key verification failed.' >&2; exit 255", "verification failed", "ssh-keyscan"),
+        (
+            "printf 'Host key for h has changed and you\\nHost key verification failed.\\n' >&2; exit 255",
+            "Host key for h has changed and you Host key verification failed.",
+            "ssh-keygen -R h",
+        ),
         ("echo 'sh: 1: python3: not found' >&2; exit 127", "not found", "3.8 or later"),
         ("echo 'sudo: a password is required' >&2; exit 1", "a password is required", "no password"),
         ("echo 'Welcome to this machine!'; exit 0", "is not what the agent says", "by hand"),

@@ -190,7 +190,7 @@ def test_what_is_not_undone_is_named() -> None:
         ("class-map match-any Mine\n match dscp ef\n", []),
         (
             f"{PUSHED}interface fa0/1\n service-policy output Police\n",
-            ["interface FastEthernet0/1: `service-policy output Own` is in force already"],
+            ["`service-policy output Own` is in force already under `interface FastEthernet0/1`"],
         ),
         ("interface fa0/1\n service-policy input Police\n", []),
     ],

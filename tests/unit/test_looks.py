@@ -12,14 +12,33 @@ import pytest
 from qoslab.genie.parse import parse as genie_parse
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
+from qoslab.plan import make_plan
 from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
 from qoslab.run.labs.external.looks.devices import generation_of
 from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
 from qoslab.run.labs.external.looks.shown import round_trips, router_facts
+from qoslab.run.task import asked_of_routers
 from qoslab.schema import load_sweep
 
-POLICING = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
+SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
+POLICING, ASKED = SWEEP.experiment, asked_of_routers(make_plan(SWEEP).cells)
+RUNNING = """\
+Building configuration...
+
+Current configuration : 900 bytes
+!
+hostname R1
+!
+interface FastEthernet0/0
+ ip address 192.168.10.1 255.255.255.0
+!
+interface FastEthernet0/1
+ ip address 192.168.20.1 255.255.255.0
+!
+snmp-server community PLANTED RO
+end
+"""
 MACS = {
     "Fa0": "02:00:00:00:00:10",
     "Fa1": "02:00:00:00:00:11",
@@ -77,9 +96,10 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
         neighbours=(),
         pings={},
         address="192.0.2.1",
+        running=RUNNING,
     )
     settings = {name: HostSettings(isolate=way) for name in hosts}
-    return Facts(experiment, settings, {"R1": RouterSettings()}, hosts, {"R1": replace(router, **changed)})
+    return Facts(experiment, settings, {"R1": RouterSettings()}, hosts, {"R1": replace(router, **changed)}, ASKED)
 
 
 def test_nothing_is_found_where_all_is_well() -> None:
@@ -179,6 +199,24 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             "client: found eth0 held by the run of alice, expected it free; wait for its end",
             "R1: found the mark of another run, the run of alice, expected none; wait for its end; where it is over, ",
+        ],
+    ),
+    "names that are taken": (
+        {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
+        [
+            "R1: found that it has `policy-map Police` of its own, with other content, expected nothing that the "
+            "experiment would overwrite; give it another name"
+        ],
+    ),
+    "interface with a policy": (
+        {
+            "running": RUNNING.replace(
+                "20.1 255.255.255.0\n", "20.1 255.255.255.0\n service-policy output Own\n"
+            ).replace("interface F", "policy-map Own\n class class-default\n  fair-queue\n!\ninterface F", 1)
+        },
+        [
+            "R1: found that `service-policy output Own` is in force already under `interface FastEthernet0/1`, "
+            "expected nothing that the experiment would overwrite; give it another name"
         ],
     ),
     "half duplex at the host": (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import experiment_argument, json_option, set_option
+from qoslab.cli.options import Choice, experiment_argument, json_option, set_option
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.labs import kind_at
@@ -165,7 +165,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
     if look is None:
         raise UserError(f"found {inventory}, expected the path of an inventory")
     _, sweep = open_sweep(experiment, sets, str(inventory))
-    checked = look(str(inventory), sweep.experiment)
+    checked = look(str(inventory), Choice(lab=str(inventory)).plan(sweep))
     for line in checked.seen:
         echo(line)
     for note in checked.notes:

@@ -88,7 +88,7 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
         for name, child in mine.children.items():
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:
-                found.append(f"{mine.line}: `{child.line}` is in force already")
+                found.append(f"`{child.line}` is in force already under `{mine.line}`")
     return found
 
 

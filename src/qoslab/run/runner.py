@@ -24,7 +24,7 @@ from qoslab.run.meanwhile import Meanwhile
 from qoslab.run.progress import RunProgress
 from qoslab.run.request import Request
 from qoslab.run.schedule import Schedule
-from qoslab.run.task import CellTask
+from qoslab.run.task import CellTask, asked_of_routers
 from qoslab.run.told import Told
 
 
@@ -165,6 +165,7 @@ class _Crew:
                 note=self._shared.told.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
+                asked=asked_of_routers(self._shared.request.plan.cells) if self._kind.placed else {},
             )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from qoslab import __version__
@@ -45,11 +45,25 @@ class CellTask:
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
     """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.Machinery`)."""
+    texts = _configurations(planned)
+    return CellTask(planned.identity, planned.experiment, texts, cell_key(planned, tools), attempt, planned.lab)
+
+
+def asked_of_routers(cells: Iterable[PlannedCell]) -> dict[str, tuple[str, ...]]:
+    """The configurations that cells put in force, by router, each once."""
+    asked: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for router, text in _configurations(cell).items():
+            asked.setdefault(router, {})[text] = None
+    return {router: tuple(texts) for router, texts in asked.items()}
+
+
+def _configurations(planned: PlannedCell) -> dict[str, str]:
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
     for router, lines in probe_configuration(experiment).items():
         texts[router] = texts.get(router, "") + lines
-    return CellTask(planned.identity, experiment, texts, cell_key(planned, tools), attempt, planned.lab)
+    return texts
 
 
 def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:

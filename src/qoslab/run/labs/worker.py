@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -60,6 +60,8 @@ class WorkerSlot:
     interrupted: threading.Event
     place: str = ""
     """Where the lab is, of kinds that are `placed`."""
+    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """All configurations that the run will put in force, by router; of the same kinds."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Machinery:
     the same."""
     packages: Callable[[], Mapping[str, str]]
     """Python packages that touch the figures, with their versions."""
-    check: Callable[[str, Experiment], Checked] | None = None
-    """Looks whether an experiment can be run at a place, and changes nothing there; of kinds that are `placed`."""
+    check: Callable[[str, Plan], Checked] | None = None
+    """Looks whether a plan can be carried out at a place, and changes nothing there; of kinds that are `placed`."""
     sent: Callable[[str, Plan], Iterator[str]] | None = None
     """What a run sends to the devices of a place, in order, for people: from its inventory alone; of the same kinds."""

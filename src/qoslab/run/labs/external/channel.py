@@ -31,6 +31,8 @@ START_S = 30.0
 REPLY_S = 60.0
 """For whatever is asked; moving a card into a namespace takes longest."""
 END_S = 5.0
+UNVERIFIED = "Host key verification failed."
+"""The last that ssh says where the host's key is another, or unknown."""
 BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
 
 
@@ -219,7 +221,9 @@ class Channel:
         status = self._process.wait()
         self._said.seek(0)
         said = [line.strip() for line in self._said.read().splitlines() if line.strip()]
-        self._lose(reason or (said[-1] if said else f"ssh ended with status {status}"))
+        # Before these last words it says why.
+        words = " ".join(said[-2:] if said[-1:] == [UNVERIFIED] else said[-1:])
+        self._lose(reason or words or f"ssh ended with status {status}")
 
     def _lose(self, reason: str) -> None:
         with self._lock:
@@ -289,7 +293,11 @@ def _advice(said: str, access: HostAccess) -> str:
     """What to do about the last words of ssh, or of the host."""
     if "Permission denied" in said:
         return "Let a key of yours in there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
-    if "verification failed" in said or "IDENTIFICATION HAS CHANGED" in said:
+    if UNVERIFIED in said and "has changed" in said:
+        place = access.host if access.port is None else f"[{access.host}]:{access.port}"
+        file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
+        return f"Find out why; where that is well: ssh-keygen -R {shlex.quote(place)}{file}, and accept the new one."
+    if UNVERIFIED in said:
         return "Compare the host's key, and keep it in known_hosts: ssh-keyscan prints it."
     if "not found" in said or "No such file" in said:
         return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."

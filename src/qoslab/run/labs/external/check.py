@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.model.experiment import Experiment
+from qoslab.plan import Plan
 from qoslab.platforms import routers_of
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import read_lab
@@ -23,6 +23,7 @@ from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.rest import round_trips
 from qoslab.run.labs.external.reach import reach_hosts
 from qoslab.run.labs.worker import Checked
+from qoslab.run.task import asked_of_routers
 from qoslab.schema.inventory import lacking
 
 
@@ -53,20 +54,20 @@ class Looked:
         return lines
 
 
-def check(place: str, experiment: Experiment) -> Checked:
+def check(place: str, plan: Plan) -> Checked:
     """See `Machinery.check`."""
     with Collector() as collector:  # takes seconds to start
-        looked = check_lab(Path(place), experiment, collector)
+        looked = check_lab(Path(place), plan, collector)
     notes = [str(each) for each in looked.found if not each.grave]
     return Checked(looked.seen, notes, refusal(looked.found))
 
 
-def check_lab(file: Path, experiment: Experiment, collector: Collector) -> Looked:
-    """Look at all nodes of an inventory for an experiment. `UserError` where one cannot be looked at.
+def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
+    """Look at all nodes of an inventory for what is planned. `UserError` where one cannot be looked at.
 
     `collector` parses; one that has been started just now is ready when there is something to parse.
     """
-    inventory = read_lab(file)
+    inventory, experiment = read_lab(file), plan.experiment
     if missing := lacking(experiment, inventory.nodes, file):
         raise UserError("\n".join(map(str, missing)))
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
@@ -75,7 +76,7 @@ def check_lab(file: Path, experiment: Experiment, collector: Collector) -> Looke
         door = stack.enter_context(Door(ways)) if ways else None
         lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
         stack.callback(lab.close)
-        facts = Gathering(experiment, inventory, lab, door, collector).facts()
+        facts = Gathering(experiment, inventory, lab, door, collector, asked_of_routers(plan.cells)).facts()
     return Looked(facts, (*_left_behind(file), *look(facts)))
 
 

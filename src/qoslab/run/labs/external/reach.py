@@ -40,7 +40,7 @@ def together(errors: Sequence[QoslabError]) -> QoslabError:
     """One error that says all; one that passes where each does."""
     if len(errors) == 1:
         return errors[0]
-    hint = next((error.hint for error in errors if error.hint), "")
+    hint = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
     kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
     return kind("\n".join(error.message for error in errors), hint=hint)
 

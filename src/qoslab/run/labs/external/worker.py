@@ -5,11 +5,11 @@ from __future__ import annotations
 import getpass
 import platform
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from qoslab.errors import QoslabError, UserError
+from qoslab.errors import DeviceError, QoslabError, UserError
 from qoslab.ios.interface_names import InterfaceNames
 from qoslab.ios.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
@@ -29,7 +29,14 @@ from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts
 from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.record import links_seen
-from qoslab.run.labs.external.reach import isolate, left_on_failure, look_around, reach_hosts
+from qoslab.run.labs.external.reach import (
+    isolate,
+    left_on_failure,
+    look_around,
+    reach_hosts,
+    side_by_side,
+    together,
+)
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.provenance import TOOLS
@@ -43,6 +50,7 @@ class ExternalWorker(MeasuredWorker):
     def __init__(self, slot: WorkerSlot) -> None:
         super().__init__(slot)
         self._file = Path(slot.place)
+        self._asked = slot.asked
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
         self._times = 0
@@ -84,7 +92,7 @@ class ExternalWorker(MeasuredWorker):
             with left_on_failure(lab):
                 if door is not None:
                     refuse_marked(door.ask, routers_of(experiment.topology))
-                facts = self._make_ready(Gathering(experiment, inventory, lab, door, self._shared.get()))
+                facts = self._make_ready(Gathering(experiment, inventory, lab, door, self._shared.get(), self._asked))
                 self._reach_routers(inventory, experiment, door, who)
             self._lab = lab
             self._topology = experiment.topology
@@ -233,14 +241,23 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         finally:
             channel.close()
 
-    names = hosts_of(topology)
-    with ThreadPoolExecutor(max(len(names), 1)) as pool:
-        futures = {name: pool.submit(ask, name) for name in names}
-    errors = [error for future in futures.values() if isinstance(error := future.exception(), QoslabError)]
+    found, errors = side_by_side({name: partial(ask, name) for name in hosts_of(topology)})
     if errors:
-        raise errors[0]
-    found = {name: future.result() for name, future in futures.items()}
+        # Who is refused because of another run need not wait for logins.
+        away = any(isinstance(each, DeviceError) for each in errors)
+        shut_out = _shut_out(inventory, experiment) if away else []
+        raise together([*shut_out, *errors])
     return {tool: _together({name: each[tool] for name, each in found.items()}) for tool in TOOLS}
+
+
+def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
+    """The routers that let nobody in: who mends something shall hear of all at once."""
+    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+    if not ways:
+        return []
+    with Door(ways) as door:
+        return side_by_side({"routers": door.open})[1]
 
 
 def _together(versions: Mapping[str, str | None]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from qoslab.errors import UserError
 from qoslab.run.labs.external.looks.addresses import addresses
 from qoslab.run.labs.external.looks.cabling import cabling
+from qoslab.run.labs.external.looks.configuration import configuration
 from qoslab.run.labs.external.looks.devices import devices, interfaces
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.held import held
@@ -27,6 +28,7 @@ LOOKS: tuple[Look, ...] = (
     devices,
     interfaces,
     addresses,
+    configuration,
     ports,
     cabling,
     management,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -133,6 +133,8 @@ class RouterFacts:
     """By address of the far end."""
     address: str
     """Where its command line is reached."""
+    running: str = ""
+    """Its configuration, as it prints it."""
     mark: str = ""
     """Whose mark it carries."""
     refused: str = ""
@@ -148,6 +150,8 @@ class Facts:
     router_settings: Mapping[str, RouterSettings]
     hosts: Mapping[str, HostFacts]
     routers: Mapping[str, RouterFacts]
+    asked: Mapping[str, Sequence[str]]
+    """What is to be put in force on each router, with the experiment's names of interfaces."""
 
     def device(self, end: LinkEnd) -> str:
         """What the node itself calls the interface of an end."""

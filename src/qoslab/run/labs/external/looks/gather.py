@@ -40,6 +40,8 @@ class Gathering:
     """None where no router has a command line."""
     collector: Collector
     """Parses."""
+    asked: Mapping[str, Sequence[str]]
+    """See `Facts`."""
 
     def facts(self) -> Facts:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
@@ -59,6 +61,7 @@ class Gathering:
             {name: self.inventory.nodes.routers[name] for name in routers_of(topology)},
             found_hosts,
             found_routers,
+            self.asked,
         )
 
     # hosts

@@ -62,6 +62,7 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         neighbours=_neighbours(answers, parse),
         pings={far: round_trips(text) for far, text in pings.items()},
         address=address,
+        running=answers["show running-config"],
         mark=mark_in(answers["show running-config"]),
         refused=refusal_in(answers["show running-config"]) or "",
     )
