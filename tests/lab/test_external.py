@@ -24,6 +24,7 @@ from commands import Command, alive, run
 from labs import agents_folder, inside
 from test_run import EXPERIMENT, latest
 
+from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -153,6 +154,34 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert "It is as it was found." in (latest(clean) / "report.html").read_text()
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0 and lab.alive()
+
+
+def test_two_hosts_are_one_machine_with_a_card_each(
+    clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--together"]) == 2
+    assert "found --together without --expose" in capsys.readouterr().err
+    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--expose", str(file), "--together"]) == 0
+    lab = Lab.find(name)
+    try:
+        before = state(lab, "client")
+        assert "card0" in before and "card1" in before and "192.168" not in before
+        status, output, errors = run(
+            clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed"
+        )
+        assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
+        record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
+        # How punctual this machine was as a host is not asked here.
+        assert not [each for each in record["reasons"] if "can be trusted" not in each], errors
+        assert status in ((3,) if record["reasons"] else (0, 1)), errors + output
+        assert record["captures"]["server"]["received"] > 50
+        links = json.loads((latest(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]
+        assert {name: link["cabling"] for name, link in links.items()} == {"lan": "proven", "wan": "proven"}
+        wait_until_clean(lab, {"client": before})
+    finally:
+        lab.down()
 
 
 def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:

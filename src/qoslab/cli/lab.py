@@ -42,12 +42,26 @@ def command() -> None:
     metavar="FILE",
     help="Let hosts be reached by SSH on loopback as well, and write the inventory of all nodes there, for --lab.",
 )
+@click.option(
+    "--together",
+    is_flag=True,
+    help="With --expose: the hosts are one machine with a network card for each of their interfaces.",
+)
 @set_option
 @json_option
 def up(
-    file: str, name: str | None, old_ssh: bool, telnet: bool, expose: Path | None, sets: Sequence[str], as_json: bool
+    file: str,
+    name: str | None,
+    old_ssh: bool,
+    telnet: bool,
+    expose: Path | None,
+    together: bool,
+    sets: Sequence[str],
+    as_json: bool,
 ) -> None:
     """Bring up the lab of an experiment, or of a file that holds a topology only (nodes and links)."""
+    if together and expose is None:
+        raise click.UsageError("found --together without --expose, expected both: it says how hosts are reached")
     from qoslab.lab import Lab
     from qoslab.lab.ios_routers import WaysIn
     from qoslab.schema import parse_set
@@ -58,7 +72,7 @@ def up(
     lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet))
     try:
         if expose is not None:
-            _expose(lab, expose)
+            _expose(lab, expose, together=together)
         if as_json:
             echo(json.dumps(_facts(lab), indent=2))
             return
@@ -70,11 +84,11 @@ def up(
         lab.close()
 
 
-def _expose(lab: Lab, file: Path) -> None:
+def _expose(lab: Lab, file: Path, *, together: bool) -> None:
     from qoslab.lab.expose import expose
 
     try:
-        expose(lab, file)
+        expose(lab, file, together=together)
     except BaseException:
         lab.down()
         raise

@@ -38,9 +38,10 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
         )
 
 
-def expose(lab: Lab, file: Path) -> None:
+def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     """Start the hosts' SSH server and write the inventory, readable by its owner only.
 
+    `together`: all hosts are one machine with their interfaces as its cards, which a run gives to them as namespaces.
     Beside `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` where one of them
     cannot be written.
     """
@@ -48,7 +49,8 @@ def expose(lab: Lab, file: Path) -> None:
 
     refuse_what_has_no_ssh(lab)
     key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
-    ways = _serve_hosts(lab, key.export_public_key().decode().strip())
+    cards = _in_one_machine(lab) if together else {}
+    ways = _serve_hosts(lab, key.export_public_key().decode().strip(), together=together)
     file = file.absolute()
     known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
     known_hosts = [f"[{LISTEN}]:{way['port']} {way['host_key']}\n" for way in ways.values()]
@@ -58,14 +60,32 @@ def expose(lab: Lab, file: Path) -> None:
     try:
         _write(private, key.export_private_key().decode())
         _write(known, "".join(known_hosts))
-        _write(file, HEAD.format(name=lab.name, file=file) + _yaml(_inventory(lab, ways, known, private)))
+        _write(file, HEAD.format(name=lab.name, file=file) + _yaml(_inventory(lab, ways, cards, known, private)))
     except OSError as error:
         raise UserError(f"the inventory cannot be written: {error}") from error
 
 
-def _serve_hosts(lab: Lab, authorized: str) -> dict[str, dict[str, Any]]:
+def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
+    """Put the interfaces of all hosts into the first; what each is called there, by host."""
+    machine, *_ = hosts_of(lab.topology)
+    cards: dict[str, dict[str, str]] = {}
+    for host in hosts_of(lab.topology):
+        for _, near, _ in lab.topology.links_of(host):
+            card = f"card{sum(map(len, cards.values()))}"
+            cards.setdefault(host, {})[near.interface] = card
+            where = [] if host == machine else ["netns", f"/proc/1/fd/{lab.handle(machine)}"]
+            lab.run(host, ["tc", "qdisc", "del", "dev", near.interface, "root"])
+            lab.run(host, ["ip", "link", "set", near.interface, "down"], check=True)
+            lab.run(host, ["ip", "addr", "flush", "dev", near.interface], check=True)
+            lab.run(host, ["ip", "link", "set", "dev", near.interface, *where, "name", card], check=True)
+            lab.run(machine, ["ip", "link", "set", card, "up"], check=True)
+    return cards
+
+
+def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
     """Start the server; port and host key of each host."""
     hosts = hosts_of(lab.topology)
+    served = hosts[:1] if together else hosts
     folder = lab.runtime(HOSTD)
     folder.mkdir(exist_ok=True)
     inside = RUNTIME / HOSTD
@@ -74,7 +94,7 @@ def _serve_hosts(lab: Lab, authorized: str) -> dict[str, dict[str, Any]]:
         "listen": LISTEN,
         "authorized": authorized,
         "ready": str(inside / "ready.json"),
-        "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in hosts},
+        "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in served},
     }
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     lab.spawn(HOSTD, [sys.executable, "-P", "-m", "qoslab.lab.hostd", str(inside / "spec.json")], inside / "log")
@@ -86,10 +106,12 @@ def _serve_hosts(lab: Lab, authorized: str) -> dict[str, dict[str, Any]]:
             raise LabError(f"the lab cannot be exposed: its hosts do not listen after {START_S:g} s")
         time.sleep(0.01)
     ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text(encoding="utf-8"))["hosts"]
-    return ways
+    return {host: ways[served[0] if together else host] for host in hosts}
 
 
-def _inventory(lab: Lab, ways: dict[str, dict[str, Any]], known_hosts: Path, key: Path) -> dict[str, Any]:
+def _inventory(
+    lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
+) -> dict[str, Any]:
     """As an author of an inventory would write it."""
     children: dict[str, Any] = {
         "host": {
@@ -97,9 +119,16 @@ def _inventory(lab: Lab, ways: dict[str, dict[str, Any]], known_hosts: Path, key
                 "ansible_user": USER,
                 "ansible_ssh_private_key_file": str(key),
                 "qoslab_known_hosts": str(known_hosts),
-                "qoslab_isolate": "in place",
+                "qoslab_isolate": "namespace" if cards else "in place",
             },
-            "hosts": {name: {"ansible_host": LISTEN, "ansible_port": way["port"]} for name, way in ways.items()},
+            "hosts": {
+                name: {
+                    "ansible_host": LISTEN,
+                    "ansible_port": way["port"],
+                    **({"qoslab_interfaces": cards[name]} if cards else {}),
+                }
+                for name, way in ways.items()
+            },
         }
     }
     routers: dict[str, Any] = {}
