@@ -115,7 +115,7 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
             "qoslab_isolate: namespace}",
             ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected one of qoslab_known_hosts, "
             "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_dead_man, qoslab_dead_man_after, "
-            "qoslab_show_every, qoslab_interfaces",
+            "qoslab_show_every, qoslab_model, qoslab_interfaces",
         ),
         (
             "{eth0: enp3s0f1}",
@@ -263,6 +263,16 @@ def test_a_router_may_call_interfaces_otherwise(tmp_path: Path) -> None:
     wrong = text.replace("gi0/1", "eno1")
     with pytest.raises(UserError, match="expected names of a router's interfaces, as "):
         parse_lab(listed(wrong), write(tmp_path, wrong))
+
+
+def test_another_model_may_stand_for_a_router(tmp_path: Path) -> None:
+    plain = "R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}"
+    for written, found in (("2901", "2901"), ("IOSv", "IOSv")):
+        text = INVENTORY.replace(plain, f"R1: {{ansible_host: 192.0.2.1, qoslab_model: {written}}}")
+        assert parse_lab(listed(text), write(tmp_path, text)).nodes.routers["R1"].model == found
+    text = INVENTORY.replace(plain, "R1: {ansible_host: 192.0.2.1, qoslab_model: []}")
+    with pytest.raises(UserError, match="expected what `show version` calls the router, as IOSv"):
+        parse_lab(listed(text), write(tmp_path, text))
 
 
 def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:

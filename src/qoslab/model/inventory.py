@@ -49,6 +49,8 @@ class RouterSettings:
     """How much longer than the experiment's duration a cell may take until that happens."""
     show_every: Duration = SHOW_EVERY
     """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
+    model: str | None = None
+    """What `show version` calls it, where it stands for another model than the experiment's."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
     """What the router calls the experiment's interfaces, both in full; those of the same name may be left out."""
 

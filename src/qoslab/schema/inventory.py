@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,7 +103,7 @@ class Reader:
             if expected:
                 self._note(node, variable, f"found {shown(value)}, expected {expected}")
                 continue
-            given[name] = _MADE.get(name, lambda same: same)(value)
+            given[name] = _MADE[name](value) if name in _MADE else value
             if kind is RouterSettings and name == "interfaces":
                 full = {interface_name(each): interface_name(device) for each, device in value.items()}
                 if None in full or None in full.values():
@@ -195,11 +195,21 @@ def _duration(value: Any) -> str:
     return ""
 
 
+def _model(value: Any) -> str:
+    # YAML takes 2901 for a number.
+    holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
+    return "" if holds else "what `show version` calls the router, as IOSv"
+
+
 def _longer(value: Any) -> str:
     return "a duration above zero, as 30 min" if _duration(value) or not Duration.parse(value) else ""
 
 
-_MADE = {"show_every": Duration.parse, "dead_man_after": Duration.parse}
+_MADE: Mapping[str, Callable[[Any], object]] = {
+    "model": str,
+    "show_every": Duration.parse,
+    "dead_man_after": Duration.parse,
+}
 """Values that become more than what YAML makes of them."""
 _EXPECTED = {
     "known_hosts": _text,
@@ -209,6 +219,7 @@ _EXPECTED = {
     "old_ssh": _old_ssh,
     "jump": _jump,
     "console": _console,
+    "model": _model,
     "dead_man": _dead_man,
     "dead_man_after": _longer,
     "show_every": _duration,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from qoslab.model.experiment import Generation
-from qoslab.platforms import is_switch, routers_of
+from qoslab.platforms import MODELS, is_switch, routers_of
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
 _PARTS = re.compile(r"(\d+)\.(\d+)(?:\((\d+)\w*\)([A-Z]*))?")
@@ -39,9 +39,16 @@ def devices(facts: Facts) -> Iterator[Found]:
             yield Found(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
             continue
         node = facts.experiment.topology.nodes[name]
-        if node.model is not None and router.model and node.model not in router.model:
-            hint = f"see whether it is the right device, or run with --set {name}.model={router.model}"
-            yield Found(name, f"found a {router.model}, expected a {node.model}", hint)
+        model = facts.router_settings[name].model or node.model
+        if model is not None and router.model and model not in router.model:
+            hint = (
+                f"run with --set {name}.model={router.model}"
+                if router.model in MODELS
+                else f"give qoslab_model: {router.model} for it in the inventory, if it is to stand for a {node.model}"
+            )
+            yield Found(
+                name, f"found a {router.model}, expected a {model}", f"see whether it is the right device, or {hint}"
+            )
         if is_switch(node):
             continue
         found, expected = generation_of(router.release), facts.generation(name)
