@@ -1,0 +1,232 @@
+"""How soon a run in a lab of real devices is refused: `python benches/refusals.py [--write] [--repetitions N]`.
+
+A virtual lab behind SSH on loopback stands for a rack. In turns something in it is made wrong as in a rack, and `qoslab
+run` is started on it, as a user does: the time is from there to its end, with the start of Python. Whoever is named is
+compared with what was made wrong. Then a run begins, and a second user wants the same lab; when the first is killed, it
+is measured how soon the hosts are free for others.
+
+`--write` writes the section of docs/performance.md. Wants a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import page
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.model.experiment import Topology
+from qoslab.run.devices.inventory import read_lab
+from qoslab.run.door.client import Door
+from qoslab.run.door.inventory import ways_to
+
+HEADING = "## Refusals"
+FILE = Path(__file__).resolve().parents[1] / "experiments" / "policing-vs-shaping.yml"
+QOSLAB = str(Path(sys.executable).with_name("qoslab"))
+PATIENCE_S = 120.0
+
+LAN = "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24"
+WAN = "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24"
+ADDRESS = "ip address {} 255.255.255.0"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is wrong in a lab, and what has to be said of it."""
+
+    what: str
+    expected: str
+    links: Sequence[str] = (LAN, WAN)
+    lines: Sequence[str] = ()
+    """Entered in a router."""
+    router: str = "R1"
+    model: str = "3725"
+    on_client: str = ""
+    """A command."""
+
+
+WRONG = (
+    Wrong(
+        "swapped ports",
+        "link lan: found FastEthernet0/1 of R1 at eth0 of client",
+        (LAN.replace("0/0", "0/1"), WAN.replace("0/1", "0/0")),
+        (
+            *("interface Fa0/0", "no ip address", "interface Fa0/1", ADDRESS.format("192.168.20.1")),
+            *("interface Fa0/0", ADDRESS.format("192.168.10.1")),
+        ),
+    ),
+    Wrong(
+        "wrong VLAN",
+        "link lan: found nobody who answers for 192.168.10.1",
+        ("client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1", f"SW GigabitEthernet1/0/2 - {LAN[28:]}", WAN),
+        ("vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20"),
+        router="SW",
+    ),
+    Wrong("port down", "found FastEthernet0/1 shut down", lines=("interface Fa0/1", "shutdown")),
+    Wrong("half duplex", "found FastEthernet0/1 half duplex", lines=("interface Fa0/1", "duplex half")),
+    Wrong(
+        "wrong address",
+        "found 192.168.20.9/24 on FastEthernet0/1",
+        lines=("interface Fa0/1", ADDRESS.format("192.168.20.9")),
+    ),
+    Wrong(
+        "test traffic by the management card",
+        "client: found 192.168.20.77/25 on mgmt0",
+        on_client="ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up; "
+        "ip addr add 192.168.20.77/25 dev mgmt0",
+    ),
+    Wrong(
+        "missing link",
+        "found FastEthernet0/1 down",
+        (LAN, "server eth0 192.168.20.2/24 - other eth0 192.168.20.3/24"),
+        ("interface Fa0/1", ADDRESS.format("192.168.20.1"), "no shutdown"),
+    ),
+    Wrong("wrong device", "R1: found a 2811, expected a 3725", model="2811"),
+)
+
+
+def made(links: Sequence[str], model: str) -> Topology:
+    """The nodes and links of a lab, each at 100 Mb/s."""
+    kinds: dict[str, Any] = {
+        "client": {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]},
+        "R1": {"platform": "ios", "model": model},
+        "SW": {"platform": "ios", "model": "3750G"},
+        "server": {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.20.1"}]},
+        "other": {"platform": "host"},
+    }
+    made_links: list[dict[str, Any]] = []
+    for number, text in enumerate(links):
+        words = [end.split() for end in text.split(" - ")]
+        ends = [{"node": node, "interface": port, "address": more[0] if more else None} for node, port, *more in words]
+        made_links.append({"name": f"l{number}", "rate": "100 Mb/s", "ends": ends})
+    there = {end["node"] for link in made_links for end in link["ends"]}
+    if "other" in there:
+        kinds["server"] = {"platform": "host"}
+    nodes = {name: kind for name, kind in kinds.items() if name in there}
+    return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": made_links}))
+
+
+@contextmanager
+def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
+    """A lab in which that is wrong, and its inventory."""
+    inventory = folder / "rack.yml"
+    with Lab.up(made(wrong.links, wrong.model), name=f"refusals-{os.getpid()}") as lab:
+        expose(lab, inventory)
+        if wrong.lines:
+            known = read_lab(inventory)
+            with Door(ways_to(inventory, known.routers, known.nodes.routers)) as door:
+                said = door.ask(wrong.router, "configure terminal", *wrong.lines, "end")
+                assert not any("%" in each for each in said), said
+        if wrong.on_client:
+            lab.run("client", ["sh", "-c", wrong.on_client], check=True)
+        yield lab, inventory
+
+
+def command(inventory: Path, duration: str) -> list[str]:
+    """A run there."""
+    return [QOSLAB, "run", str(FILE), "--lab", str(inventory), "--duration", duration, "--arm", "policed"]
+
+
+def refused(inventory: Path, folder: Path, expected: str) -> float:
+    """Start a run that has to be refused so; how long that took."""
+    began = time.monotonic()
+    done = subprocess.run(
+        command(inventory, "2s"), capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S, check=False
+    )
+    took = time.monotonic() - began
+    if done.returncode != 2 or expected not in done.stderr:
+        sys.exit(f"expected {expected!r} and status 2, found {done.returncode}:\n{done.stderr}")
+    return took
+
+
+def second_user(lab: Lab, inventory: Path, folder: Path) -> tuple[float, float]:
+    """How soon somebody is refused while a run is under way; and how soon its hosts are free when it is killed."""
+    others = shutil.copy(inventory, folder / "others.yml")
+    with subprocess.Popen(
+        command(inventory, "60s"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as first:
+        deadline = time.monotonic() + PATIENCE_S
+        while not _sends(lab):
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        told = refused(Path(others), folder, "eth0 is held by the run of policing-vs-shaping")
+        first.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        while _sends(lab) or _held(lab):
+            time.sleep(0.01)
+        free = time.monotonic() - killed
+    subprocess.run([QOSLAB, "lab", "rescue", str(inventory)], cwd=folder, capture_output=True, check=True)
+    return told, free
+
+
+def _sends(lab: Lab) -> bool:
+    return bool(lab.run("client", ["sh", "-c", "ss -Htn dst 192.168.20.2"]).stdout.strip())
+
+
+def _held(lab: Lab) -> bool:
+    return any("qoslab" in lab.run(host, ["cat", "/proc/net/unix"]).stdout for host in ("client", "server"))
+
+
+def section(found: dict[str, list[float]], machine: str) -> str:
+    """The section of the page."""
+    told = (
+        "From the start of `qoslab run NAME --lab INVENTORY` to its end with what is wrong, before anything was "
+        "changed; the lab is a virtual one behind SSH on loopback. Seconds, median and longest. A second user is one "
+        "who wants a lab that somebody's run has; hosts are free when of a run that was killed nothing is left there. "
+        "Written by `python benches/refusals.py --write`."
+    )
+    lines = [
+        HEADING,
+        "",
+        textwrap.fill(told, page.WIDTH),
+        "",
+        f"{machine}.",
+        "",
+        "| what is wrong | median | longest |",
+        "|---|---|---|",
+        *(f"| {what} | {statistics.median(each):.1f} | {max(each):.1f} |" for what, each in found.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=5, metavar="N")
+    parser.add_argument("--write", action="store_true", help="write the section of docs/performance.md")
+    chosen = parser.parse_args()
+    machine, found = page.machine(), dict[str, list[float]]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")
+        for wrong in WRONG:
+            with rack(folder, wrong) as (_, inventory):
+                found[wrong.what] = [refused(inventory, folder, wrong.expected) for _ in range(chosen.repetitions)]
+            print(f"{wrong.what}: {', '.join(f'{each:.1f}' for each in found[wrong.what])} s", flush=True)
+        with rack(folder, Wrong("", "")) as (lab, inventory):
+            pairs = [second_user(lab, inventory, folder) for _ in range(chosen.repetitions)]
+        found["a second user"], found["hosts free after SIGKILL"] = map(list, zip(*pairs, strict=True))
+    text = section(found, machine)
+    if chosen.write:
+        page.write(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
