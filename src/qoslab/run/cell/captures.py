@@ -50,11 +50,15 @@ class RunningCapture:
         """Write the rest of the file and return the counts."""
         self._process.signal(signal.SIGINT)
         try:
-            self._process.wait(STOP_WAIT_S)
+            status = self._process.wait(STOP_WAIT_S)
         except TimeoutError:
             self.kill()
             raise CaptureError(f'capture "{self.point.name}": did not end within {STOP_WAIT_S:.0f} s') from None
         self._host.fetch(self.file)
+        if status:
+            # A disk that is full, for example; of what did not get into the file the counts say nothing.
+            why = _TOOL.failure(self._said()) or f"ended with status {status}"
+            raise CaptureError(f'capture "{self.point.name}" at {self.point.node} {self.point.interface}: {why}')
         counts = _TOOL.counts(self._said())
         self._stderr.unlink()
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
