@@ -9,7 +9,8 @@ import pytest
 
 from experiment_files import experiment_file
 from qoslab.cli import main
-from qoslab.errors import ExitStatus, ExperimentError
+from qoslab.cli.options import Choice, LabType
+from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.labs import LABS, kind_at
 from qoslab.schema import load_sweep
 
@@ -65,6 +66,18 @@ def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
     assert status == ExitStatus.USER_MISTAKE
     assert said in capsys.readouterr().err
     assert main(["run", str(EXPERIMENT), "--lab", str(inventory), "--jobs", "auto", "--dry-run"]) == ExitStatus.WITHIN
+
+
+def test_a_run_goes_on_in_the_lab_it_began_in(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Choice(lab=str(inventory)).as_dict()
+    assert Choice().after(recorded).place == Choice(lab=str(inventory)).after(recorded).place == str(inventory)
+    # The path is kept whole: from another folder it leads to the same lab.
+    monkeypatch.chdir(inventory.parent)
+    assert LabType().convert("./rack.yml", None, None) == str(inventory)
+    other = inventory.with_name("other.yml")
+    with pytest.raises(UserError) as caught:
+        Choice(lab=str(other)).after(recorded)
+    assert caught.value.message == f"found --lab {other} for a run with --lab {inventory}, expected the same"
 
 
 def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:

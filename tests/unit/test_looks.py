@@ -17,6 +17,7 @@ from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
 from qoslab.run.labs.external.looks.devices import generation_of
 from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.labs.external.looks.record import devices_seen, others
 from qoslab.run.labs.external.looks.shown import round_trips, router_facts
 from qoslab.run.task import asked_of_routers
 from qoslab.schema import load_sweep
@@ -55,6 +56,7 @@ def card(mac: str, **changed: Any) -> Card:
 def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:
     found = HostFacts(
         root=True,
+        machine="a",
         cards={
             "eth0": card(MACS[name], addresses=(address,)),
             "mgmt": card("02:00:00:00:01:00", addresses=("192.0.2.7/24",)),
@@ -146,6 +148,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"ports": {**UP, "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
         ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port cannot carry it: "],
     ),
+    "a model that nobody knows": (
+        {"model": "IOSv"},
+        [
+            "R1: found a IOSv, expected a 3725; see whether it is the right device, or give qoslab_model: IOSv for it "
+            "in the inventory, if it is to stand for a 3725"
+        ],
+    ),
     "rights of a router": (
         {"refused": "% Invalid input detected"},
         ['R1: found "% Invalid input detected" for its configuration, expected to see it; log in'],
@@ -233,6 +242,28 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
     assert refused is not None
     lines = refused.message.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
+
+
+def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:
+    began = devices_seen(facts(board="FTX1"))
+    assert began == {
+        "R1": {"model": "3725", "release": "12.4(15)T14", "serial number": "FTX1"},
+        "client": {"machine": "a"},
+        "server": {"machine": "a"},
+    }
+    assert others(began, began) == others({}, began) == others(began, devices_seen(facts(board=""))) == []
+    assert others(began, devices_seen(facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))) == [
+        "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, on which "
+        "the run began",
+        "server: found machine b, expected machine a, on which the run began",
+    ]
+
+
+def test_another_model_may_stand_for_the_experiments() -> None:
+    stands = replace(facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
+    assert look(stands) == []
+    (found,) = look(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
+    assert str(found).startswith("R1: found a 3725, expected a IOSv; ")
 
 
 def test_what_is_only_noted_refuses_nothing() -> None:
@@ -345,7 +376,8 @@ GigabitEthernet0/1 is up, line protocol is up
      9 output errors, 3 collisions, 0 interface resets
 """  # noqa: W291
     answers = {
-        "show version": "Cisco IOS Software, C2900 Software (C2900-UNIVERSALK9-M), Version 15.1(4)M4, RELEASE\n",
+        "show version": "Cisco IOS Software, C2900 Software (C2900-UNIVERSALK9-M), Version 15.1(4)M4, RELEASE\n"
+        "Processor board ID FTX1234A5BC\n",
         "show interfaces": interfaces,
         "show arp": (
             "Protocol  Address          Age (min)  Hardware Addr   Type   Interface\n"
@@ -363,7 +395,7 @@ GigabitEthernet0/1 is up, line protocol is up
         return genie_parse("ios", command, text).parsed or {}
 
     found = router_facts(answers, parse, {}, "192.0.2.1")
-    assert (found.ios, found.release, found.refused) == (True, "15.1(4)M4", "")
+    assert (found.ios, found.release, found.board, found.refused) == (True, "15.1(4)M4", "FTX1234A5BC", "")
     there = found.ports["GigabitEthernet0/1"]
     assert (there.duplex, there.mbps, there.line) == ("half", 1000.0, True)
     assert there.addresses == ("192.168.10.1/24", "2001:DB8::1/64")

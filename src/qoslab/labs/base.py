@@ -53,6 +53,8 @@ class LabKind(ABC):
     """Our own programs that its cells are run with; results of others are not mixed with theirs."""
     ending: str
     """What it does when it is interrupted."""
+    ended: str = ""
+    """What is to be said where that is interrupted as well; `PLACE` is where the lab is."""
     configured: str
     """What the rendered configuration of a router is, beside the router's name."""
     nothing_late: str

@@ -118,7 +118,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
                 crew.wait_ended()
             yield folder
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not measured and cells.has_results:
+            if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
                 request.broken_off(folder)
             told.end(error)
             told.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
@@ -144,6 +144,8 @@ class _Crew:
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
+        self.abandoned = False
+        """Whether the user did not want to wait for the end: what is left of the labs ends with this process."""
         if cluster:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
@@ -166,6 +168,7 @@ class _Crew:
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
                 asked=asked_of_routers(self._shared.request.plan.cells) if self._kind.placed else {},
+                began_in=self._began_in(),
             )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
@@ -180,6 +183,11 @@ class _Crew:
         finally:
             self._measured[number].set()
             self._ended[number].set()
+
+    def _began_in(self) -> Mapping[str, Any]:
+        before = _manifest_before(self._shared) if self._kind.placed else None
+        found: Mapping[str, Any] = before.machine.get("lab", {}) if before else {}
+        return found
 
     def _gather(self) -> None:
         """Have other processes run the cells."""
@@ -224,7 +232,8 @@ class _Crew:
     def wait_ended(self) -> None:
         """Wait until routers are restored and labs are gone."""
         self._wait(self._ended)
-        self._common.close()
+        if not self.abandoned:
+            self._common.close()
 
     def check(self) -> None:
         """Raise what went wrong."""
@@ -232,13 +241,20 @@ class _Crew:
             raise self._errors[0]
 
     def _wait(self, events: list[threading.Event]) -> None:
+        if self.abandoned:
+            return
         try:
             _wait(events)
         except KeyboardInterrupt:
             self._shared.interrupted.set()
             self._shared.told.note(f"interrupted: {self._kind.ending}")
-            # A second interrupt leaves from here; the labs end with this process.
-            _wait(self._ended)
+            try:
+                _wait(self._ended)
+            except KeyboardInterrupt:
+                self.abandoned = True
+                if self._kind.ended:
+                    self._shared.told.note(self._kind.ended.replace("PLACE", self._shared.request.place))
+                raise
             for error in self._errors:
                 self._shared.told.note(f"while it ended: {error}")
             raise

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from qoslab.errors import QoslabError, UserError
+from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import apply, parse_config
@@ -171,6 +172,18 @@ class Routers:
         """
         was = (self._running or {}).get(router, "")
         found = unrestored(was, shown, [], self._hardware(router)) if was and shown else []
+        return [KNOWN.masked(sentence) for sentence in found]
+
+    def lost(self, router: str, shown: str) -> list[str]:
+        """What a router does not have in force any more of what it was configured with, a sentence each.
+
+        `shown` is its running configuration now: what is to be undone is known from it.
+        """
+        *_, asked = self._state.pushed(router)
+        if self._running is not None:
+            self._running[router] = shown
+        family = self._hardware(router).family
+        found = configuration_differences(asked, shown, before=self.before(router), family=family)
         return [KNOWN.masked(sentence) for sentence in found]
 
     def resume(self) -> None:

@@ -6,7 +6,7 @@ stays where a run is killed, as what the run has configured does, and `lab rescu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.refusals import refusal_in
@@ -40,12 +40,13 @@ def mark_in(running: str) -> str:
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
-def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> None:
-    """`UserError` with each router that carries the mark of another run than `own`."""
+def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
+    """Whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
     whose = {router: marked(ask, router) for router in routers}
     told = [f"{router} is marked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
     if told:
         raise UserError("\n".join(told), hint=HINT)
+    return whose
 
 
 def unmark(ask: Ask, router: str, who: str) -> None:
@@ -71,19 +72,21 @@ class Marks:
 
     def arm(self) -> None:
         """See `Guard`. `UserError` where a router carries another mark by now."""
-        refuse_marked(self._ask, self._routers, self._who)
+        whose = refuse_marked(self._ask, self._routers, self._who)
         self._inner.arm()
         if not self.marked:
             self._keep(self._who)
         for router in self._routers:
-            if router not in self.marked:
+            # One that has restarted has lost it.
+            if whose[router] != self._who:
                 self._enter(router)
 
     def _enter(self, router: str) -> None:
         said = self._ask(router, *entered(self._who))
         if refused := next(filter(None, map(refusal_in, said)), None):
             raise DeviceError(f"{router} takes no mark: {refused}")
-        self.marked.append(router)
+        if router not in self.marked:
+            self.marked.append(router)
         # Of two that entered theirs at once, one reads the other's.
         refuse_marked(self._ask, [router], self._who)
 

@@ -62,6 +62,8 @@ class WorkerSlot:
     """Where the lab is, of kinds that are `placed`."""
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """All configurations that the run will put in force, by router; of the same kinds."""
+    began_in: Mapping[str, Any] = field(default_factory=dict)
+    """How the lab described itself when the run was begun that is resumed; of the same kinds."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts
 from qoslab.run.labs.external.looks.gather import Gathering
-from qoslab.run.labs.external.looks.record import links_seen
+from qoslab.run.labs.external.looks.record import devices_seen, links_seen, others
 from qoslab.run.labs.external.reach import (
     isolate,
     left_on_failure,
@@ -51,6 +51,7 @@ class ExternalWorker(MeasuredWorker):
         super().__init__(slot)
         self._file = Path(slot.place)
         self._asked = slot.asked
+        self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
         self._times = 0
@@ -102,6 +103,7 @@ class ExternalWorker(MeasuredWorker):
         self.described = self.described or {
             "inventory": str(self._file),
             "hosts": lab.described,
+            "devices": devices_seen(facts),
             "links": links_seen(facts),
         }
         self._tell(self._label, "")
@@ -110,6 +112,9 @@ class ExternalWorker(MeasuredWorker):
         """Look before anything is changed; then have the interfaces ready, and look at those that were down."""
         self._tell(self._label, "look at the lab")
         facts = look_around(gathering, self._note)
+        if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
+            hint = "Results of two labs are not mixed: begin anew, without --resume."
+            raise UserError("\n".join(another), hint=hint)
         isolate(gathering.lab, self._note)
         return look_around(gathering, lambda _: None) if unseen(facts) else facts
 
@@ -139,7 +144,7 @@ class ExternalWorker(MeasuredWorker):
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
-        """Mark a cell in which somebody else configured a router: its figures may be of another configuration."""
+        """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
         for router in reached_by(task.experiment.topology, "command line"):
             shown = self._observe(router, "show running-config").raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
@@ -147,6 +152,8 @@ class ExternalWorker(MeasuredWorker):
             if found:
                 told = "; ".join(found)
                 journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
+            if lost := self._routers.lost(router, shown):
+                journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
 
     def _leave(self) -> None:
         super()._leave()

@@ -73,6 +73,8 @@ class HostFacts:
     """Of a host."""
 
     root: bool
+    machine: str
+    """What no other machine has; empty where nothing tells."""
     cards: Mapping[str, Card]
     routes: Mapping[str, tuple[str, str]]
     """By which interface it would send, and the prefix that says so (`default`), by far address."""
@@ -133,6 +135,8 @@ class RouterFacts:
     """By address of the far end."""
     address: str
     """Where its command line is reached."""
+    board: str = ""
+    """Its serial number, as `show version` has it."""
     running: str = ""
     """Its configuration, as it prints it."""
     mark: str = ""

@@ -75,6 +75,7 @@ class Gathering:
         clock = host.clock()
         return HostFacts(
             root=bool(host.said["root"]),
+            machine=host.said["machine"],
             cards=cards_of(told["cards"]),
             routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
             management=told["management"]["device"],

@@ -1,7 +1,8 @@
-"""What looks have seen, for the manifest."""
+"""What looks have seen, for the manifest; and whether it is what they saw when the run began."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from qoslab.run.labs.external.looks.cabling import proofs
@@ -23,3 +24,24 @@ def links_seen(facts: Facts) -> dict[str, Any]:
                 "lost": trips.lost,
             }
     return seen
+
+
+def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
+    """By node: what tells it from another device, and its software from another."""
+    routers = {
+        name: {"model": each.model, "release": each.release, "serial number": each.board}
+        for name, each in facts.routers.items()
+    }
+    return routers | {name: {"machine": each.machine} for name, each in facts.hosts.items()}
+
+
+def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no other."""
+    found = []
+    for name, each in now.items():
+        was = began.get(name, {})
+        differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
+        if differing:
+            is_now, has_been = (", ".join(f"{key} {said[key]}" for key in differing) for said in (each, was))
+            found.append(f"{name}: found {is_now}, expected {has_been}, on which the run began")
+    return found

@@ -25,6 +25,7 @@ _DAMAGE = {
     "out_late_collision": "late collisions",
 }
 _RELEASE = re.compile(r"Version (\d+\.\d+(?:\.\d+)?(?:\([\w.]+\)\w*)?)")
+_BOARD = re.compile(r"^Processor board ID (\w+)", re.MULTILINE)
 _IOS = re.compile(r"Cisco (?:IOS|Internetwork Operating System)")
 _CLOCK = re.compile(r"[Cc]lock ?rate:? (\d+)")
 _SUCCESS = re.compile(r"Success rate is \d+ percent \((\d+)/(\d+)\)")
@@ -62,6 +63,7 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         neighbours=_neighbours(answers, parse),
         pings={far: round_trips(text) for far, text in pings.items()},
         address=address,
+        board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
         mark=mark_in(answers["show running-config"]),
         refused=refusal_in(answers["show running-config"]) or "",
