@@ -139,6 +139,20 @@ def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:
     assert results_document(mark, tmp_path) == results_document(said, tmp_path) == said
 
 
+def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:
+    kept = tmp_path / BASELINES / "policing-vs-shaping"
+    for lab in ("simulated", "virtual"):
+        shutil.copytree(KEPT, kept / lab)
+    table = (kept / "virtual" / COMPARISON).read_text()
+    was, now = (f",31250.0,31250.0,{','.join([found] * 3)}," for found in ("31250.0", "62500.0"))
+    (kept / "virtual" / COMPARISON).write_text(table.replace(was, now))
+    mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
+    text = results_document(mark, tmp_path)
+    assert "\n- simulated: 2026-" in text and "\n- virtual: 2026-" in text
+    assert "\n| figure | predicted | published | simulated | virtual |\n|---|---|---|---|---|\n" in text
+    assert "\n| policed: `police.bc` | 31250 B | 31250 B | 31250 B | 62500 B |\n" in text
+
+
 def test_every_experiment_has_its_place_in_the_document() -> None:
     named = re.findall(r"^<!-- baseline: (\S+) -->$", (TOP / RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from qoslab.labs import lab_kind
 from qoslab.model.metrics import Unit, format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.results.baselines import Baseline, baselines_of
@@ -38,7 +37,7 @@ def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
     for lab, baseline in kept.items():
         yield f"- {lab}: {_run(baseline)}"
     yield ""
-    yield f"| figure | predicted | published | {' | '.join(lab_kind(lab).found for lab in kept)} |"
+    yield f"| figure | predicted | published | {' | '.join(kept)} |"
     yield "|---" * (3 + len(kept)) + "|"
     by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in kept.items()}
     shown = [row for baseline in kept.values() for row in baseline.rows if _shown(row)]
