@@ -200,10 +200,12 @@ class Lab:
                 "ssh": {router: asdict(way) for router, way in (ssh or {}).items()},
                 "host_key": None,
             }
-            state |= _build(supervisor, wiring, topology, tcp_profile or TCP_PROFILES["modern"])
+            profile = tcp_profile or TCP_PROFILES["modern"]
+            state["handles"] = _make_namespaces(supervisor, wiring, topology, profile)
             lab = cls(supervisor, state)
+            lab._build(program, profile)
             if program is not None:
-                lab._start_routers(program, routers, ways)
+                lab._start_routers(routers, ways)
             lab._save()
             supervisor.request("ready")
             return lab
@@ -490,9 +492,41 @@ class Lab:
 
     # Routers
 
-    def _start_routers(self, program: Path, routers: Sequence[str], ways: WaysIn) -> None:
-        """Start the data planes of routers and lines, and the routers' command lines."""
-        self._start_data_planes(program)
+    def _build(self, program: Path | None, profile: TcpProfile) -> None:
+        """Make everything in the namespaces, and start the data planes as soon as they have their interfaces."""
+        hosts, wiring = hosts_of(self.topology), self._wiring
+        planes = [name if name in wiring.lines else name + DATA_PLANE_SUFFIX for name in wiring.ports]
+        spaces = self._supervisor.namespaces(list(wiring.namespaces))
+
+        def settle(name: str) -> None:
+            if settings := wiring.ipv6_settings(name):
+                self._supervisor.request("sysctl", namespace=name, write=settings, read=[])
+            spaces[name].transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
+
+        try:
+            some = next(iter(spaces.values()), None)
+            if some is not None:
+                some.transact(
+                    [
+                        netlink.veth(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
+                        for a, b in wiring.pairs
+                    ]
+                )
+            for name in planes:
+                settle(name)
+            if program is not None:
+                self._start_data_planes(program)
+            # While the kernel has their rings wait.
+            self._state["offloads_on"] = _offloads_off(spaces, wiring)
+            for name in wiring.namespaces:
+                if name not in planes:
+                    settle(name)
+        finally:
+            for space in spaces.values():
+                space.close()
+
+    def _start_routers(self, routers: Sequence[str], ways: WaysIn) -> None:
+        """Start the routers' command lines, and wait for these and the data planes."""
         ios = reached_by(self.topology, "command line")
         if ios:
             self._start_iosd(ios, ways)
@@ -578,35 +612,17 @@ RECORDED_SYSCTLS = (
 """Settings that a run's manifest keeps although the lab leaves them at the kernel's defaults."""
 
 
-def _build(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, Any]:
-    """Make namespaces and everything in them; returns the part of the lab's state that comes from it."""
+def _make_namespaces(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, int]:
+    """Make the namespaces; the supervisor's descriptors of them."""
     hosts = hosts_of(topology)
-    handles = supervisor.request(
+    handles: dict[str, int] = supervisor.request(
         "create",
         namespaces=[
             {"name": name, "sysctls": settings | (tcp.sysctls(profile) if name in hosts else {})}
             for name, settings in wiring.namespaces.items()
         ],
     )["handles"]
-    spaces = supervisor.namespaces(list(wiring.namespaces))
-    try:
-        some = next(iter(spaces.values()), None)
-        if some is not None:
-            some.transact(
-                [
-                    netlink.veth(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
-                    for a, b in wiring.pairs
-                ]
-            )
-        on = _offloads_off(spaces, wiring)
-        for name, space in spaces.items():
-            if settings := wiring.ipv6_settings(name):
-                supervisor.request("sysctl", namespace=name, write=settings, read=[])
-            space.transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
-    finally:
-        for space in spaces.values():
-            space.close()
-    return {"handles": handles, "offloads_on": on}
+    return handles
 
 
 def _offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dict[str, list[str]]:

@@ -258,12 +258,15 @@ class Supervisor:
     def op_sockets(self, namespaces: list[str]) -> Reply:
         """Hand out the namespaces and a netlink socket in each."""
 
-        def new_socket() -> socket.socket:
-            return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-
         descriptors: list[int | socket.socket] = []
-        for name in namespaces:
-            descriptors += [self.namespaces[name], in_namespace(self.namespaces[name], new_socket)]
+
+        def work() -> None:
+            for name in namespaces:
+                check("setns", libc.setns(self.namespaces[name], CLONE_NEWNET))
+                route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+                descriptors.extend((self.namespaces[name], route))
+
+        in_namespace(None, work)
         return {}, descriptors
 
     def op_sysctl(self, namespace: str, write: dict[str, str | int], read: list[str]) -> Reply:
