@@ -7,6 +7,7 @@
 pub mod bridge;
 pub mod client;
 mod clock;
+mod closing;
 pub mod config;
 pub mod control;
 pub mod daemon;

@@ -6,11 +6,12 @@
 //! packets that have been sent.
 
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::closing::close_later;
 use crate::frame::{self, LONGEST};
 
 /// Bytes of a ring slot: the ring's header and the longest frame, rounded up to a power of two.
@@ -31,7 +32,7 @@ pub struct Malformed;
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct Ring {
-    socket: OwnedFd,
+    socket: ManuallyDrop<OwnedFd>,
     map: NonNull<u8>,
     slots: usize,
     /// The slot that the kernel fills next or has filled first.
@@ -140,7 +141,7 @@ impl Ring {
             Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
             _ => return Err(check(-1, "mapping the receive ring").unwrap_err()),
         };
-        let ring = Self { socket, map, slots, next: 0, lost: 0 };
+        let ring = Self { socket: ManuallyDrop::new(socket), map, slots, next: 0, lost: 0 };
         bind(&ring.socket, interface, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
@@ -260,6 +261,8 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this size and nothing refers to it any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots * SLOT) };
+        // SAFETY: taken once, and nobody uses it afterwards.
+        close_later(unsafe { ManuallyDrop::take(&mut self.socket) });
     }
 }
 

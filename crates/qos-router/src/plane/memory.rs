@@ -146,6 +146,7 @@ impl Dataplane {
 impl Dataplane {
     /// A data plane that has reached `start` and all of whose links are memory.
     pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::clock::Clock) -> Self {
+        use crate::forwarding::Forwarding;
         use crate::namespace::Namespace;
         let engine = qos_core::Engine::new(wiring, start).unwrap();
         let port = |(id, _)| {
@@ -154,7 +155,8 @@ impl Dataplane {
             Port::in_memory(id, engine.framing(id), memory)
         };
         let ports = engine.ports().map(port).collect();
-        Self::assemble(clock, start, engine, ports, 0, (Namespace::None, Namespace::None))
+        let forwarding = Forwarding::open(&Namespace::None, Namespace::None);
+        Self::assemble(clock, start, engine, ports, forwarding, 0, (Namespace::None, Namespace::None))
     }
 
     /// One that panics as soon as anything comes to it.

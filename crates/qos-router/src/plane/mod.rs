@@ -122,7 +122,9 @@ impl Dataplane {
         let Opening { wiring, memory, ring_ns, budget_ns, outside, kernel, clock } = opening;
         outside.visit().map_err(StartError::Namespace)?;
         let engine = Engine::new(wiring, clock.now())?;
-        let ports = thread::scope(|scope| {
+        // At the same time: the kernel keeps those waiting who open ports.
+        let (ports, forwarding) = thread::scope(|scope| {
+            let forwarding = scope.spawn(|| Forwarding::open(&kernel, outside.clone()));
             let open = |(id, name)| {
                 let framing = engine.framing(id);
                 let peer = other_end(wiring, name).and_then(|other| engine.port(other)).map(|p| usize::from(p.0));
@@ -130,9 +132,11 @@ impl Dataplane {
                 scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], kind, ring_ns))
             };
             let opening: Vec<_> = engine.ports().map(open).collect();
-            opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<Vec<_>, _>>()
+            let ports = opening.into_iter().map(|port| port.join().expect("opening does not panic"));
+            let ports = ports.collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, StartError>((ports, forwarding.join().expect("opening does not panic")))
         })?;
-        let mut plane = Self::assemble(clock, clock.now(), engine, ports, budget_ns, (outside, kernel));
+        let mut plane = Self::assemble(clock, clock.now(), engine, ports, forwarding, budget_ns, (outside, kernel));
         plane.follow_faces()?;
         plane.mark_undelivered();
         plane.attach_insides();
@@ -145,6 +149,7 @@ impl Dataplane {
         now: Time,
         engine: Engine<Held>,
         ports: Vec<Port>,
+        forwarding: Forwarding,
         budget_ns: u64,
         (outside, kernel): (Namespace, Namespace),
     ) -> Self {
@@ -158,7 +163,7 @@ impl Dataplane {
             keys: TransitKeys::default(),
             in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
             fragmented: InTransit::new(FRAGMENTED, TRANSIT_NS),
-            forwarding: Forwarding::open(&kernel, outside.clone()),
+            forwarding,
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
