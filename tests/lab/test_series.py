@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -109,6 +110,31 @@ def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path)
     assert found["offered"] > 1000 and found["dropped"] == 0
     assert found["health"]["R2"]["lateness_ns"]["max"] > STOP_S / 2 * 1e9
     assert not any("took them" in reason for reason in found["reasons"])
+
+
+def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> None:
+    """As after a panic: its process runs on for the other router, which stays as it was."""
+    command = Command(series, "run", "series.yml", "--duration", "3s", "--attempts", "1")
+    command.wait_for(": traffic (")
+    (lab,) = command.labs()
+
+    async def end_one() -> str:
+        async with lab.control("R2") as client:
+            await client.request("shutdown")
+        async with lab.control("R1") as client:
+            return str((await client.request("hello"))["router"])
+
+    assert asyncio.run(end_one()) == "R1"
+    assert len(data_planes(lab)) == 1
+    lab.close()
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    assert "Traceback" not in errors
+    newest = max(path for path in (series / "runs/series").iterdir() if not path.is_symlink())
+    cell = json.loads((newest / "cells/policed/1/cell.json").read_text())
+    assert cell["fault"] and not cell["valid"]
+    (reason,) = cell["reasons"]
+    assert reason.startswith("the lab has died: R2: it was told to stop") and reason in output
 
 
 @pytest.mark.quiet
