@@ -226,7 +226,7 @@ def begin(file: File, folder: Path) -> None:
     with Kept.of(PROGRAM, RESULTS, captures=file.captures).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics", file.read):
-        file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
+        file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells, captures=file.captures)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
         raise SystemExit(f"{file.name} is not valid without a mistake: {invalid}")
@@ -284,7 +284,7 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [f"it is refused: {error.message}"]
-    metrics, invalid = metrics_of_cells(file.experiment, file.published, cells)
+    metrics, invalid = metrics_of_cells(file.experiment, file.published, cells, captures=file.captures)
     kept = file.metrics[~file.metrics["cell"].isin([cell.name for cell in cells])]
     return changed(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
 

@@ -159,10 +159,13 @@ def figures_so_far(
 
 
 def metrics_of_cells(
-    experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell]
+    experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell], *, captures: bool = False
 ) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
-    """Every metric that the comparison names of some cells, and why which of them are invalid."""
-    found = Readings(references(experiment, published), captures=False).gather(cells)
+    """Every metric that the comparison names of some cells, and why which of them are invalid.
+
+    With `captures` these are read too.
+    """
+    found = Readings(references(experiment, published), captures=captures).gather(cells)
     parameters = {cell.name: cell.parameters for cell in cells}
     return tables.with_parameters(found.tables["metrics"], parameters), found.problems
 
