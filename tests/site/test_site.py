@@ -1,0 +1,156 @@
+"""The site as it was built (`tox -e site`): its links, how far each page is, that nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+TOP = Path(__file__).parents[2]
+SITE = TOP / "target" / "site"
+PAGES = sorted(
+    file.relative_to(SITE)
+    for file in SITE.rglob("*.html")
+    if not {"_made", "_static", "rust"} & {*file.relative_to(SITE).parts}
+)
+BESIDES = {Path("genindex.html"), Path("search.html"), Path("py-modindex.html")}
+"""What Sphinx makes besides pages."""
+MADE = sorted(SITE.glob("_made/*/*.html"))
+CLICKS = 2
+
+
+@cache
+def soup(page: Path) -> BeautifulSoup:
+    return BeautifulSoup((SITE / page).read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    return frozenset(str(each["id"]) for each in soup(page).find_all(id=True)) | {
+        str(each["name"]) for each in soup(page).find_all("a", attrs={"name": True})
+    }
+
+
+def links(page: Path, within: Tag | None = None) -> Iterator[tuple[str, Path, str]]:
+    """Links of a page to files of the site: as written, the file, the anchor."""
+    for tag in (within or soup(page)).find_all(["a", "link", "img", "script", "iframe"]):
+        written = str(tag.get("href") or tag.get("src") or "")
+        parts = urlsplit(written)
+        if not written or parts.scheme or parts.netloc:
+            continue
+        file = (SITE / page).parent / unquote(parts.path) if parts.path else SITE / page
+        file = file / "index.html" if file.is_dir() else file
+        yield written, file.resolve(), parts.fragment
+
+
+def test_there_is_a_site() -> None:
+    assert len(PAGES) > 70, "build it first: tox -e site"
+
+
+def test_every_link_leads_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for written, file, anchor in links(page):
+            if not file.is_file():
+                broken.append(f"{page}: {written}")
+            elif anchor and file.suffix == ".html":
+                inside = file.relative_to(SITE.resolve())
+                if inside in PAGES and anchor not in anchors(inside) and anchor not in ("", "top"):
+                    broken.append(f"{page}: {written}")
+    assert sorted(set(broken)) == []
+
+
+def test_every_page_is_two_clicks_away() -> None:
+    """By what is seen of a page: the text's links, and the sections in its head; no menu has to be opened."""
+    reached, edge = {Path("index.html")}, {Path("index.html")}
+    for _ in range(CLICKS):
+        edge = {
+            file.relative_to(SITE.resolve())
+            for page in edge
+            for part in soup(page).select("article.bd-article, .bd-header .navbar-header-items .nav-item")
+            for _, file, _ in links(page, part)
+            if file.is_file() and file.relative_to(SITE.resolve()) in PAGES
+        } - reached
+        reached |= edge
+    assert sorted(map(str, {*PAGES} - BESIDES - reached)) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *MADE], ids=str)
+def test_nothing_is_fetched_from_elsewhere(page: Path) -> None:
+    found = soup(page)
+    fetched = [
+        str(tag.get("src") or tag.get("href"))
+        for tag in (
+            *found.find_all(["script", "img", "iframe", "source", "video"], src=True),
+            *found.find_all("link", href=True),
+        )
+        if not {"canonical", "author", "license"} & {*(tag.get("rel") or ())}
+    ]
+    assert [each for each in fetched if re.match(r"(?:https?:)?//", each)] == []
+
+
+def test_styles_and_scripts_fetch_nothing() -> None:
+    outside = re.compile(r"""(?:@import\s+|url\(\s*)["']?(?:https?:)?//""")
+    styles = sorted(SITE.joinpath("_static").rglob("*.css"))
+    assert styles
+    assert [str(file.relative_to(SITE)) for file in styles if outside.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_every_experiment_is_in_the_gallery_with_its_report() -> None:
+    names = {file.stem for file in (TOP / "experiments").glob("*.yml")}
+    shown = {heading.get_text().rstrip("#") for heading in soup(Path("gallery.html")).find_all("h2")}
+    assert shown == names
+    linked = {Path(str(tag["href"])).stem for tag in soup(Path("gallery.html")).select("a.report")}
+    assert linked == names
+    assert all(file.is_file() for _, file, _ in links(Path("gallery.html")))
+
+
+def test_pages_show_what_commands_printed() -> None:
+    tutorial = soup(Path("tutorial.html")).get_text()
+    for said in ("mine is made. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
+        assert said in tutorial
+    assert "Traceback" not in tutorial
+    # The machine on which it was built is nobody's business.
+    assert [str(page) for page in PAGES if str(TOP) in soup(page).get_text()] == []
+
+
+def test_no_page_is_wider_than_a_phone(tmp_path: Path) -> None:
+    """A frame of 400 px around each page tells how wide its content is, in headless Chromium."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    shown = [page for page in PAGES if page.parent == Path() or page.name == "index.html"]
+    frames = "".join(
+        f'<iframe width=400 height=800 src="file://{SITE / page}" title="{page}"></iframe>' for page in shown
+    )
+    script = """<script>addEventListener("load", () => {
+      const frames = [...document.querySelectorAll("iframe")];
+      const widths = frames.map(f => [f.title, f.contentDocument.documentElement.scrollWidth]);
+      document.title = JSON.stringify(widths.filter(([, width]) => width > 400));
+    })</script>"""
+    around = tmp_path / "around.html"
+    around.write_text(f"<!doctype html><title>nothing</title>{frames}{script}", encoding="utf-8")
+    options = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    )
+    options += ("--allow-file-access-from-files", "--virtual-time-budget=20000", "--dump-dom")
+    done = subprocess.run(
+        [chromium, *options, f"file://{around}"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    title = re.search(r"<title>(.*?)</title>", done.stdout)
+    assert title is not None and title[1] == "[]"
