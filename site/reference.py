@@ -153,6 +153,11 @@ def _beside(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = _LINK.sub(target, source[0])
 
 
+def _plain(app: Sphinx, context: object, lines: list[str]) -> None:
+    """Help texts are no reStructuredText: an asterisk is one."""
+    lines[:] = [line.replace("*", "\\*") for line in lines]
+
+
 def _add_rustdoc(app: Sphinx, exception: Exception | None) -> None:
     """The documentation of the crates, which `cargo doc` has written."""
     made = TOP / "target" / "doc"
@@ -168,7 +173,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
         ("run-tables", RunTables),
     ):
         app.add_directive(name, directive)
+    app.setup_extension("sphinx_click")
     app.add_lexer("ios", TextLexer)
     app.connect("source-read", _beside)
     app.connect("build-finished", _add_rustdoc)
+    app.connect("sphinx-click-process-description", _plain)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
