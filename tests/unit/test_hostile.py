@@ -131,6 +131,19 @@ def test_no_option_makes_more_cells_than_there_may_be(
 
 
 @pytest.mark.usefixtures("small_machine")
+def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
+    numbers = list(range(1, 500))  # not so many values that these alone were refused
+    text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
+    began = time.process_time()
+    with pytest.raises(ExperimentError) as raised:
+        load_sweep(written(tmp_path, {"e.yml": text}))
+    assert time.process_time() - began < SECONDS
+    (finding,) = raised.value.findings
+    said = "e.yml:24:9: matrix: found 249001 combinations (499 of p × 499 of q), expected at most 200000 of all arms"
+    assert said in str(finding)
+
+
+@pytest.mark.usefixtures("small_machine")
 def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
     """docs/scaling.md promises a hundred thousand."""
     numbers = list(range(1, 318))
