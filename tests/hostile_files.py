@@ -110,6 +110,7 @@ EXPRESSIONS = {
     "and without end": "true" + " and true" * 3000,
     "product without end": "2" + "*99999999" * 3000,
     "brackets": "(" * 3000 + "1" + ")" * 3000,
+    "brackets in few words": "(" * 200 + "1" + ")" * 200,
     "comparisons": "1" + " < 2" * 3000,
     "digits": "9" * 5000,
     "digits with a unit": "9" * 5000 + " ms",
