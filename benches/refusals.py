@@ -74,7 +74,11 @@ WRONG = (
     Wrong(
         "wrong VLAN",
         "link lan: found nobody who answers for 192.168.10.1",
-        ("client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1", f"SW GigabitEthernet1/0/2 - {LAN[28:]}", WAN),
+        (
+            "client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1",
+            f"SW GigabitEthernet1/0/2 - {LAN.partition(' - ')[2]}",
+            WAN,
+        ),
         ("vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20"),
         router="SW",
     ),
