@@ -25,7 +25,7 @@ from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.results import RunFolder
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 LEAVES_S = 5.0
 """Until a run is over whose user has interrupted it twice."""
@@ -95,6 +95,16 @@ def arguments(file: Path, *more: str) -> tuple[str, ...]:
     return ("run", str(EXPERIMENT), "--lab", str(file), "--attempts", "1", *more)
 
 
+@contextmanager
+def begun(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
+    """A run, which ends with the block also where a test fails."""
+    command = Command(clean, *words, started=started)
+    try:
+        yield command
+    finally:
+        command.process.kill()
+
+
 def cell(clean: Path, arm: str) -> dict[str, Any]:
     record: dict[str, Any] = json.loads((latest(clean) / f"cells/{arm}/1/cell.json").read_text())
     return record
@@ -104,8 +114,10 @@ def test_a_cut_during_a_push_a_banner_and_another_name_are_borne(rack: tuple[Lab
     lab, file = rack
     session(lab, "configure terminal", BANNER, "end")
     before, kept = running(lab), hosts(lab)
-    with behind(lab, file, clean) as (relay, mine):
-        command = Command(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"))
+    with (
+        behind(lab, file, clean) as (relay, mine),
+        begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed")) as command,
+    ):
         command.wait_for("configure the routers")
         time.sleep(0.5)
         relay.cut()
@@ -137,16 +149,16 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
     )
     assert found == 1
     mine.write_text(text)
-    command = Command(clean, *arguments(mine, "--duration", "8s", "--arm", "policed", "--arm", "shaped"))
+    words = arguments(mine, "--duration", "8s", "--arm", "policed", "--arm", "shaped")
     try:
-        iperf3_runs(lab)
-        time.sleep(1.0)
-        asyncio.run(restart(lab))
-        command.wait_for("shaped/1: traffic")
-        lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
-        status, output, errors = command.end()
+        with begun(clean, *words) as command:
+            iperf3_runs(lab)
+            time.sleep(1.0)
+            asyncio.run(restart(lab))
+            command.wait_for("shaped/1: traffic")
+            lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
+            status, output, errors = command.end()
     finally:
-        command.process.kill()
         lab.run("server", ["umount", "-l", str(small)], check=True)
     restarted, full = (cell(clean, arm) for arm in ("policed", "shaped"))
     assert status == 3, errors + output
@@ -170,8 +182,10 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
 def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
-    with behind(lab, file, clean) as (relay, mine):
-        command = Command(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True)
+    with (
+        behind(lab, file, clean) as (relay, mine),
+        begun(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True) as command,
+    ):
         iperf3_runs(lab)
         relay.stall()
         os.kill(command.process.pid, signal.SIGINT)
