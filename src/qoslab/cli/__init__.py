@@ -35,6 +35,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "export": ("qoslab.cli.export", "Write a run in the format of another tool."),
     "import": ("qoslab.cli.foreign", "Make tables and graphs of other tools' files."),
     "figure": ("qoslab.cli.figure", "Draw a figure of a run for a paper."),
+    "draw": ("qoslab.cli.draw", "Draw a topology."),
     "advise": ("qoslab.cli.advise", "Say how many repetitions would show a difference."),
     "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),
     "init": ("qoslab.cli.init", "Make a folder for experiments of one's own."),
