@@ -153,6 +153,9 @@ REFUSED = [
     (Duration, "10 MS", "unit", 'did you mean "10 ms"?'),
     (Duration, "1 day", "unit", ""),
     (Duration, "0.5 ns", 'found "0.5 ns", which is not a whole number of ns', ""),
+    (Rate, "1 KB/S", "unit", 'did you mean "1 kb/s"?'),
+    (Size, "3 kbyte", "unit", 'write "3 kB" for powers of 1000, "3 KiB" for powers of 1024'),
+    (Size, "3 G", "unit", 'write "3 GB" for powers of 1000, "3 GiB" for powers of 1024'),
     (Percent, "28", "bare", 'did you mean "28 %"?'),
     (Percent, "0.28", "bare", 'did you mean "28 %"?'),
     (Percent, "0", "bare", 'did you mean "0 %"?'),
@@ -231,6 +234,10 @@ def test_quantities_are_immutable() -> None:
         del rate._value
     assert repr(rate) == "Rate(5)"
     assert pickle.loads(pickle.dumps(rate)) == copy.deepcopy(rate) == rate
+
+
+def test_the_longest_text_is_read() -> None:
+    assert Rate.parse("1" + " " * 55 + "Mb/s") == Rate(10**6)
 
 
 def test_attributes() -> None:
