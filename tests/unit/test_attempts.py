@@ -320,7 +320,7 @@ class TestWhere:
         assert [dict(each.where) for each in found] == [{"pir": "1 Mb/s"}, {}]
         with pytest.raises(
             UserError,
-            match=r"value,source, then any of resolution, kind, moment, place, remark$",
+            match=r"value,source, then any of resolution, kind, moment, place, remark, compared$",
         ):
             load_published(tmp_path / "e.yml", file.name, ["a"])
         file.write_text("arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 mb/s\n")
