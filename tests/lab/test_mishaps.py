@@ -156,6 +156,9 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
             time.sleep(1.0)
             asyncio.run(restart(lab))
             command.wait_for("shaped/1: traffic")
+            iperf3_runs(lab)
+            # iperf3 itself wants room there when it begins.
+            time.sleep(1.0)
             lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
             status, output, errors = command.end()
     finally:
@@ -164,7 +167,7 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
     assert status == 3, errors + output
     lost = "R1 has lost its configuration during this cell: asked for `policy-map Police`, nothing like it is in force"
     assert any(each.startswith(lost) for each in restarted["reasons"]), restarted["reasons"]
-    assert any("no space left on the file system" in each for each in full["reasons"]), full
+    assert any("no space left" in each.lower() for each in full["reasons"]), full["reasons"]
     assert running(lab) == before
     wait_until_clean(lab, kept)
     # Meanwhile somebody has put another router there.
