@@ -20,8 +20,8 @@ from qoslab.telnet import Telnet
 
 WINDOW = 2**15
 """Bytes that a client has room for."""
-OFTEN = 600
-"""So often a command that answers hundreds of bytes."""
+OFTEN = 1500
+"""So often a command that answers hundreds of bytes: several times of what buffers of both ends and kernels hold."""
 
 
 @pytest.fixture(scope="module")
