@@ -17,8 +17,8 @@ use crate::frame::output::Output;
 use crate::frame::port::{PortId, Side};
 use crate::link::outputs::Outputs;
 use crate::port::{audit_memory, due_key, NamedPort, Shared};
-use crate::queueing::winner_tree::WinnerTree;
 use crate::time::{Duration, Time};
+use crate::winner_tree::WinnerTree;
 use crate::wire::framing::Framing;
 
 /// The engine of one router. `P` is whatever the caller wants back with a frame: its bytes, a buffer's number, nothing.

@@ -36,8 +36,8 @@
 //! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each
 //! other in a circle; `tests/unit/test_crates.py` reads this list.
 //!
-//! 1. `error`, `mistaken`, `time`, `wire`: the error of a configuration; mistakes on purpose; points and lengths of
-//!    time, rates; headers and framings.
+//! 1. `error`, `mistaken`, `time`, `winner_tree`, `wire`: the error of a configuration; mistakes on purpose; points and
+//!    lengths of time, rates; the least of many keys; headers and framings.
 //! 1. `config`, `frame`: what can be configured, with the default figures; what the engine knows of a frame, and what
 //!    comes out.
 //! 1. `counters`: what is counted, and the policy-maps with every default filled in.
@@ -70,6 +70,7 @@ mod port;
 mod queueing;
 mod router;
 pub mod time;
+mod winner_tree;
 pub mod wire;
 
 pub use config::{PortsConfig, RouterConfig, NORMAL_JITTER_CUT};

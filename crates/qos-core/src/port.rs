@@ -13,9 +13,9 @@ use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
 use crate::plan::port::{KindPlan, PortPlan};
-use crate::queueing::winner_tree::WinnerTree;
 use crate::router::port::RouterPort;
 use crate::time::{Duration, Time};
+use crate::winner_tree::WinnerTree;
 
 /// What the ports of an engine share.
 #[derive(Debug)]

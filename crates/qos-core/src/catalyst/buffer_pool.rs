@@ -3,8 +3,8 @@
 use crate::config::catalyst_constants::{ASIC_CELLS, CPU_CELLS, QUEUES};
 use crate::counters::catalyst::SwitchCounters;
 use crate::plan::catalyst::QueueLimits;
-use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
+use crate::winner_tree::WinnerTree;
 
 /// The cells that a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,4 +11,3 @@ pub(crate) mod shaper;
 pub(crate) mod statistics;
 pub(crate) mod turns;
 pub(crate) mod weighted_fair;
-pub(crate) mod winner_tree;

@@ -19,7 +19,7 @@ use crate::counters::count::Count;
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::frame::drop_reason::DropReason;
 use crate::queueing::discipline::{flow_index, Discipline, Inserted, Item, Place};
-use crate::queueing::winner_tree::WinnerTree;
+use crate::winner_tree::WinnerTree;
 
 #[derive(Debug)]
 struct Conversation<P> {

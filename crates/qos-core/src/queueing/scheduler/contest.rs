@@ -5,8 +5,8 @@ use crate::plan::tree::Rank;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::node::{Front, InnerId, LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
-use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
+use crate::winner_tree::WinnerTree;
 
 impl<P> Scheduler<P> {
     /// The packet that a node would send.

@@ -29,8 +29,8 @@ use crate::counters::count::Count;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::queue::Queue;
-use crate::queueing::winner_tree::WinnerTree;
 use crate::time::{Rate, Time};
+use crate::winner_tree::WinnerTree;
 use node::{Inner, InnerId, Leaf, LeafId, Member, NodeId, Standing};
 
 /// Which inner nodes have a class with priority below one of their children.

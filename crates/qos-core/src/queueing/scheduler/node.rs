@@ -9,9 +9,9 @@ use crate::queueing::discipline::Discipline;
 use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
-use crate::queueing::winner_tree::WinnerTree;
 use crate::queueing::{turns, weighted_fair};
 use crate::time::{Rate, Time};
+use crate::winner_tree::WinnerTree;
 
 /// A virtual time that a byte of a queue with weight 1 takes.
 const BYTE: u64 = 1 << 60;

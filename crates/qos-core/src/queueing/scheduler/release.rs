@@ -5,8 +5,8 @@ use crate::plan::tree::Rank;
 use crate::queueing::discipline::{Inserted, Item};
 use crate::queueing::scheduler::node::{LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
-use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
+use crate::winner_tree::WinnerTree;
 
 impl<P> Scheduler<P> {
     /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
