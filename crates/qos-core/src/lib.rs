@@ -70,7 +70,7 @@ mod port;
 mod queueing;
 mod router;
 pub mod time;
-mod winner_tree;
+pub mod winner_tree;
 pub mod wire;
 
 pub use config::{PortsConfig, RouterConfig, NORMAL_JITTER_CUT};

@@ -2,7 +2,7 @@
 //! nothing.
 
 /// A key, with a value that stands for not taking part.
-pub(crate) trait Key: Copy + Ord {
+pub trait Key: Copy + Ord {
     /// The key of an index that does not take part: the greatest.
     const NONE: Self;
 }
@@ -24,7 +24,7 @@ struct Entry<K> {
 
 /// A tree of winners between as many keys as a power of two.
 #[derive(Debug)]
-pub(crate) struct WinnerTree<K = u64> {
+pub struct WinnerTree<K = u64> {
     /// A binary tree with its root at 1: at the leaves, which are its second half, the keys, and at each inner node the
     /// least of those beneath it.
     nodes: Vec<Entry<K>>,
@@ -34,6 +34,7 @@ impl<K: Key> WinnerTree<K> {
     /// The key of an index that does not take part.
     pub const NONE: K = K::NONE;
 
+    /// So many keys, of which none takes part.
     pub fn new(size: usize) -> WinnerTree<K> {
         let size = size.next_power_of_two();
         let mut nodes = vec![Entry { key: K::NONE, index: 0 }; 2 * size];
@@ -45,6 +46,9 @@ impl<K: Key> WinnerTree<K> {
     }
 
     /// Changes a key.
+    ///
+    /// # Panics
+    /// If there is no such index; likewise [`key`](Self::key).
     #[inline]
     pub fn set(&mut self, index: usize, key: K) {
         let node = index + self.nodes.len() / 2;

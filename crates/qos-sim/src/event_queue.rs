@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use qos_core::winner_tree::WinnerTree;
 use qos_core::Time;
-
-use crate::deadlines::{Deadline, Deadlines, NEVER};
 
 /// Something that is to happen. Timers are not taken back: what finds nothing to do when its time comes does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +13,7 @@ pub(crate) enum Event {
     Engine(u32),
     /// A source of datagrams sends the next one.
     Datagram(u32),
-    /// A TCP stream connects.
+    /// A TCP stream connects. Here and below it is its number among those of TCP.
     Connect(u32),
     /// A TCP sender's application writes.
     Write(u32),
@@ -22,11 +21,11 @@ pub(crate) enum Event {
     Stop(u32),
     /// A TCP sender's figures are noted.
     Note(u32),
-    /// A TCP receiver's time is over.
+    /// The time of a stream's receiver is over.
     Received(u32),
     /// The timer of one end of a connection: twice the stream's number, plus 1 for the receiver.
     Timer(u32),
-    /// A stream is not waited for any longer.
+    /// A stream, by its number among all, is not waited for any longer.
     GiveUp(u32),
     /// A node's operations or its responder have something to do.
     Agent(u32),
@@ -46,14 +45,28 @@ pub(crate) enum Event {
     End,
 }
 
+/// A moment and a number that decides between two things of one moment: the smaller comes first.
+type Deadline = u128;
+
+/// Comes after all others.
+const NEVER: Deadline = WinnerTree::<Deadline>::NONE;
+
+fn deadline(time: Time, number: u64) -> Deadline {
+    (u128::from(time.0) << 64) | u128::from(number)
+}
+
+fn time(deadline: Deadline) -> Time {
+    Time((deadline >> 64) as u64)
+}
+
 /// Events by time; of those of one moment the first that was put in comes first.
 ///
 /// An engine has one event at a time, which may come earlier than was said. These are most of all, so they are not
 /// among the others.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    engines: Deadlines,
+    heap: BinaryHeap<Reverse<(Deadline, Event)>>,
+    engines: WinnerTree<Deadline>,
     /// Of each engine: what it was due at before it was due earlier, still to come.
     superseded: Vec<Vec<Deadline>>,
     number: u64,
@@ -67,10 +80,10 @@ impl EventQueue {
     pub fn new(engines: usize) -> EventQueue {
         EventQueue {
             heap: BinaryHeap::new(),
-            engines: Deadlines::new(engines),
+            engines: WinnerTree::new(engines),
             superseded: vec![Vec::new(); engines],
             number: 0,
-            last: (Time(0), 0),
+            last: 0,
             taken: 0,
         }
     }
@@ -78,14 +91,14 @@ impl EventQueue {
     /// Lets something happen at a time.
     pub fn put(&mut self, time: Time, event: Event) {
         self.number += 1;
-        self.heap.push(Reverse((time, self.number, event)));
+        self.heap.push(Reverse((deadline(time, self.number), event)));
     }
 
     /// An engine is due at a time, if it is not before. A time at which it was due once, and was then due earlier, has
     /// the place among the events of that moment which it had.
-    pub fn put_engine(&mut self, station: usize, time: Time) {
-        let before = self.engines.get(station);
-        if time >= before.0 {
+    pub fn put_engine(&mut self, station: usize, due: Time) {
+        let before = self.engines.key(station);
+        if due >= time(before) {
             return;
         }
         let superseded = &mut self.superseded[station];
@@ -95,12 +108,14 @@ impl EventQueue {
             self.taken += (count - superseded.len()) as u64;
         }
         self.number += 1;
-        let again = superseded.iter_mut().filter(|known| known.0 == time).min();
-        let number = again.map_or(self.number, |known| std::mem::replace(&mut known.1, self.number));
+        let mut this = deadline(due, self.number);
+        if let Some(again) = superseded.iter_mut().filter(|known| time(**known) == due).min() {
+            std::mem::swap(again, &mut this);
+        }
         if before != NEVER {
             superseded.push(before);
         }
-        self.engines.set(station, (time, number));
+        self.engines.set(station, this);
     }
 
     /// Events that were taken out, and those of engines that have passed without being due any more.
@@ -110,22 +125,22 @@ impl EventQueue {
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
-        let (deadline, station) = self.engines.first();
+        let due = self.engines.least_key();
         let event = match self.heap.peek() {
-            Some(Reverse((time, number, _))) if (*time, *number) < deadline => {
-                let Reverse((time, number, event)) = self.heap.pop()?;
-                self.last = (time, number);
+            Some(Reverse((deadline, _))) if *deadline < due => {
+                let Reverse((deadline, event)) = self.heap.pop()?;
+                self.last = deadline;
                 event
             }
-            _ if deadline == NEVER => return None,
             _ => {
+                let station = self.engines.least()?;
                 self.engines.set(station, NEVER);
-                self.last = deadline;
+                self.last = due;
                 Event::Engine(station as u32)
             }
         };
         self.taken += 1;
-        Some((self.last.0, event))
+        Some((time(self.last), event))
     }
 }
 

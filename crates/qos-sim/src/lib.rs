@@ -5,7 +5,6 @@
 //! `docs/simulation.md` says what is modelled.
 
 mod capture;
-mod deadlines;
 mod event_queue;
 mod network;
 mod packet;
