@@ -124,7 +124,8 @@ fn start(run: Run) -> Result<(), Failure> {
     let routers = match (lab, name, ports, control) {
         (Some(lab), ..) => Routers::Lab(lab),
         (None, Some(name), Some(ports), Some(control)) => Routers::One { name, ports, control, kernel_netns },
-        _ => unreachable!("clap sees to it"),
+        // The rules of clap for these options let nothing else pass.
+        _ => return Err(Failure::Failed("expected --lab, or --name with --ports and --control".to_owned())),
     };
     let options = daemon::Options { routers, budget_ns: budget, ring_ns: ring_ms * 1_000_000, spin_ns: spin };
     daemon::run(&options).map_err(|error| Failure::Failed(error.to_string()))

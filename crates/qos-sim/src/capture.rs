@@ -282,7 +282,7 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
     match &packet.content {
         Content::Udp { .. } | Content::Message { protocol: protocol::UDP, .. } => {
             let datagram = match &packet.content {
-                Content::Udp { number, sent, payload } => stamped(packet.stream, *number, *sent, *payload),
+                Content::Udp { number, sent, payload, .. } => stamped(packet.stream, *number, *sent, *payload),
                 _ => Vec::new(),
             };
             let payload = if datagram.is_empty() { message } else { &datagram[..] };
@@ -295,7 +295,7 @@ fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result
             bytes.extend(payload);
         }
         Content::Message { .. } => bytes.extend(message),
-        Content::Tcp(segment) => {
+        Content::Tcp { segment, .. } => {
             let mut tcp = tcp_header(packet, segment);
             tcp.set_options(&tcp_options(packet, segment)).map_err(|error| made_up(&error))?;
             let payload = &ZEROS[..segment.len as usize];

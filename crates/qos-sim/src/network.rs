@@ -419,12 +419,13 @@ impl Network {
         }
     }
 
-    /// Checks that packets from a host reach an address, and whose it is.
+    /// Checks that packets from a host reach an address; returns the end by which they leave the host.
     ///
     /// # Errors
     /// Where they would not: no route, a loop.
-    pub fn check_path(&self, source: usize, destination: IpAddr) -> Result<(), String> {
+    pub fn check_path(&self, source: usize, destination: IpAddr) -> Result<usize, String> {
         let mut node = source;
+        let mut first = None;
         let mut passed: Vec<&str> = Vec::new();
         loop {
             passed.push(&self.nodes[node].name);
@@ -434,9 +435,10 @@ impl Network {
                 Ok(None) => return Err(format!("no route to {destination} at {}: {here}", self.nodes[node].name)),
                 Err(message) => return Err(format!("{message}: {here}")),
             };
+            let first = *first.get_or_insert(end);
             node = self.ends[peer(end)].node;
             if self.nodes[node].ends.iter().any(|end| self.ends[*end].has(destination)) {
-                return Ok(());
+                return Ok(first);
             }
             if self.nodes[node].kind == NodeKind::Host {
                 return Err(format!("{} is a host and does not forward: {here}", self.nodes[node].name));

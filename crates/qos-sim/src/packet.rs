@@ -45,10 +45,10 @@ impl Way {
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
-    /// A datagram of a flood.
-    Udp { number: u64, sent: Time, payload: u32 },
-    /// A segment.
-    Tcp(Segment),
+    /// A datagram of a flood, by the number of its stream among those of UDP.
+    Udp { stream: u32, number: u64, sent: Time, payload: u32 },
+    /// A segment, likewise.
+    Tcp { transfer: u32, segment: Segment },
     /// A message of IP SLA, whose bytes behind the IP header, of UDP behind its header, are in the [`Pool`].
     Message { protocol: u8, bytes: u32 },
 }
@@ -82,7 +82,7 @@ impl Packet {
     pub fn protocol(&self) -> u8 {
         match &self.content {
             Content::Udp { .. } => protocol::UDP,
-            Content::Tcp(_) => protocol::TCP,
+            Content::Tcp { .. } => protocol::TCP,
             Content::Message { protocol, .. } => *protocol,
         }
     }
@@ -92,7 +92,7 @@ impl Packet {
         ip_header(self.ipv6)
             + match &self.content {
                 Content::Udp { payload, .. } => UDP_HEADER + payload,
-                Content::Tcp(segment) => segment.header_bytes() + segment.len,
+                Content::Tcp { segment, .. } => segment.header_bytes() + segment.len,
                 Content::Message { protocol: protocol::UDP, bytes } => UDP_HEADER + bytes,
                 Content::Message { bytes, .. } => *bytes,
             }
@@ -155,10 +155,9 @@ impl Pool {
         &mut self.packets[id as usize]
     }
 
-    /// Takes a packet out: it has arrived or is lost.
-    pub fn take(&mut self, id: PacketId) -> Packet {
+    /// A packet has arrived or is lost: its number is free.
+    pub fn release(&mut self, id: PacketId) {
         self.free.push(id);
-        self.packets[id as usize]
     }
 
     /// Packets under way.
@@ -211,7 +210,7 @@ pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAd
 
 /// The description of one packet, from that of its stream.
 pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
-    let established = matches!(&packet.content, Content::Tcp(segment) if segment.has_ack);
+    let established = matches!(&packet.content, Content::Tcp { segment, .. } if segment.has_ack);
     let (network_len, dscp, ecn) = (packet.length(), packet.dscp, packet.ecn);
     let mut descriptor = Descriptor { network_len, dscp, ecn, established, ..*stream };
     if descriptor.destination_port != Some(packet.destination_port) {

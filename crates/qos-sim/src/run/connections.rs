@@ -6,10 +6,9 @@ use qos_core::{Duration, Time};
 
 use super::Run;
 use crate::event_queue::Event;
-use crate::packet::{Content, Packet, Way, INITIAL_TTL};
+use crate::packet::{Content, Way};
 use crate::tcp::Segment;
 use crate::traffic::tcp::{sender, Transfer};
-use crate::traffic::Kind;
 
 impl<W: Write> Run<W> {
     /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its
@@ -22,50 +21,21 @@ impl<W: Write> Run<W> {
         act: impl FnOnce(&mut Transfer, &mut Vec<Segment>),
     ) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.segments);
-        let stream = &mut self.world.traffic.streams[number];
-        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
+        let transfer = &mut self.world.traffic.transfers[number];
         act(transfer, &mut out);
-        let ports = (stream.local_port, stream.port);
-        let (source_port, destination_port) = match way {
-            Way::Forward => ports,
-            Way::Backward => (ports.1, ports.0),
-        };
-        let dscp = stream.dscp[way as usize];
-        let ipv6 = stream.addresses[0].is_ipv6();
-        let [near, far] = stream.to;
-        let (source, destination) = match way {
-            Way::Forward => (near, far),
-            Way::Backward => (far, near),
-        };
-        let packet = |segment: Segment| Packet {
-            stream: number as u32,
-            way,
-            source,
-            destination,
-            ipv6,
-            ttl: INITIAL_TTL,
-            dscp,
-            ecn: segment.ecn,
-            tag: None,
-            source_port,
-            destination_port,
-            content: Content::Tcp(segment),
-        };
+        let (stream, end) = (transfer.stream, sender(way));
         for segment in &out {
-            transfer.leaves(way, segment);
+            let traffic = &mut self.world.traffic;
+            traffic.transfers[number].leaves(way, segment);
+            let content = Content::Tcp { transfer: number as u32, segment: *segment };
+            let packet = traffic.streams[stream].ways[end].packet(stream, way, segment.ecn, content);
+            let leaves = self.send(now, packet)?;
+            self.world.traffic.transfers[number].leaves_queue(end, segment, leaves);
         }
-        let end = sender(way);
-        for segment in out.drain(..) {
-            let leaves = self.send(now, packet(segment))?;
-            if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
-                transfer.leaves_queue(end, &segment, leaves);
-            }
-        }
+        out.clear();
         self.segments = out;
-        if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
-            if let Some(due) = transfer.reschedule(end) {
-                self.world.events.put(due, Event::Timer((number * 2 + end) as u32));
-            }
+        if let Some(due) = self.world.traffic.transfers[number].reschedule(end) {
+            self.world.events.put(due, Event::Timer((number * 2 + end) as u32));
         }
         Ok(())
     }
@@ -73,15 +43,15 @@ impl<W: Write> Run<W> {
     pub(super) fn segment_arrives(&mut self, now: Time, number: usize, way: Way, segment: &Segment) -> io::Result<()> {
         // What it leads to goes the other way.
         self.with_transfer(number, way.back(), now, |transfer, out| transfer.arrives(now, way, segment, out))?;
-        let stream = &mut self.world.traffic.streams[number];
+        let transfer = &mut self.world.traffic.transfers[number];
+        let stream = &mut self.world.traffic.streams[transfer.stream];
         let flow = &self.world.traffic.flows[stream.flow];
-        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
         // The stream has its own time, unless it lasts as long as the others.
         let over = if flow.background { self.world.traffic.end } else { now + Duration(flow.duration_ns) };
         match way {
             Way::Forward => {
                 if transfer.established(1, now) && !flow.background {
-                    self.world.events.put(over, Event::Received(number as u32));
+                    self.world.events.put(over, Event::Received(transfer.stream as u32));
                 }
                 let bytes = transfer.take_received();
                 if let Some(elapsed) = transfer.receiving(now) {
@@ -125,9 +95,8 @@ impl<W: Write> Run<W> {
 
     /// A TCP sender's figures are noted, at the end of each of its intervals.
     pub(super) fn note(&mut self, number: usize, now: Time) {
-        let stream = &mut self.world.traffic.streams[number];
-        let flow = &self.world.traffic.flows[stream.flow];
-        let Kind::Tcp(transfer) = &mut stream.kind else { return };
+        let transfer = &mut self.world.traffic.transfers[number];
+        let flow = &self.world.traffic.flows[self.world.traffic.streams[transfer.stream].flow];
         if transfer.stopped() {
             return;
         }

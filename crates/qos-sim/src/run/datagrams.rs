@@ -8,9 +8,8 @@ use qos_core::Time;
 use super::world::World;
 use super::Run;
 use crate::event_queue::Event;
-use crate::packet::{Content, Packet, Way, INITIAL_TTL};
+use crate::packet::{Content, Way};
 use crate::traffic::udp::{Datagram, Step};
-use crate::traffic::Kind;
 
 impl<W: Write> Run<W> {
     /// A source has something to do.
@@ -26,23 +25,13 @@ impl<W: Write> Run<W> {
                     return Ok(());
                 }
                 Step::Send(Datagram { stream, port, payload }) => {
-                    let each = &mut self.world.traffic.streams[stream];
-                    let Kind::Udp(udp) = &mut each.kind else { unreachable!("datagrams are of UDP") };
-                    let content = Content::Udp { number: udp.sends(payload), sent: now, payload };
-                    let packet = Packet {
-                        stream: stream as u32,
-                        way: Way::Forward,
-                        source: each.to[0],
-                        destination: each.to[1],
-                        ipv6: each.addresses[0].is_ipv6(),
-                        ttl: INITIAL_TTL,
-                        dscp: each.dscp[0],
-                        ecn: ecn::NOT_ECT,
-                        tag: None,
-                        source_port: each.local_port,
-                        destination_port: port,
-                        content,
-                    };
+                    let udp = &mut self.world.traffic.datagrams[stream];
+                    let content =
+                        Content::Udp { stream: stream as u32, number: udp.sends(payload), sent: now, payload };
+                    let number = udp.stream;
+                    let way = &self.world.traffic.streams[number].ways[Way::Forward as usize];
+                    let mut packet = way.packet(number, Way::Forward, ecn::NOT_ECT, content);
+                    packet.destination_port = port;
                     self.send(now, packet)?;
                 }
             }
@@ -53,10 +42,10 @@ impl<W: Write> Run<W> {
 impl World {
     /// A datagram has arrived at its host.
     pub(super) fn datagram_arrives(&mut self, now: Time, number: usize, sequence: u64, sent: Time, payload: u32) {
-        let stream = &mut self.traffic.streams[number];
-        let Kind::Udp(udp) = &mut stream.kind else { unreachable!("datagrams are of UDP") };
-        let first = *self.traffic.flows[stream.flow].first_arrival.get_or_insert(now);
+        let udp = &mut self.traffic.datagrams[number];
         udp.arrives(now, sequence, sent, payload);
+        let stream = &mut self.traffic.streams[udp.stream];
+        let first = *self.traffic.flows[stream.flow].first_arrival.get_or_insert(now);
         stream.arrivals.add(now.since(first), u64::from(payload));
     }
 }

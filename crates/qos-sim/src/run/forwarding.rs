@@ -26,18 +26,20 @@ impl<W: Write> Run<W> {
         let mut outputs = std::mem::take(&mut self.outputs);
         // What has come in goes on to the way out before that is settled.
         self.world.engines.poll_inside(station, now, &mut outputs);
-        for output in outputs.drain(..) {
+        for output in &outputs {
             self.take_on(station, now, output)?;
         }
+        outputs.clear();
         self.world.engines.poll(station, now, &mut outputs);
-        for output in outputs.drain(..) {
+        for output in &outputs {
             self.take_on(station, now, output)?;
         }
+        outputs.clear();
         self.outputs = outputs;
         Ok(())
     }
 
-    fn take_on(&mut self, station: usize, now: Time, output: Output<PacketId>) -> io::Result<()> {
+    fn take_on(&mut self, station: usize, now: Time, output: &Output<PacketId>) -> io::Result<()> {
         let departure = match output {
             Output::Departure(departure) => departure,
             Output::Dropped(dropped) => {
@@ -45,19 +47,20 @@ impl<W: Write> Run<W> {
                     self.see_port(station, dropped.port, Side::Inside, now, dropped.time, dropped.payload)?;
                 }
                 self.world.tally.dropped(dropped.reason);
-                self.world.pool.take(dropped.payload);
+                self.world.pool.release(dropped.payload);
                 return Ok(());
             }
         };
         debug_assert!(departure.time <= now);
-        let Departure { time, port, side, descriptor, payload } = departure;
+        let Departure { time, port, side, ref descriptor, payload } = *departure;
         match (side, self.world.engines.runs(station)) {
             (Side::Inside, Runs::Router(node)) => {
                 self.see_port(station, port, Side::Inside, now, time, payload)?;
-                if self.world.routes.next(node, self.world.pool.get(payload).destination) == Next::Here {
-                    return self.reaches(node, now, time, payload);
+                match self.world.routes.next(node, self.world.pool.get(payload).destination) {
+                    Next::Here => return self.reaches(node, now, time, payload),
+                    Next::By(end) => self.world.forward(station, Some(end), departure),
+                    Next::Nowhere => self.world.forward(station, None, departure),
                 }
-                self.world.forward(station, node, departure);
                 return Ok(());
             }
             (Side::Inside, Runs::Line) => {}
@@ -73,35 +76,36 @@ impl<W: Write> Run<W> {
     }
 
     /// A packet has come along a link to its end at a node.
-    fn arrive(&mut self, end: usize, now: Time, descriptor: Descriptor, packet: PacketId) -> io::Result<()> {
+    fn arrive(&mut self, end: usize, now: Time, descriptor: &Descriptor, id: PacketId) -> io::Result<()> {
         let at = &self.world.network.ends[end];
         let node = at.node;
         if self.world.network.nodes[node].kind == NodeKind::Router {
             let (engine, port) = (at.engine, at.port);
             // What the node before knew of it beside its bytes stays there.
-            let descriptor = Descriptor { label: None, qos_group: 0, ..descriptor };
-            self.world.engines.receive(engine, now, port, descriptor, packet);
+            let descriptor = Descriptor { label: None, qos_group: 0, ..*descriptor };
+            self.world.engines.receive(engine, now, port, descriptor, id);
             self.world.schedule(engine);
             return Ok(());
         }
-        self.see(end, Side::Inside, now, now, packet)?;
-        if let Content::Message { .. } = self.world.pool.get(packet).content {
-            self.world.hosts.received(node);
-            return self.reaches(node, now, now, packet);
-        }
-        let packet = self.world.pool.take(packet);
-        self.world.tally.delivered();
+        self.see(end, Side::Inside, now, now, id)?;
         self.world.hosts.received(node);
+        let packet = self.world.pool.get(id);
         match &packet.content {
-            Content::Udp { number, sent, payload } => {
-                self.world.datagram_arrives(now, packet.stream as usize, *number, *sent, *payload);
+            Content::Message { .. } => self.reaches(node, now, now, id),
+            Content::Udp { stream, number, sent, payload } => {
+                let (stream, number, sent, payload) = (*stream as usize, *number, *sent, *payload);
+                self.world.pool.release(id);
+                self.world.tally.delivered();
+                self.world.datagram_arrives(now, stream, number, sent, payload);
                 Ok(())
             }
-            Content::Tcp(segment) => {
+            Content::Tcp { transfer, segment } => {
                 let segment = Segment { ecn: packet.ecn, ..*segment };
-                self.segment_arrives(now, packet.stream as usize, packet.way, &segment)
+                let (transfer, way) = (*transfer as usize, packet.way);
+                self.world.pool.release(id);
+                self.world.tally.delivered();
+                self.segment_arrives(now, transfer, way, &segment)
             }
-            Content::Message { .. } => unreachable!("it was taken above"),
         }
     }
 
@@ -109,12 +113,11 @@ impl<W: Write> Run<W> {
     pub(super) fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
         let world = &mut self.world;
         world.tally.offered();
-        let stream = &world.traffic.streams[packet.stream as usize];
-        let host = stream.hosts[packet.way as usize];
-        let Next::By(end) = world.routes.next(host, packet.destination) else { unreachable!("every path was checked") };
+        let way = &world.traffic.streams[packet.stream as usize].ways[packet.way as usize];
+        let end = way.end;
+        let descriptor = describe(&way.descriptor, &packet, way.framing);
+        let Some(taken) = world.hosts.send(way.host, end, now, &descriptor) else { return Ok(now) };
         let at = &world.network.ends[end];
-        let descriptor = describe(&stream.descriptors[packet.way as usize], &packet, at.framing);
-        let Some(taken) = world.hosts.send(host, end, now, &descriptor) else { return Ok(now) };
         let (engine, port) = (at.engine, at.port);
         let id = world.pool.put(packet);
         world.engines.receive(engine, taken.entered, port, descriptor, id);

@@ -75,19 +75,23 @@ impl<W: Write> Run<W> {
         let end = match world.routes.next(node, packet.destination) {
             Next::By(end) => end,
             Next::Here => return self.reaches(node, now, now, id),
-            Next::Nowhere => unreachable!("without a route no message is made"),
+            Next::Nowhere => {
+                world.tally.expired();
+                world.pool.release(id);
+                return Ok(());
+            }
         };
         let at = &world.network.ends[end];
         let [source, destination] = [packet.source, packet.destination].map(|each| world.address(each));
         let descriptor = describe_message(&packet, world.pool.message(id), source, destination, at.framing);
         let (engine, port) = (at.engine, at.port);
         if world.network.nodes[node].kind == NodeKind::Router {
-            world.transmit(end, now, descriptor, id);
+            world.transmit(end, now, &descriptor, id);
             world.schedule(engine);
             return Ok(());
         }
         let Some(taken) = world.hosts.send(node, end, now, &descriptor) else {
-            world.pool.take(id);
+            world.pool.release(id);
             return Ok(());
         };
         world.agents.of(node).left(&packet, world.pool.message(id), taken.leaves);
@@ -109,7 +113,8 @@ impl<W: Write> Run<W> {
         let world = &mut self.world;
         world.tally.delivered();
         let mut message = world.pool.message(id).to_vec();
-        let packet = world.pool.take(id);
+        let packet = *world.pool.get(id);
+        world.pool.release(id);
         let Some(node) = world.routes.owner(packet.destination) else { return Ok(()) };
         let from = (world.address(packet.source), packet.source_port);
         let answer = world.agents.of(node).receive(&packet, from, &mut message, at);

@@ -47,35 +47,36 @@ impl<W: Write> Run<W> {
     }
 
     fn pass_time(&mut self) -> io::Result<Time> {
-        self.world.begin();
+        let mut end = self.world.begin();
         while let Some((now, event)) = self.world.events.take() {
+            end = now;
             self.happen(now, event)?;
             if event == Event::End || (self.draining && self.world.is_quiet()) {
-                self.sample(now)?;
-                return Ok(now);
+                break;
             }
         }
-        unreachable!("the end is among the events")
+        self.sample(end)?;
+        Ok(end)
     }
 
     fn happen(&mut self, now: Time, event: Event) -> io::Result<()> {
         match event {
             Event::Engine(station) => self.engine_due(station as usize, now)?,
             Event::Datagram(source) => self.datagram_due(source as usize, now)?,
-            Event::Connect(stream) => {
-                self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.connect(now, out))?;
+            Event::Connect(transfer) => {
+                self.with_transfer(transfer as usize, Way::Forward, now, |transfer, out| transfer.connect(now, out))?;
             }
-            Event::Write(stream) => self.write_due(stream as usize, now)?,
-            Event::Stop(stream) => {
-                self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.stop(now, out))?;
+            Event::Write(transfer) => self.write_due(transfer as usize, now)?,
+            Event::Stop(transfer) => {
+                self.with_transfer(transfer as usize, Way::Forward, now, |transfer, out| transfer.stop(now, out))?;
             }
             Event::Timer(end) => {
-                let (stream, end) = ((end / 2) as usize, (end % 2) as usize);
-                self.with_transfer(stream, [Way::Forward, Way::Backward][end], now, |transfer, out| {
+                let (transfer, end) = ((end / 2) as usize, (end % 2) as usize);
+                self.with_transfer(transfer, [Way::Forward, Way::Backward][end], now, |transfer, out| {
                     transfer.timer(end, now, out);
                 })?;
             }
-            Event::Note(stream) => self.note(stream as usize, now),
+            Event::Note(transfer) => self.note(transfer as usize, now),
             Event::Received(stream) => self.world.traffic.complete(stream as usize),
             Event::GiveUp(stream) => self.world.traffic.give_up(stream as usize),
             Event::Agent(node) => self.agent_due(node as usize, now)?,

@@ -8,7 +8,7 @@ use qos_core::{Departure, Descriptor, Duration, Engine, Time};
 use super::agents::Agents;
 use super::engines::Engines;
 use super::hosts::Hosts;
-use super::routes::{Next, Routes};
+use super::routes::Routes;
 use super::tally::Tally;
 use crate::event_queue::{Event, EventQueue};
 use crate::network::Network;
@@ -62,17 +62,17 @@ impl World {
         }
     }
 
-    /// Puts in what begins by itself.
-    pub(super) fn begin(&mut self) {
+    /// Puts in what begins by itself; returns when that is.
+    pub(super) fn begin(&mut self) -> Time {
         self.events.put(self.start, Event::Sample);
         for (number, source) in self.traffic.sources.iter().enumerate() {
-            let flow = self.traffic.streams[source.streams.start].flow;
+            let flow = self.traffic.streams[self.traffic.datagrams[source.streams.start].stream].flow;
             self.events.put(self.traffic.flows[flow].start, Event::Datagram(number as u32));
         }
         for (number, stream) in self.traffic.streams.iter().enumerate() {
             let flow = &self.traffic.flows[stream.flow];
-            if matches!(stream.kind, Kind::Tcp(_)) {
-                self.events.put(flow.start, Event::Connect(number as u32));
+            if let Kind::Tcp(transfer) = stream.kind {
+                self.events.put(flow.start, Event::Connect(transfer as u32));
             }
             if let (Some(after), false) = (flow.cut_off_ns, flow.background) {
                 let time = flow.start + Duration(flow.duration_ns) + Duration(after);
@@ -82,6 +82,7 @@ impl World {
         self.agents.begin(self.start, &mut self.events);
         self.events.put(self.traffic.end, Event::Drain);
         self.events.put(self.traffic.end + Duration(self.drain_ns), Event::End);
+        self.start
     }
 
     /// Nothing is waited for and nothing under way.
@@ -94,19 +95,19 @@ impl World {
         self.engines.schedule(station, &mut self.events);
     }
 
-    /// A router sends a packet on.
-    pub(super) fn forward(&mut self, station: usize, node: usize, departure: Departure<PacketId>) {
-        let Departure { time, port, descriptor, payload, .. } = departure;
+    /// A router sends a packet on, by that end of a link if it has a route.
+    pub(super) fn forward(&mut self, station: usize, end: Option<usize>, departure: &Departure<PacketId>) {
+        let Departure { time, port, ref descriptor, payload, .. } = *departure;
         let packet = self.pool.get_mut(payload);
         (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
         packet.ttl -= 1;
         // Every flow's path was checked, so there is a route; there may be more routers than hops.
-        let (Next::By(end), 1..) = (self.routes.next(node, packet.destination), packet.ttl) else {
+        let (Some(end), 1..) = (end, packet.ttl) else {
             self.tally.expired();
-            self.pool.take(payload);
+            self.pool.release(payload);
             return;
         };
-        if let (Content::Tcp(segment), false) = (&mut packet.content, packet.ipv6) {
+        if let (Content::Tcp { segment, .. }, false) = (&mut packet.content, packet.ipv6) {
             if let Some(options) = &mut segment.syn_options {
                 let entered = self.network.entered(self.network.ports[station][usize::from(port.0)], descriptor.vlan);
                 for most in [entered, end].into_iter().filter_map(|end| self.network.ends[end].adjust_mss) {
@@ -118,22 +119,21 @@ impl World {
     }
 
     /// A router puts a packet in front of the way out of one of its ends.
-    pub(super) fn transmit(&mut self, end: usize, time: Time, descriptor: Descriptor, packet: PacketId) {
+    pub(super) fn transmit(&mut self, end: usize, time: Time, descriptor: &Descriptor, packet: PacketId) {
         let at = &self.network.ends[end];
         // As the frame would be described on the other link: a class of service does not outlast its tag.
         let descriptor = match at.over {
             Some((_, Some(vlan))) => descriptor.tagged(Some(vlan), DOT1Q_COS),
-            _ => Descriptor { cos: 0, vlan: 0, tags: 0, ..descriptor }.framed(at.framing),
+            _ => Descriptor { cos: 0, vlan: 0, tags: 0, ..*descriptor }.framed(at.framing),
         };
         self.engines.transmit(at.engine, time, at.port, descriptor, packet);
     }
 
     /// What came of it all.
     pub fn report(mut self, end: Time) -> Report {
-        for stream in &self.traffic.streams {
-            let Kind::Tcp(transfer) = &stream.kind else { continue };
-            for (end, host) in stream.hosts.iter().enumerate() {
-                self.hosts.add_tcp(*host, transfer.counts(end));
+        for transfer in &self.traffic.transfers {
+            for (end, way) in self.traffic.streams[transfer.stream].ways.iter().enumerate() {
+                self.hosts.add_tcp(way.host, transfer.counts(end));
             }
         }
         let packets = self.tally.report(self.hosts.queue_drops(), self.pool.live() as u64);

@@ -11,11 +11,12 @@ use qos_core::{Duration, Time};
 
 use super::tcp::{self, Transfer};
 use super::udp::{self, Source, UdpStream};
-use super::{Arrivals, Course, Kind, Stream, Traffic};
+use super::{Arrivals, Course, Direction, Kind, Stream, Traffic};
 use crate::network::{Network, LONGEST_NS};
 use crate::packet::descriptor;
 use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
 use crate::seed::Seed;
+use crate::tcp::Settings;
 
 /// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
 const FIRST_PORT: u16 = 32_768;
@@ -55,8 +56,16 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
         };
         return wrong("flows", message);
     };
-    let mut traffic =
-        Traffic { flows: Vec::new(), streams: Vec::new(), sources: Vec::new(), end, addresses: Vec::new(), open: 0 };
+    let mut traffic = Traffic {
+        flows: Vec::new(),
+        streams: Vec::new(),
+        datagrams: Vec::new(),
+        transfers: Vec::new(),
+        sources: Vec::new(),
+        end,
+        addresses: Vec::new(),
+        open: 0,
+    };
     let own = network.ends.iter().flat_map(|end| end.addresses.iter().map(IpNet::addr));
     let asked = scenario.nodes.values().flat_map(|node| node.ip_sla.iter().flat_map(|sla| sla.operations.values()));
     for address in own.chain(asked.map(|operation| operation.target)) {
@@ -152,7 +161,7 @@ impl Traffic {
         start: Time,
     ) -> Result<(), ConfigError> {
         let path = format!("flows[{index}]");
-        let (hosts, addresses) = ends(network, flow, &path)?;
+        let Ends { hosts, addresses, leaves } = ends(network, flow, &path)?;
         let ipv6 = addresses[0].is_ipv6();
         let (number, gap) = match flow.protocol {
             Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, ipv6, &path)?)),
@@ -161,33 +170,50 @@ impl Traffic {
         ports.listen(hosts[1], number, flow, &path)?;
         let background = flow.duration_ns.is_none();
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
-        let first = self.streams.len();
-        let to = addresses.map(|address| self.number(address));
+        let (first, first_source) = (self.streams.len(), self.datagrams.len());
+        let numbers = addresses.map(|address| self.number(address));
         for stream in 0..flow.streams {
             let local_port = ports.take(hosts[0], number, client_port(flow, stream, &path)?, &path)?;
-            let there = (addresses[1], flow.port.unwrap_or(0));
-            let here = (addresses[0], local_port);
+            let ports = [local_port, flow.port.unwrap_or(0)];
+            let way = |from: usize, dscp: u8| {
+                let to = 1 - from;
+                Direction {
+                    host: hosts[from],
+                    end: leaves[from],
+                    framing: network.ends[leaves[from]].framing,
+                    source: numbers[from],
+                    destination: numbers[to],
+                    source_port: ports[from],
+                    destination_port: ports[to],
+                    dscp,
+                    descriptor: descriptor(number, (addresses[from], ports[from]), (addresses[to], ports[to])),
+                }
+            };
+            let all = self.streams.len();
+            let kind = match flow.protocol {
+                Protocol::Udp => {
+                    self.datagrams.push(UdpStream::new(all));
+                    Kind::Udp(self.datagrams.len() - 1)
+                }
+                Protocol::Tcp => {
+                    let settings = settings(scenario, network, hosts, (flow, ipv6))?;
+                    self.transfers.push(Transfer::new(all, flow, settings, &path)?);
+                    Kind::Tcp(self.transfers.len() - 1)
+                }
+            };
             self.streams.push(Stream {
                 flow: index,
                 number: stream + 1,
-                hosts,
-                addresses,
-                to,
                 local_port,
-                port: flow.port.unwrap_or(0),
-                descriptors: [descriptor(number, here, there), descriptor(number, there, here)],
                 // Only the client asks for a code point.
-                dscp: [flow.dscp, 0],
-                kind: match flow.protocol {
-                    Protocol::Udp => Kind::Udp(UdpStream::default()),
-                    Protocol::Tcp => Kind::Tcp(Box::new(transfer(scenario, network, hosts, (flow, ipv6), &path)?)),
-                },
+                ways: [way(0, flow.dscp), way(1, 0)],
+                kind,
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
             });
         }
         if let Some(gap) = gap {
-            self.add_sources(scenario, flow, gap, first, start, duration_ns);
+            self.add_sources(scenario, flow, gap, first_source, start, duration_ns);
         }
         self.flows.push(Course {
             name: flow.name.clone(),
@@ -230,8 +256,15 @@ impl Traffic {
     }
 }
 
-/// The two hosts of a flow, source first, and their addresses, between which packets find their way.
-fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [IpAddr; 2]), ConfigError> {
+/// The two hosts of a flow, source first, and their addresses, between which packets find their way; and the ends of
+/// links by which these leave each host.
+struct Ends {
+    hosts: [usize; 2],
+    addresses: [IpAddr; 2],
+    leaves: [usize; 2],
+}
+
+fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError> {
     let source = host(network, &flow.source, &format!("{path}.source"))?;
     let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
     if source == destination {
@@ -244,12 +277,9 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [IpAd
     if addresses[0].is_ipv6() != addresses[1].is_ipv6() {
         return wrong(path, format!("found {} and {}, which are of two families", addresses[0], addresses[1]));
     }
-    for (host, to) in [(source, addresses[1]), (destination, addresses[0])] {
-        if let Err(message) = network.check_path(host, to) {
-            return wrong(path, message);
-        }
-    }
-    Ok(([source, destination], addresses))
+    let leaves = |host: usize, to: IpAddr| network.check_path(host, to).or_else(|message| wrong(path, message));
+    let leaves = [leaves(source, addresses[1])?, leaves(destination, addresses[0])?];
+    Ok(Ends { hosts: [source, destination], addresses, leaves })
 }
 
 /// The source port that the flow asks for in one of its streams.
@@ -264,14 +294,13 @@ fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, Conf
     }
 }
 
-/// A stream of TCP between two hosts with their settings.
-fn transfer(
+/// The settings of the two hosts' TCP for a flow.
+fn settings(
     scenario: &Scenario,
     network: &Network,
     hosts: [usize; 2],
     (flow, ipv6): (&Flow, bool),
-    path: &str,
-) -> Result<Transfer, ConfigError> {
+) -> Result<[Settings; 2], ConfigError> {
     let settings = |host: usize| {
         let name = &network.nodes[host].name;
         let mut profile = scenario.nodes[name].tcp.clone().unwrap_or_default();
@@ -280,7 +309,7 @@ fn transfer(
         }
         tcp::settings(&profile, flow, ipv6, &format!("nodes.{name}.tcp"))
     };
-    Transfer::new(flow, [settings(hosts[0])?, settings(hosts[1])?], path)
+    Ok([settings(hosts[0])?, settings(hosts[1])?])
 }
 
 fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError> {

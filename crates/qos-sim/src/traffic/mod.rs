@@ -7,10 +7,12 @@ pub(crate) mod udp;
 
 use std::net::IpAddr;
 
-use qos_core::{Descriptor, Duration, Time};
+use qos_core::wire::Framing;
+use qos_core::{Descriptor, Duration, Network, Time};
 
 use self::tcp::Transfer;
 use self::udp::{Source, UdpStream};
+use crate::packet::{Content, Packet, Way, INITIAL_TTL};
 
 /// A flow, with what is known of it before the start.
 #[derive(Debug)]
@@ -35,29 +37,58 @@ pub(crate) struct Stream {
     pub flow: usize,
     /// From 1.
     pub number: u32,
-    /// The hosts that send and receive.
-    pub hosts: [usize; 2],
-    pub addresses: [IpAddr; 2],
-    /// Numbers of the addresses: forward it goes to the second one.
-    pub to: [u32; 2],
     pub local_port: u16,
-    /// The receiver's; 0 where it is drawn for each datagram.
-    pub port: u16,
-    /// Packets forward, packets back.
-    pub descriptors: [Descriptor; 2],
     /// Forward and back.
-    pub dscp: [u8; 2],
+    pub ways: [Direction; 2],
     pub kind: Kind,
     /// The result is there.
     complete: bool,
     pub arrivals: Arrivals,
 }
 
-/// What a stream is.
-#[derive(Debug)]
+/// What a stream is, by its number among those of its kind.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    Udp(UdpStream),
-    Tcp(Box<Transfer>),
+    Udp(usize),
+    Tcp(usize),
+}
+
+/// What the packets of a stream that go one way have in common.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    /// The host that sends them.
+    pub host: usize,
+    /// The end of a link by which they leave it, and how frames count there.
+    pub end: usize,
+    pub framing: Framing,
+    /// Numbers of the addresses.
+    pub source: u32,
+    pub destination: u32,
+    pub source_port: u16,
+    /// 0 where it is drawn for each datagram.
+    pub destination_port: u16,
+    pub dscp: u8,
+    pub descriptor: Descriptor,
+}
+
+impl Direction {
+    /// A packet of the stream with that number.
+    pub fn packet(&self, stream: usize, way: Way, ecn: u8, content: Content) -> Packet {
+        Packet {
+            stream: stream as u32,
+            way,
+            source: self.source,
+            destination: self.destination,
+            ipv6: self.descriptor.network == Network::Ipv6,
+            ttl: INITIAL_TTL,
+            dscp: self.dscp,
+            ecn,
+            tag: None,
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            content,
+        }
+    }
 }
 
 /// Bytes by interval of the receiver's time.
@@ -83,6 +114,8 @@ impl Arrivals {
 pub(crate) struct Traffic {
     pub flows: Vec<Course>,
     pub streams: Vec<Stream>,
+    pub datagrams: Vec<UdpStream>,
+    pub transfers: Vec<Transfer>,
     pub sources: Vec<Source>,
     /// When the last flow that has a duration ends.
     pub end: Time,
@@ -109,8 +142,8 @@ impl Traffic {
 
     /// A source has sent its last datagram: what is under way is waited for anyway.
     pub fn sent_all(&mut self, source: usize) {
-        for stream in self.sources[source].streams.clone() {
-            self.complete(stream);
+        for number in self.sources[source].streams.clone() {
+            self.complete(self.datagrams[number].stream);
         }
     }
 
@@ -120,8 +153,8 @@ impl Traffic {
         if stream.complete {
             return;
         }
-        if let Kind::Tcp(transfer) = &mut stream.kind {
-            transfer.give_up();
+        if let Kind::Tcp(transfer) = stream.kind {
+            self.transfers[transfer].give_up();
         }
         self.complete(number);
     }

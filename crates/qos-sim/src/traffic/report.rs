@@ -16,9 +16,9 @@ impl Traffic {
     fn report_flow(&self, flow: &Course) -> FlowReport {
         let mut report = FlowReport::default();
         for stream in &self.streams[flow.first..flow.first + flow.streams] {
-            report.streams.push(match &stream.kind {
-                Kind::Udp(udp) => report_udp(flow, stream, udp),
-                Kind::Tcp(transfer) => report_tcp(flow, stream, transfer),
+            report.streams.push(match stream.kind {
+                Kind::Udp(number) => report_udp(flow, stream, &self.datagrams[number]),
+                Kind::Tcp(number) => report_tcp(flow, stream, &self.transfers[number]),
             });
             report.intervals.extend(stream.arrivals.report(stream.number, flow.duration_ns));
         }

@@ -17,6 +17,8 @@ const WRITE_BYTES: u32 = 131_072;
 /// One stream.
 #[derive(Debug)]
 pub(crate) struct Transfer {
+    /// Its number among all streams.
+    pub stream: usize,
     settings: [Settings; 2],
     ends: [Option<Connection>; 2],
     /// When there is an event for each end.
@@ -85,7 +87,7 @@ pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -
 
 impl Transfer {
     /// A stream of a flow, of which the connection is still to be opened.
-    pub fn new(flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
+    pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
         for (field, found) in
             [("gap_ns", flow.gap_ns.is_some()), ("take_turns", flow.take_turns), ("seed", flow.seed.is_some())]
@@ -120,6 +122,7 @@ impl Transfer {
             }
         };
         Ok(Transfer {
+            stream,
             settings,
             ends: [None, None],
             due: [None, None],

@@ -15,6 +15,7 @@ use crate::scenario::{Flow, RateLayer};
 /// A sender of datagrams over one stream, or over several by turns.
 #[derive(Debug)]
 pub(crate) struct Source {
+    /// By their numbers among those of UDP.
     pub streams: Range<usize>,
     pacer: Pacer,
     draw: Draw,
@@ -108,8 +109,10 @@ impl Source {
 }
 
 /// One stream of datagrams, as sender and receiver know it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UdpStream {
+    /// Its number among all streams.
+    pub stream: usize,
     pub sent: u64,
     pub sent_bytes: u64,
     pub bytes: u64,
@@ -119,6 +122,11 @@ pub(crate) struct UdpStream {
 }
 
 impl UdpStream {
+    pub fn new(stream: usize) -> UdpStream {
+        let (sequence, jitter) = (Sequence::default(), Jitter::default());
+        UdpStream { stream, sent: 0, sent_bytes: 0, bytes: 0, sequence, jitter, last: None }
+    }
+
     /// Notes a datagram that leaves, and gives it its number.
     pub fn sends(&mut self, payload: u32) -> u64 {
         let number = self.sent;
