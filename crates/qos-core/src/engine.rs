@@ -260,6 +260,12 @@ impl<P> Engine<P> {
     /// it is: as far as nothing that enters the link from now on can arrive before them. The caller has them through
     /// its IP stack when their time comes.
     pub fn poll_inside(&mut self, now: Time, ahead: Duration, into: &mut Vec<Output<P>>) {
+        into.append(&mut self.shared.outputs.0);
+        if ahead == Duration::ZERO && self.in_due.least_key() > now.0 {
+            return;
+        }
+        // Written to where it is wanted, as by `poll`.
+        std::mem::swap(&mut self.shared.outputs.0, into);
         self.advance_in(now);
         if ahead > Duration::ZERO {
             for index in 0..self.delayed.len() {
@@ -269,7 +275,7 @@ impl<P> Engine<P> {
                 self.note_in(index);
             }
         }
-        into.append(&mut self.shared.outputs.0);
+        std::mem::swap(&mut self.shared.outputs.0, into);
     }
 
     #[inline]
