@@ -161,8 +161,8 @@ impl Traffic {
         start: Time,
     ) -> Result<(), ConfigError> {
         let path = format!("flows[{index}]");
-        let Ends { hosts, addresses, leaves } = ends(network, flow, &path)?;
-        let ipv6 = addresses[0].is_ipv6();
+        let ends = ends(network, flow, &path)?;
+        let (hosts, ipv6) = (ends.hosts, ends.addresses[0].is_ipv6());
         let (number, gap) = match flow.protocol {
             Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, ipv6, &path)?)),
             Protocol::Tcp => (protocol::TCP, None),
@@ -171,42 +171,18 @@ impl Traffic {
         let background = flow.duration_ns.is_none();
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
         let (first, first_source) = (self.streams.len(), self.datagrams.len());
-        let numbers = addresses.map(|address| self.number(address));
+        let numbers = ends.addresses.map(|address| self.number(address));
         for stream in 0..flow.streams {
             let local_port = ports.take(hosts[0], number, client_port(flow, stream, &path)?, &path)?;
             let ports = [local_port, flow.port.unwrap_or(0)];
-            let way = |from: usize, dscp: u8| {
-                let to = 1 - from;
-                Direction {
-                    host: hosts[from],
-                    end: leaves[from],
-                    framing: network.ends[leaves[from]].framing,
-                    source: numbers[from],
-                    destination: numbers[to],
-                    source_port: ports[from],
-                    destination_port: ports[to],
-                    dscp,
-                    descriptor: descriptor(number, (addresses[from], ports[from]), (addresses[to], ports[to])),
-                }
-            };
-            let all = self.streams.len();
-            let kind = match flow.protocol {
-                Protocol::Udp => {
-                    self.datagrams.push(UdpStream::new(all));
-                    Kind::Udp(self.datagrams.len() - 1)
-                }
-                Protocol::Tcp => {
-                    let settings = settings(scenario, network, hosts, (flow, ipv6))?;
-                    self.transfers.push(Transfer::new(all, flow, settings, &path)?);
-                    Kind::Tcp(self.transfers.len() - 1)
-                }
-            };
+            let settings = || settings(scenario, network, hosts, (flow, ipv6));
+            let kind = self.kind(flow, settings, &path)?;
             self.streams.push(Stream {
                 flow: index,
                 number: stream + 1,
                 local_port,
                 // Only the client asks for a code point.
-                ways: [way(0, flow.dscp), way(1, 0)],
+                ways: ends.ways(network, numbers, number, ports, [flow.dscp, 0]),
                 kind,
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
@@ -227,6 +203,26 @@ impl Traffic {
             first_arrival: None,
         });
         Ok(())
+    }
+
+    /// What the next stream is of; only TCP asks for the hosts' settings.
+    fn kind(
+        &mut self,
+        flow: &Flow,
+        settings: impl FnOnce() -> Result<[Settings; 2], ConfigError>,
+        path: &str,
+    ) -> Result<Kind, ConfigError> {
+        let stream = self.streams.len();
+        Ok(match flow.protocol {
+            Protocol::Udp => {
+                self.datagrams.push(UdpStream::new(stream));
+                Kind::Udp(self.datagrams.len() - 1)
+            }
+            Protocol::Tcp => {
+                self.transfers.push(Transfer::new(stream, flow, settings()?, path)?);
+                Kind::Tcp(self.transfers.len() - 1)
+            }
+        })
     }
 
     fn add_sources(&mut self, scenario: &Scenario, flow: &Flow, gap: Gap, first: usize, start: Time, duration_ns: u64) {
@@ -262,6 +258,34 @@ struct Ends {
     hosts: [usize; 2],
     addresses: [IpAddr; 2],
     leaves: [usize; 2],
+}
+
+impl Ends {
+    /// A stream's two directions, from its client first; `numbers` are those of the addresses.
+    fn ways(
+        &self,
+        network: &Network,
+        numbers: [u32; 2],
+        protocol: u8,
+        ports: [u16; 2],
+        dscp: [u8; 2],
+    ) -> [Direction; 2] {
+        let Self { hosts, addresses, leaves } = self;
+        [0, 1].map(|from| {
+            let to = 1 - from;
+            Direction {
+                host: hosts[from],
+                end: leaves[from],
+                framing: network.ends[leaves[from]].framing,
+                source: numbers[from],
+                destination: numbers[to],
+                source_port: ports[from],
+                destination_port: ports[to],
+                dscp: dscp[from],
+                descriptor: descriptor(protocol, (addresses[from], ports[from]), (addresses[to], ports[to])),
+            }
+        })
+    }
 }
 
 fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError> {
