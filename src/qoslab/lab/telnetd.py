@@ -50,7 +50,7 @@ class TelnetPort:
                 shell.hang_up()
                 return
             writer.write(protocol.send(text.encode()))
-            if writer.transport.get_write_buffer_size() > UNREAD and not drains:
+            if writer.transport.get_write_buffer_size() > UNREAD and not shell.terminal.held:
                 shell.terminal.hold()
                 drains.add(drain := asyncio.create_task(_drain(writer, shell)))
                 drain.add_done_callback(drains.discard)

@@ -183,6 +183,11 @@ class Terminal:
         """The other end does not take what it is sent: nothing more is read, and so nothing more carried out."""
         self._room.clear()
 
+    @property
+    def held(self) -> bool:
+        """Whether it waits for the other end."""
+        return not self._room.is_set()
+
     def go_on(self) -> None:
         """It does again."""
         self._room.set()
