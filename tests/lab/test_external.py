@@ -362,9 +362,11 @@ def _kill(lab: Lab, word: str, *, keepers: bool) -> None:
     # A keeper has a session of its own, in which it is the first.
     chosen = [pid for pid in found if keepers or os.getsid(pid) != pid or _parent(pid) not in found]
     assert len(chosen) >= 1
-    for pid in chosen:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    # None of them does a thing more while the others are killed.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in chosen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def _parent(pid: int) -> int:

@@ -21,6 +21,7 @@ from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import steady_figures, together
 from qoslab.errors import ExitStatus
+from qoslab.labs import lab_kind
 from qoslab.model.metrics import METRICS
 from qoslab.results import tables
 
@@ -164,6 +165,16 @@ class TestRun:
         outcome = analyse(run)
         assert outcome.valid
         assert set(outcome.comparison["arm"]) == {"policed"}
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_flow_of_which_one_end_alone_is_kept_has_no_result(side: str, tmp_path: Path) -> None:
+    run = sample_run.make_run(tmp_path)
+    cell, experiment, kind = run.cell("policed"), run.manifest().experiment, lab_kind("virtual")
+    (flow,) = experiment.flows_of(experiment.arms[0])
+    assert kind.flow(cell, flow, experiment.duration) is not None
+    cell.traffic(flow.name, side, "json").unlink()
+    assert kind.flow(cell, flow, experiment.duration) is None
 
 
 def test_metrics_are_by_cell() -> None:

@@ -75,9 +75,11 @@ class Measured(LabKind):
     def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
         """What its tool printed."""
         generator = tool(flow.tool)
-        if not cell.traffic(flow.name, "server", generator.suffix).exists():
+        sides = ("client", "server")
+        # A lab that dies may leave one of them; what a cell's record names and is not there is damage, told elsewhere.
+        if not all(cell.traffic(flow.name, side, generator.suffix).exists() for side in sides):
             return None
-        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in ("client", "server"))
+        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in sides)
         return generator.parse(flow, duration, client, server)
 
     def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
