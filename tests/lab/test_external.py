@@ -60,9 +60,10 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def state(lab: Lab, host: str) -> str:
     """What a run may change on a host, and what it may leave there."""
     settings = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
-    # Whether an address of IPv6 is tried out still says when the lab was made.
-    look = "ip addr | sed 's/ tentative//'; ip route;"
-    look += f" ip neigh show nud permanent; tc qdisc; {settings}"
+    # Whether an address of IPv6 is tried out still says when the lab was made, and so does, for a second, whether the
+    # kernel knows already that the other end is up.
+    look = "ip addr | sed -E 's/ tentative//; s/NO-CARRIER,//; s/ state (UP|DOWN|UNKNOWN) / /'; ip route;"
+    look += f" ip neigh show nud permanent; tc qdisc | sort; {settings}"
     shown = lab.run(host, ["bash", "-c", look])
     assert "lo:" in shown.stdout
     return "\n".join([shown.stdout, *sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))])
@@ -85,8 +86,13 @@ def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
     """Fail where a host is not as it was in time."""
     deadline = time.monotonic() + CLEAN_S
     while programs(lab) or any(state(lab, host) != shown for host, shown in before.items()):
-        assert time.monotonic() < deadline, (programs(lab), {host: state(lab, host) for host in before}, before)
+        assert time.monotonic() < deadline, "\n".join([*programs(lab), *_changes(lab, before)])
         time.sleep(0.05)
+
+
+def _changes(lab: Lab, before: dict[str, str]) -> Iterator[str]:
+    for host, shown in before.items():
+        yield from difflib.unified_diff(shown.splitlines(), state(lab, host).splitlines(), host, n=0, lineterm="")
 
 
 def hosts(lab: Lab) -> dict[str, str]:
