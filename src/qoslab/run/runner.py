@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Threads of a run load what needs it, and two of its modules import each other: each thread would wait for the other's.
+import multiprocessing  # noqa: F401
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
