@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import pytest
 from forked import Forked, fork_server
 
 from qoslab.lab import Lab
@@ -72,6 +74,18 @@ class Command:
 def run(folder: Path, *arguments: str, started: bool = False) -> tuple[int, str, str]:
     """Run `qoslab` to its end; `started` as of `Command`."""
     return Command(folder, *arguments, started=started).end()
+
+
+def temporary_folder(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files of what runs in `folder`, there as `tmp`; both are in the environment from now on.
+
+    Its path is short, so that sockets have room there and nothing goes elsewhere.
+    """
+    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    patch.setenv("TMPDIR", str(temporary))
+    patch.setenv("QOSLAB_TEST_FOLDER", str(folder))
+    (folder / "tmp").symlink_to(temporary)
+    return temporary
 
 
 def processes(folder: Path) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import processes
+from commands import processes, temporary_folder
 from labs import TWO_HOSTS
 
 from qoslab.lab import Lab
@@ -52,10 +52,7 @@ def lab(name: str) -> Iterator[Lab]:
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
-    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
-    (tmp_path / "tmp").symlink_to(temporary)
+    temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     deadline = time.monotonic() + 10
     while (left := processes(tmp_path)) and time.monotonic() < deadline:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import temporary_folder
 from kills import Rack, rack, trial
 
 pytestmark = pytest.mark.lab
@@ -29,10 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working folder, with a folder for temporary files beside it."""
-    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
-    (tmp_path / "tmp").symlink_to(temporary)
+    temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     shutil.rmtree(temporary, ignore_errors=True)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 from clocks import Clocks
-from commands import Command, processes, run
+from commands import Command, processes, run, temporary_folder
 from faults import Struck, strike
 
 from qoslab.lab import Lab
@@ -94,10 +94,7 @@ def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     """A working folder, with a folder for temporary files beside it, and clocks that can be set."""
     for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
         monkeypatch.setenv(name, value)
-    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
-    (tmp_path / "tmp").symlink_to(temporary)
+    temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     shutil.rmtree(temporary, ignore_errors=True)
 
