@@ -169,7 +169,8 @@ class TestWatchedRun:
         folder, said, cell = going_on
         run = WatchedRun(folder)
         samples = [reply(second) for second in range(4)]
-        coming = cell.make_coming("counters") / "R1.jsonl"
+        coming = cell.coming / "counters" / "R1.jsonl"
+        coming.parent.mkdir(parents=True)
         coming.write_text("".join(json.dumps(each) + "\n" for each in samples[:3]))
         run.look()
         cell.write_counters("R1", samples)

@@ -210,17 +210,9 @@ class Cell(Identified):
     def coming(self) -> Path:
         """Folder of what comes while a cell runs and is written whole when it is over, for those who watch.
 
-        `counters/R1.jsonl` of a simulated router, `readings/R1.jsonl` with what a real one printed. It is gone with
-        `whole`, but of a cell that broke off.
+        `readings/R1.jsonl` with what a real router printed. It is gone with `whole`, but of a cell that broke off.
         """
         return self.path / "coming"
-
-    def make_coming(self, kind: str) -> Path:
-        """A folder in it; made."""
-        folder = self.coming / kind
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder
 
     def append_reading(self, device: str, reading: dict[str, Any]) -> None:
         """Add a show command that was just taken to what comes."""
