@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +68,8 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=388_000)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    head = f"{page.machine()}. Made by `benches/captures.py`, whose docstring tells what is measured."
+    made = "Made by `benches/captures.py`, whose docstring tells what is measured."
+    head = textwrap.fill(f"{page.machine()}. {made}", page.WIDTH)
     section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])
     print(section)
     if arguments.write:

@@ -1,8 +1,10 @@
-"""Round-trip times over an emulated link and through many routers: `python benches/round_trips.py [--pings N]`.
+"""Measures round trips over an emulated link and through many routers; prints a section for docs/performance.md.
 
-Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay. Prints how far
-the median, the 90th percentile and the longest are above what is configured plus the line times, and how late the
-routers were (for docs/performance.md). A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what
+    python benches/round_trips.py [--pings 200] [--write]
+
+Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay: how far the
+median, the 90th percentile and the longest are above what is configured plus the line times, and how late the routers
+were. A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what
 is above is system calls, and what the delay cannot hide of the time that the kernel takes to wake up the routers.
 Then chains of Linux routers with links of 100 Mb/s between two hosts: round trips, and a TCP transfer from end to end
 with the processor time that the routers' process takes for each frame that one of them receives.
@@ -19,8 +21,11 @@ import json
 import os
 import statistics
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
+
+import page
 
 from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
@@ -31,6 +36,16 @@ PING = Path(__file__).parent.parent / "tests" / "lab" / "ping.py"
 LAN_BPS, WAN_BPS = 100_000_000, 10_000_000
 FRAME = 84 + 38
 """Bytes on the wire of an echo request with 56 bytes."""
+HEADING = "## Round trips"
+ABOUT = """\
+Two hosts and two Linux routers with an emulated link between them: how far round trips are above what is configured and
+the line times, in ms. The aim is 0.2 ms at the median. The delay line itself is exact to the engine's clock; the rest
+is system calls of a machine that was asleep.
+"""
+CHAINS = """\
+Through chains of Linux routers with links of 100 Mb/s, line time included, in ms; and a TCP transfer from end to end,
+with the processor time that the routers' process takes for each frame that one of them receives:
+"""
 
 
 def topology(round_trip_ms: int) -> Topology:
@@ -88,11 +103,11 @@ def processor_s(lab: Lab) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure_chain(routers: int, pings: int, seconds: int = 5) -> None:
-    """Prints one line."""
+def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
+    """A row of the table."""
     described, server = chain(routers)
     with Lab.up(described, name=f"round-trips-{os.getpid()}") as lab:
-        said = lab.run("client", ["python3", str(PING), server, str(pings), "0.01"], check=True).stdout.split()
+        times_ms = echoed(lab, server, pings)
         watched = VirtualLab(lab)
 
         def received() -> int:
@@ -106,41 +121,56 @@ def measure_chain(routers: int, pings: int, seconds: int = 5) -> None:
         argv = ["iperf3", "-c", server, "-t", str(seconds), "-J"]
         report = json.loads(lab.run("client", argv, check=True).stdout)
         frames, used = received() - frames, processor_s(lab) - used
-    times = sorted(float(each) * 1000 for each in said[1:])
     line_ms = 2 * (routers + 1) * FRAME * 8 / LAN_BPS * 1000
     goodput_bps = report["end"]["sum_received"]["bits_per_second"]
-    print(
-        f"{routers} routers: {said[0]} of {pings} answered; {times[0]:.3f} at least, {statistics.median(times):.3f} "
-        f"median, {times[len(times) * 9 // 10]:.3f} p90, {times[-1]:.3f} ms at most, of which line time {line_ms:.3f}; "
-        f"TCP {goodput_bps / 1e6:.1f} Mb/s, {used / frames * 1e6:.2f} us of the data planes a frame and router"
+    return (
+        f"| {routers} | {line_ms:.3f} | {spread(times_ms, pings)} | {goodput_bps / 1e6:.1f} | "
+        f"{used / frames * 1e6:.1f} |"
     )
 
 
-def measure(round_trip_ms: int, pings: int) -> None:
-    """Prints one line."""
+def measure(round_trip_ms: int, pings: int) -> str:
+    """A row of the table."""
     with Lab.up(topology(round_trip_ms), name=f"round-trips-{os.getpid()}") as lab:
-        said = lab.run("client", ["python3", str(PING), "10.3.0.2", str(pings), "0.01"], check=True).stdout.split()
+        times_ms = echoed(lab, "10.3.0.2", pings)
         watched = VirtualLab(lab)
         health = read_health(watched, [*watched.data_planes, *watched.lines])
     line_ms = 2 * FRAME * 8 * (2 / LAN_BPS + 1 / WAN_BPS) * 1000
-    above = sorted(float(each) * 1000 - round_trip_ms - line_ms for each in said[1:])
-    late = ", ".join(f"{name} {each.lateness_ns.p50 / 1e6:.3f}" for name, each in health.items())
-    print(
-        f"{round_trip_ms} ms: {said[0]} of {pings} answered; above it by {above[0]:.3f} at least, "
-        f"{statistics.median(above):.3f} median, {above[len(above) * 9 // 10]:.3f} p90, {above[-1]:.3f} ms at most; "
-        f"lateness p50: {late} ms"
-    )
+    late = ", ".join(f"{each.lateness_ns.p50 / 1e6:.2f}" for each in health.values())
+    return f"| {round_trip_ms} | {spread([each - round_trip_ms - line_ms for each in times_ms], pings)} | {late} |"
+
+
+def echoed(lab: Lab, server: str, pings: int) -> list[float]:
+    """Round trips, in ms, of the echo requests that were answered."""
+    said = lab.run("client", ["python3", str(PING), server, str(pings), "0.01"], check=True).stdout.split()
+    return [float(each) * 1000 for each in said[1:]]
+
+
+def spread(times_ms: list[float], pings: int) -> str:
+    """How many were answered; least, median, 90 %, most."""
+    ordered = sorted(times_ms)
+    figures = ordered[0], statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1]
+    return f"{len(ordered)} of {pings} | {' | '.join(f'{each:.3f}' for each in figures)}"
 
 
 def main() -> None:
-    """Measure the article's three round-trip times, and chains of three lengths."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure the article's three round-trip times, and chains of three lengths; print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pings", type=int, default=200)
-    pings = parser.parse_args().pings
-    for round_trip_ms in (10, 50, 100):
-        measure(round_trip_ms, pings)
-    for routers in (1, 10, 30):
-        measure_chain(routers, pings)
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    arguments = parser.parse_args()
+    head = textwrap.fill(f"{page.machine()}. Made by `benches/round_trips.py`.", page.WIDTH)
+    lines = [HEADING, "", head, "", ABOUT]
+    lines.append("| configured, ms | answered | least | median | 90 % | most | lateness of the two routers, median |")
+    lines.append("|---|---|---|---|---|---|---|")
+    lines += [measure(round_trip_ms, arguments.pings) for round_trip_ms in (10, 50, 100)]
+    lines += ["", CHAINS, "| routers | line time | answered | least | median | 90 % | most | TCP, Mb/s | µs a frame |"]
+    lines.append("|---|---|---|---|---|---|---|---|---|")
+    lines += [measure_chain(routers, arguments.pings) for routers in (1, 10, 30)]
+    section = "\n".join(lines) + "\n"
+    print(section)
+    if arguments.write:
+        page.write(section)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measures what sweeps cost beside their traffic; prints a Markdown section for docs/performance.md.
 
-    python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4]
+    python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4] [--write]
 
 Counting cells and the bookkeeping need no lab; the rest runs a grid with two round-trip times (so that labs change) on
 this machine. Two figures tell what a cell costs beside its traffic: of the whole command, from start to report; and
@@ -17,11 +17,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
+
+import page
 
 from qoslab.model.matrix import as_texts
 from qoslab.plan import make_plan
@@ -32,6 +35,7 @@ from qoslab.run.schedule import Schedule
 from qoslab.schema import load_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
+HEADING = "## Sweeps"
 QOSLAB = str(Path(sys.executable).with_name("qoslab"))
 
 GRID = """\
@@ -161,34 +165,50 @@ def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> d
     }
 
 
+def grids(folder: Path, seconds: int, count: int, jobs: list[int]) -> list[str]:
+    """The table of grids that were run."""
+    lines = [
+        "| platform | labs | wall, s | beside the traffic, s a cell | first to last traffic, s a cell | "
+        "configuring, median s | processor time, s a cell | invalid |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for platform in ("linux", "ios"):
+        for labs in jobs:
+            found = swept(folder, platform, seconds, count, labs)
+            lines.append(
+                f"| {platform} | {labs} | {found['wall']:.0f} | {found['whole']:.2f} | {found['each']:.2f} | "
+                f"{found['configure']:.2f} | {found['cpu']:.1f} | {found['invalid']:.0f} |"
+            )
+    return lines
+
+
 def main() -> None:
-    """Print the section."""
+    """Measure, print and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=20, help="traffic time of each cell")
     parser.add_argument("--cells", type=int, default=16)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     chosen = parser.parse_args()
-    print("## Sweeps\n")
-    print("| cells counted by a dry run | s |\n|---|---|")
+    lines = [HEADING, "", textwrap.fill(f"{page.machine()}. Made by `benches/sweep.py`.", page.WIDTH), ""]
     with tempfile.TemporaryDirectory() as folder:
+        lines += ["| cells counted by a dry run | s |", "|---|---|"]
         for pirs in (5, 50):
             cells, seconds = counted(Path(folder), pirs)
-            print(f"| {cells} | {seconds:.1f} |")
+            lines.append(f"| {cells:,} | {seconds:.1f} |")
         cells, each = bookkept(Path(folder))
-        print(f"\nBookkeeping of {cells} cells (leasing, turns, records on disk): {each * 1000:.1f} ms a cell.")
-        print(f"\nA grid of {chosen.cells} cells of {chosen.seconds} s, two topologies ({os.cpu_count()} cores):\n")
-        print(
-            "| platform | labs with traffic | wall, s | beside the traffic, s a cell | from first to last traffic, s a "
-            "cell | configuring, median s | processor time, s a cell | invalid |\n|---|---|---|---|---|---|---|---|"
+        kept = f"Bookkeeping of {cells:,} cells (leasing, turns, records on disk): {each * 1000:.1f} ms a cell."
+        ran = (
+            f"A grid of {chosen.cells} cells of {chosen.seconds} s with two topologies, on {os.cpu_count()} cores, in "
+            "one lab or more side by side. What a cell costs beside its traffic: of the whole command, from start to "
+            "report; and between the start of the first traffic and the end of the last, which each further cell adds."
         )
-        for platform in ("linux", "ios"):
-            for jobs in chosen.jobs:
-                found = swept(Path(folder), platform, chosen.seconds, chosen.cells, jobs)
-                print(
-                    f"| {platform} | {jobs} | {found['wall']:.0f} | {found['whole']:.2f} | {found['each']:.2f} | "
-                    f"{found['configure']:.2f} | {found['cpu']:.1f} | {found['invalid']:.0f} |",
-                    flush=True,
-                )
+        lines += ["", kept, "", textwrap.fill(ran, page.WIDTH), ""]
+        lines += grids(Path(folder), chosen.seconds, chosen.cells, chosen.jobs)
+    section = "\n".join(lines) + "\n"
+    print(section)
+    if chosen.write:
+        page.write(section)
 
 
 if __name__ == "__main__":
