@@ -19,6 +19,9 @@ from qoslab.analysis.registry import metrics_of
     "jitter.min",
     "jitter.avg",
     "jitter.max",
+    "jitter.back.min",
+    "jitter.back.avg",
+    "jitter.back.max",
 )
 def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
     """Figures of one probe; of several together none, since their paths differ."""
@@ -26,8 +29,8 @@ def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
         return
     row = probes.iloc[0]
     yield "rtt.count", float(row["rtt_count"])
-    for name in ("rtt", "jitter"):
+    for name, column in (("rtt", "rtt"), ("jitter", "jitter"), ("jitter.back", "jitter_back")):
         for part in ("min", "avg", "max"):
             # An echo operation has no jitter.
-            if pd.notna(row[f"{name}_{part}_ms"]):
-                yield f"{name}.{part}", float(row[f"{name}_{part}_ms"])
+            if pd.notna(row[f"{column}_{part}_ms"]):
+                yield f"{name}.{part}", float(row[f"{column}_{part}_ms"])

@@ -129,7 +129,7 @@ def health_row(device: str, health: Health) -> Row:
 def probe_row(probe: str, figures: Mapping[str, Any]) -> Row:
     """A row of `probes`; an echo operation has no jitter."""
     row: Row = {"probe": probe, "rtt_count": figures["rtt_count"]}
-    for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms")):
+    for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms"), ("jitter_back", "jitter_ds_ms")):
         found = figures[key]
         row |= {f"{name}_{part}_ms": None if found is None else found[part] for part in ("min", "avg", "max")}
     return row

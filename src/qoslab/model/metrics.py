@@ -189,6 +189,9 @@ _METRICS: dict[str, Metric] = {
                 ("jitter.min", "ms", "least jitter from source to destination; the print of 2008 leaves out zeros"),
                 ("jitter.avg", "ms", "mean jitter from source to destination"),
                 ("jitter.max", "ms", "greatest jitter from source to destination"),
+                ("jitter.back.min", "ms", "least jitter from destination to source, without zeros as above"),
+                ("jitter.back.avg", "ms", "mean jitter from destination to source"),
+                ("jitter.back.max", "ms", "greatest jitter from destination to source"),
             ),
         ),
         *_of(

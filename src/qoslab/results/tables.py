@@ -78,7 +78,11 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_CELL,
             ("probe", pa.string()),
             ("rtt_count", pa.int64()),
-            *((f"{name}_{part}_ms", pa.int64()) for name in ("rtt", "jitter") for part in ("min", "avg", "max")),
+            *(
+                (f"{name}_{part}_ms", pa.int64())
+                for name in ("rtt", "jitter", "jitter_back")
+                for part in ("min", "avg", "max")
+            ),
         ]
     ),
     "intervals": pa.schema(
