@@ -43,6 +43,20 @@ def reply(second: float) -> dict[str, Any]:
     return sample_run.counters_reply(second, "Police", police=True)
 
 
+def printed(times: int) -> list[dict[str, Any]]:
+    """A real router's print each two seconds, in which 250 000 bytes more were offered to the policer."""
+    shown = (sample_run.RECORDED / "ios" / "police.classic.txt").read_text()
+    packets = re.search(r"(\d+) packets, (\d+) bytes", shown)
+    assert packets is not None
+    found = []
+    for number in range(times):
+        later = f"{packets[1]} packets, {int(packets[2]) + 250_000 * number} bytes"
+        at_ns = number * 2 * 10**9
+        moment = {"before_ns": at_ns, "after_ns": at_ns + 10**8}
+        found.append({"command": "show policy-map interface", **moment, "raw": shown.replace(packets[0], later, 1)})
+    return found
+
+
 @pytest.fixture
 def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
     """A run with a cell that has traffic."""
@@ -121,14 +135,9 @@ class TestRates:
         assert [point.time_s for point in points] == [1.0, 3.0]
 
     def test_a_router_is_read_by_its_prints(self) -> None:
-        shown = (sample_run.RECORDED / "ios" / "police.classic.txt").read_text()
-        packets = re.search(r"(\d+) packets, (\d+) bytes", shown)
-        assert packets is not None
-        later = shown.replace(packets[0], f"{packets[1]} packets, {int(packets[2]) + 250_000} bytes", 1)
         rates = Rates()
-        for second, text in enumerate((shown, later)):
-            at = {"before_ns": second * 2 * 10**9, "after_ns": second * 2 * 10**9 + 10**8, "raw": text}
-            rates.reading("R1", {"command": "show policy-map interface", **at})
+        for each in printed(2):
+            rates.reading("R1", each)
         first = next(iter(rates.classes.values()))
         assert first[0].offered_bps == pytest.approx(1e6) and first[0].time_s == pytest.approx(2)
 
@@ -168,17 +177,17 @@ class TestWatchedRun:
     ) -> None:
         folder, said, cell = going_on
         run = WatchedRun(folder)
-        samples = [reply(second) for second in range(4)]
-        coming = cell.coming / "counters" / "R1.jsonl"
-        coming.parent.mkdir(parents=True)
-        coming.write_text("".join(json.dumps(each) + "\n" for each in samples[:3]))
+        readings = printed(3)
+        for each in readings[:2]:
+            cell.append_reading("R1", each)
         run.look()
-        cell.write_counters("R1", samples)
+        assert cell.coming.exists()
+        cell.write_readings("R1", readings)
         cell.whole()
         said.done(cell.name, valid=True)
         run.look()
-        (points,) = run.shown()[0].rates.classes.values()
-        assert [point.time_s for point in points] == [1, 2, 3]
+        points = next(iter(run.shown()[0].rates.classes.values()))
+        assert [point.time_s for point in points] == pytest.approx([2, 4])
 
     def test_a_run_that_was_killed_is_said_to_have_broken_off(
         self, going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch

@@ -49,11 +49,10 @@ class WatchedCell:
             return
         # What is written whole when it is over is all there by then.
         self._read_to_the_end = self.over
-        # What is there whole comes second: what came of it before is known then.
-        for around in (self.path / "coming", self.path):
-            for kind in ("counters", "readings"):
-                for file in sorted((around / kind).glob("*.jsonl")):
-                    self._tails.setdefault((kind, file.stem, file), Tail(file))
+        # Readings that are there whole come last: what came of them before is known then.
+        for kind, folder in (("counters", ""), ("readings", "coming"), ("readings", "")):
+            for file in sorted((self.path / folder / kind).glob("*.jsonl")):
+                self._tails.setdefault((kind, file.stem, file), Tail(file))
         for (kind, router, _), tail in self._tails.items():
             take = self.rates.counters if kind == "counters" else self.rates.reading
             for each in tail.read():
