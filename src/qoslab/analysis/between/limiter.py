@@ -143,8 +143,10 @@ def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, si
     ahead_most = None
     overtook = (packets["overtook"] > 0).to_numpy()
     if overtook.any():
-        first = packets[~lost].assign(overtook=overtook[~lost]).groupby(["flow", "tos"])["overtook"].mean().idxmax()
-        mine = ((packets["flow"] == first[0]) & (packets["tos"] == first[1])).to_numpy() & ~lost
+        passed = packets[~lost].assign(overtook=overtook[~lost])
+        shares = passed.groupby(["flow", "tos"])["overtook"].mean().reset_index()
+        first = shares.sort_values("overtook", ascending=False, kind="stable").iloc[0]
+        mine = ((packets["flow"] == first["flow"]) & (packets["tos"] == first["tos"])).to_numpy() & ~lost
         ahead = np.searchsorted(left, out_s[mine], "left") - np.searchsorted(left, in_s[mine] + least, "right")
         ahead_most = int(ahead.max())
     return Limiter(kind, counted, releases.rate_bps, releases.burst_bytes, releases.interval_s, queue, ahead_most)
