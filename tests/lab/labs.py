@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +135,17 @@ def inside(lab: Lab) -> list[int]:
     return found
 
 
+def command_line(pid: int) -> bytes:
+    """Of a process, as the kernel has it; nothing of one that has ended meanwhile."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
 def agents_folder(lab: Lab) -> Path:
     """Where agents on the hosts of an exposed lab make their folders: nowhere else does another lab's."""
     for pid in inside(lab):
-        if b"qoslab.lab.hostd" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"qoslab.lab.hostd" in command_line(pid):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             return Path(next(each[7:] for each in variables if each.startswith(b"TMPDIR=")).decode())
     raise AssertionError(f"{lab.name} is not exposed")
@@ -145,4 +153,4 @@ def agents_folder(lab: Lab) -> Path:
 
 def data_planes(lab: Lab) -> list[int]:
     """The processes `qos-router` of a lab."""
-    return [pid for pid in inside(lab) if b"qos-router\0--lab" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in inside(lab) if b"qos-router\0--lab" in command_line(pid)]

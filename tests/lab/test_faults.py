@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from clocks import Clocks
 from commands import Command, alive, processes
-from labs import inside
+from labs import command_line, inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.lab
 def program(lab: Lab, word: str) -> int:
     """The process of a lab with this in its command line."""
     for pid in inside(lab):
-        if word in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode():
+        if word in command_line(pid).replace(b"\0", b" ").decode():
             return pid
     raise AssertionError(f"no {word} in the lab")
 
