@@ -19,7 +19,7 @@ from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
 from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError, netlink, supervision
 from qoslab.lab.wiring import wire
-from qoslab.model.experiment import TCP_PROFILES, TcpProfile
+from qoslab.model.experiment import TCP_PROFILES, TcpProfile, Topology
 
 pytestmark = pytest.mark.lab
 
@@ -272,6 +272,25 @@ def test_tcp_profile_is_what_a_connection_gets(lab: Lab, profile: str) -> None:
     assert int(window) == wanted.initcwnd
     assert int(wanted.rto_min) <= int(rto) * 1000 < int(wanted.rto_min) + 50_000_000
     server.wait(5)
+
+
+def test_a_host_that_is_flooded_tells_nobody_that_ports_are_closed(name: str) -> None:
+    described = TWO_HOSTS.model_dump(mode="json", exclude_none=True)
+    for number, end in enumerate(described["links"][0]["ends"], 1):
+        end["ipv6_address"] = f"fd00:1::{number}/64"
+    asks = (
+        "import socket, time\nfor address in ('10.1.0.2', 'fd00:1::2'):\n for port in range(1000, 1010):\n"
+        "  s = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "  s.connect((address, port))\n  s.send(b'x')\n  time.sleep(0.05)\n"
+        "  print(address, 'closed' if s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) else 'silent')"
+    )
+    said = []
+    with Lab.up(Topology.model_validate_json(json.dumps(described)), name=name) as lab:
+        for answers in (False, True):
+            lab.apply_tcp_profile("server", TcpProfile(), answers=answers)
+            said.append(set(lab.run("client", ["python3", "-c", asks], check=True).stdout.splitlines()))
+    assert said[0] == {"10.1.0.2 silent", "fd00:1::2 silent"}
+    assert {"10.1.0.2 closed", "fd00:1::2 closed"} <= said[1]
 
 
 def test_an_unknown_congestion_control_is_refused(lab: Lab) -> None:

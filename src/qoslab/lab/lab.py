@@ -370,12 +370,13 @@ class Lab:
             )
         return path
 
-    def apply_tcp_profile(self, node: str, profile: TcpProfile) -> dict[str, Any]:
+    def apply_tcp_profile(self, node: str, profile: TcpProfile, *, answers: bool = True) -> dict[str, Any]:
         """Give a host these TCP settings and return what the kernel says it has.
 
-        New connections take them. Raises `MachineError` where the kernel has other values afterwards.
+        New connections take them. Without `answers` it tells nobody that a port is closed. Raises `MachineError` where
+        the kernel has other values afterwards.
         """
-        wanted = tcp.sysctls(profile)
+        wanted = tcp.sysctls(profile) | tcp.answers(answers)
         values = self._sysctl(node, write=wanted, read=list(wanted))
         metrics = tcp.metrics(profile)
         spaces = self._supervisor.namespaces([node])

@@ -1,4 +1,4 @@
-"""TCP settings of a host: what a profile means to the kernel."""
+"""Settings of a host: what a TCP profile means to the kernel, and whether closed ports answer."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
         "net.ipv4.tcp_early_retrans": profile.early_retrans,
         "net.ipv4.tcp_frto": profile.frto,
     }
+
+
+def answers(closed_ports: bool) -> dict[str, str | int]:
+    """Whether datagrams to ports that nobody has opened are answered, as by Linux' default: with up to one in a second.
+
+    The first answer to anybody takes as many milliseconds of credit as the limit has, of which there are 60 000 at the
+    beginning (`inet_getpeer` in Linux' net/ipv4/inetpeer.c); IPv6 wants a sixteenth of it of routes as wide as all.
+    """
+    limit_ms = 1000 if closed_ports else 3_600_000
+    return {"net.ipv4.icmp_ratelimit": limit_ms, "net.ipv6.icmp.ratelimit": limit_ms}
 
 
 def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:

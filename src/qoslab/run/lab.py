@@ -80,8 +80,11 @@ class Host(Protocol):
     def stalls(self) -> StallRecord | None:
         """How late the host was since it was asked the last time; None where that is told otherwise."""
 
-    def apply_tcp(self, profile: TcpProfile) -> None:
-        """Let new connections have these settings. `MachineError` where the kernel has others afterwards."""
+    def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
+        """Let new connections have these settings; without `answers`, tell nobody that a port is closed.
+
+        `MachineError` where the kernel has others afterwards.
+        """
 
 
 @dataclass(frozen=True)

@@ -204,9 +204,10 @@ class ExternalHost:
         with to.open("xb") as file:
             self._channel.fetch(to.name, file, FETCH_S)
 
-    def apply_tcp(self, profile: TcpProfile) -> None:
+    def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """See `run.lab.Host`."""
-        wanted = {key: str(value) for key, value in {**tcp.SYSCTLS, **tcp.sysctls(profile)}.items()}
+        settings = tcp.SYSCTLS | tcp.sysctls(profile) | tcp.answers(answers)
+        wanted = {key: str(value) for key, value in settings.items()}
         self._channel.ask("apply", sysctls=wanted, routes=self._place.routes(tcp.route_words(profile)))
 
     def cpu_s(self) -> float:

@@ -94,9 +94,9 @@ class VirtualHost:
     def stalls(self) -> None:
         """See `run.lab.Host`: the data planes tell how late this machine is."""
 
-    def apply_tcp(self, profile: TcpProfile) -> None:
+    def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """See `run.lab.Host`."""
-        self._lab.apply_tcp_profile(self._namespace, profile)
+        self._lab.apply_tcp_profile(self._namespace, profile, answers=answers)
 
 
 class VirtualLab:
