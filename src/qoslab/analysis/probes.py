@@ -29,7 +29,8 @@ def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
         return
     row = probes.iloc[0]
     yield "rtt.count", float(row["rtt_count"])
-    for name, column in (("rtt", "rtt"), ("jitter", "jitter"), ("jitter.back", "jitter_back")):
+    for name in ("rtt", "jitter", "jitter.back"):
+        column = name.replace(".", "_")
         for part in ("min", "avg", "max"):
             # An echo operation has no jitter.
             if pd.notna(row[f"{column}_{part}_ms"]):
