@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -68,12 +67,9 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=388_000)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    made = "Made by `benches/captures.py`, whose docstring tells what is measured."
-    head = textwrap.fill(f"{page.machine()}. {made}", page.WIDTH)
+    head = page.head("Made by `benches/captures.py`, whose docstring tells what is measured.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])
-    print(section)
-    if arguments.write:
-        page.write(section)
+    page.tell(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

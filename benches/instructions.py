@@ -151,9 +151,7 @@ def main() -> int:
         printed = arguments.printed.read_text(encoding="utf-8")
     counts = counted(printed)
     text = section(counts, arguments.of)
-    print(text)
-    if arguments.write:
-        page.write(text)
+    page.tell(text, write_it=arguments.write)
     if arguments.compare is None:
         return 0
     before = counted(arguments.compare.read_text(encoding="utf-8"))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import textwrap
 import time
 from typing import Any
 
@@ -104,11 +103,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    head = textwrap.fill(f"{page.machine()}. Made by `benches/lab_up_down.py`: {arguments.runs} runs.", page.WIDTH)
+    head = page.head(f"Made by `benches/lab_up_down.py`: {arguments.runs} runs.")
     section = "\n".join([HEADING, "", head, "", ABOUT, *measured(arguments.runs), "", BESIDE])
-    print(section)
-    if arguments.write:
-        page.write(section)
+    page.tell(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

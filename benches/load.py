@@ -124,9 +124,7 @@ def main() -> None:
     head = f"{page.machine()}. Made by `benches/load.py`, whose docstring tells what is measured."
     body, stays = measure(arguments)
     section = "\n".join([HEADING, "", *textwrap.wrap(head, page.WIDTH), "", *body, ""])
-    print(section)
-    if arguments.write:
-        page.write(section)
+    page.tell(section, write_it=arguments.write)
     sys.exit(0 if stays else 1)
 
 

@@ -6,6 +6,7 @@ import datetime
 import os
 import platform
 import re
+import textwrap
 from pathlib import Path
 
 WIDTH = 120
@@ -22,6 +23,18 @@ def machine() -> str:
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {name}, {os.cpu_count()} cores, Linux {platform.release()}; "
         f"load average before the start {os.getloadavg()[0]:.1f}"
     )
+
+
+def head(made: str) -> str:
+    """The paragraph under a heading: the machine, and what the section was made by."""
+    return textwrap.fill(f"{machine()}. {made}", WIDTH)
+
+
+def tell(section: str, *, write_it: bool) -> None:
+    """Print a section, and write it when asked to."""
+    print(section)
+    if write_it:
+        write(section)
 
 
 def write(section: str) -> None:

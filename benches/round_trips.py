@@ -4,8 +4,8 @@
 
 Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay: how far the
 median, the 90th percentile and the longest are above what is configured plus the line times, and how late the routers
-were. A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what
-is above is system calls, and what the delay cannot hide of the time that the kernel takes to wake up the routers.
+were. A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what is above is system calls, and what
+the delay cannot hide of the time that the kernel takes to wake up the routers.
 Then chains of Linux routers with links of 100 Mb/s between two hosts: round trips, and a TCP transfer from end to end
 with the processor time that the routers' process takes for each frame that one of them receives.
 
@@ -21,7 +21,6 @@ import json
 import os
 import statistics
 import subprocess
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +158,7 @@ def main() -> None:
     parser.add_argument("--pings", type=int, default=200)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    head = textwrap.fill(f"{page.machine()}. Made by `benches/round_trips.py`.", page.WIDTH)
-    lines = [HEADING, "", head, "", ABOUT]
+    lines = [HEADING, "", page.head("Made by `benches/round_trips.py`."), "", ABOUT]
     lines.append("| configured, ms | answered | least | median | 90 % | most | lateness of the two routers, median |")
     lines.append("|---|---|---|---|---|---|---|")
     lines += [measure(round_trip_ms, arguments.pings) for round_trip_ms in (10, 50, 100)]
@@ -168,9 +166,7 @@ def main() -> None:
     lines.append("|---|---|---|---|---|---|---|---|---|")
     lines += [measure_chain(routers, arguments.pings) for routers in (1, 10, 30)]
     section = "\n".join(lines) + "\n"
-    print(section)
-    if arguments.write:
-        page.write(section)
+    page.tell(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

@@ -256,9 +256,7 @@ def main() -> None:
     lines = [HEADING, "", f"{page.machine()}.", "", NOTE]
     lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]
     section = "\n".join(lines) + "\n"
-    print(section)
-    if options.write:
-        page.write(section)
+    page.tell(section, write_it=options.write)
 
 
 if __name__ == "__main__":

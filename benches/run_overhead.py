@@ -130,9 +130,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = section(Path(folder), chosen.seconds, chosen.runs)
-    print(text)
-    if chosen.write:
-        page.write(text)
+    page.tell(text, write_it=chosen.write)
 
 
 if __name__ == "__main__":

@@ -118,9 +118,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = section(timed(options.program, options.runs, folder), counted(options.program, folder))
-    print(text)
-    if options.write:
-        page.write(text)
+    page.tell(text, write_it=options.write)
 
 
 if __name__ == "__main__":

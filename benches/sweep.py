@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     chosen = parser.parse_args()
-    lines = [HEADING, "", textwrap.fill(f"{page.machine()}. Made by `benches/sweep.py`.", page.WIDTH), ""]
+    lines = [HEADING, "", page.head("Made by `benches/sweep.py`."), ""]
     with tempfile.TemporaryDirectory() as folder:
         lines += ["| cells counted by a dry run | s |", "|---|---|"]
         for pirs in (5, 50):
@@ -206,9 +206,7 @@ def main() -> None:
         lines += ["", kept, "", textwrap.fill(ran, page.WIDTH), ""]
         lines += grids(Path(folder), chosen.seconds, chosen.cells, chosen.jobs)
     section = "\n".join(lines) + "\n"
-    print(section)
-    if chosen.write:
-        page.write(section)
+    page.tell(section, write_it=chosen.write)
 
 
 if __name__ == "__main__":

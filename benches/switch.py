@@ -66,9 +66,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = f"{page.machine()}. Made by `benches/switch.py`, whose docstring tells what is measured."
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
-    print(section)
-    if arguments.write:
-        page.write(section)
+    page.tell(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":
