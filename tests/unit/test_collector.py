@@ -31,6 +31,29 @@ def test_parsing_in_the_other_process(collector: Collector) -> None:
     assert observed.data["FastEthernet0/1"]["service_policy"]["output"]["policy_name"].keys() == {"Shape"}
 
 
+MEANWHILE = """
+import sys, threading, time
+from qoslab.genie.parse import parse
+from qoslab.run.devices.collector_process import _warm_up
+
+warm = threading.Thread(target=_warm_up)
+warm.start()
+while "unicon" not in sys.modules:
+    time.sleep(0.001)
+time.sleep(float(sys.argv[1]))
+print(parse("ios", "show clock", "*10:00:00.000 UTC Mon Jan 6 2025"))
+warm.join()
+"""
+
+
+@pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
+def test_what_is_asked_while_all_is_imported_waits(after_s: str) -> None:
+    # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
+    told = subprocess.run([sys.executable, "-c", MEANWHILE, after_s], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "reason=''" in told.stdout
+
+
 def test_a_reason_stands_where_nothing_is_parsed(collector: Collector) -> None:
     assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qoslab.genie.parse import IMPORTING
+
 
 def configuration_difference(before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
     """Lines that went (`-`) and came (`+`), each below the lines in which it stands; none where nothing did.
@@ -11,9 +13,9 @@ def configuration_difference(before: str, after: str, volatile: Iterable[str] = 
     `before` and `after` are running configurations. Comments, and lines that begin with one of `volatile`, are not
     compared. Where only the order differs, nothing does.
     """
-    from genie.utils.config import Config
-    from genie.utils.diff import Diff
-
+    with IMPORTING:
+        from genie.utils.config import Config
+        from genie.utils.diff import Diff
     trees = []
     for text in (before, after):
         config = Config(_compared(text, tuple(volatile)))

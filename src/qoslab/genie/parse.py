@@ -15,8 +15,12 @@ from qoslab.genie import OPS, PACKAGE
 EXTERNAL = {"PYATS_LIBS_EXTERNAL_PARSER": PACKAGE, "PYATS_LIBS_EXTERNAL_OPS": OPS}
 """Environment variables that Genie reads for local packages, and ours."""
 
-_LOOKING_UP = threading.Lock()
-"""Genie fills its table of parsers at the first lookup; another thread would find none in a half-filled one."""
+IMPORTING = threading.Lock()
+"""Held while a thread imports Genie or Unicon, which import one another: two that begin at different ends deadlock.
+
+Also while a parser is looked up: Genie fills its table of parsers at the first lookup, and imports the parser then;
+another thread would find none in a half-filled table.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,15 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     take are no errors: the reason says so.
     """
     register()
-    from genie.conf.base import Device
-    from genie.libs.parser.utils import common
-    from genie.metaparser.util.exceptions import SchemaEmptyParserError
-
+    with IMPORTING:
+        from genie.conf.base import Device
+        from genie.libs.parser.utils import common
+        from genie.metaparser.util.exceptions import SchemaEmptyParserError
     if device is None:
         device = Device("parser", os=os_name)
     try:
         # not device.parse: it asks the device again for a running configuration
-        with _LOOKING_UP, _without_line_numbers() if common.parser_data is None else nullcontext():
+        with IMPORTING, _without_line_numbers() if common.parser_data is None else nullcontext():
             parser, arguments = common.get_parser(command, device)
         return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
     except common.ParserNotFound:

@@ -34,7 +34,7 @@ from ipaddress import ip_address
 from typing import Any, TextIO
 
 from qoslab.genie.diff import configuration_difference
-from qoslab.genie.parse import parse, register
+from qoslab.genie.parse import IMPORTING, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
 
 CONNECT_S = 20
@@ -124,8 +124,8 @@ class Session:
                 logging.getLogger(__name__).info("%s: could not hang up", self._name, exc_info=True)
 
     def _login(self) -> None:
-        from unicon import Connection
-
+        with IMPORTING:
+            from unicon import Connection
         cli = self._device["connections"]["cli"]
         login = self._device["credentials"].get("default", {})
         # ssh asks once: a second try with the same password can only lock the user out
@@ -273,8 +273,8 @@ def _warm_up() -> None:
     """
     gc.disable()
     try:
-        import unicon  # noqa: F401
-
+        with IMPORTING:
+            import unicon  # noqa: F401
         parse("ios", "show clock", "*10:00:00.000 UTC Mon Jan 6 2025")
     finally:
         gc.freeze()
