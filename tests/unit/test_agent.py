@@ -198,6 +198,20 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
     assert settings.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
 
 
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ipv4 = {"net.ipv4.icmp_ratelimit": "1000"}
+    there = {**ipv4, "net.ipv6.conf.all.disable_ipv6": "0"} if ipv6 else ipv4
+    monkeypatch.setattr(settings, "read_sysctl", there.get)
+    here = settings.Settings(None, "alice")  # type: ignore[arg-type]
+    wanted = {**ipv4, "net.ipv6.icmp.ratelimit": "1000"}
+    if ipv6:
+        with pytest.raises(settings.RefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"):
+            here.apply(wanted, [])
+    else:
+        assert here.apply(wanted, []) == ipv4
+
+
 def test_the_agent_is_of_the_standard_library_and_of_python_3_8() -> None:
     sent = [f"{agent.__name__}.{name}" for name in agent.MODULES]
     for name in agent.MODULES:

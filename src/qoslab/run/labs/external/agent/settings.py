@@ -381,7 +381,12 @@ class Settings:
             time.sleep(0.05)
 
     def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]]) -> dict[str, Any]:
-        """Give new connections these settings; what the kernel says it has afterwards."""
+        """Give new connections these settings; what the kernel says it has afterwards.
+
+        A kernel without IPv6 has nothing to be set for it.
+        """
+        if read_sysctl("net.ipv6.conf.all.disable_ipv6") is None:
+            sysctls = {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
         if self._way != "as it is":
             for key, value in sysctls.items():
                 self._set(key, value)
