@@ -12,7 +12,7 @@ from labs import ping, topology
 
 from qoslab.lab import Lab
 from qoslab.platforms import MODELS
-from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import write_inventory
 from qoslab.run.labs.virtual.access import lab_routers
@@ -106,6 +106,17 @@ def received_dscp(lab: Lab, dscp: int) -> int:
         return int(receiver.stdout.read())
 
 
+def put_back(session: tuple[AnsibleSession, Path], outcome: Outcome) -> None:
+    """Leave the switch as the session found it; `outcome` is of the push before."""
+    ansible, folder = session
+    before = (folder / "before" / "SW.before.ios").read_text()
+    lines = undo_lines(before, outcome.answers("SW")["show running-config"], MODELS["3750G"].hardware())
+    restore = folder / "restore"
+    restore.mkdir(exist_ok=True)
+    (restore / "SW.restore.ios").write_text("\n".join(lines) + "\n")
+    ansible.carry_out(["restore"], restore=restore)
+
+
 def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector) -> None:
     ansible, folder = session
     assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
@@ -128,13 +139,7 @@ def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSessio
     assert drops is not None
     assert set(drops["interface"][PORT]["queue"]) == {"0", "1", "2", "3"}
 
-    running = outcome.answers("SW")["show running-config"]
-    before = (folder / "before" / "SW.before.ios").read_text()
-    restore = folder / "restore"
-    restore.mkdir()
-    lines = undo_lines(before, running, MODELS["3750G"].hardware())
-    (restore / "SW.restore.ios").write_text("\n".join(lines) + "\n")
-    ansible.carry_out(["restore"], restore=restore)
+    put_back(session, outcome)
     assert port_numbers(collector, "queueing")["limit_percent"] == 100
     # `no mls qos` clears the statistics.
     assert port_numbers(collector, "statistics")["dscp"]["outgoing"]["46"] == 0  # type: ignore[index]
@@ -142,8 +147,9 @@ def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSessio
 
 def test_an_untrusted_port_forgets_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
     ansible, folder = session
-    ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
+    outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
     assert received_dscp(lab, 46) == 0
+    put_back(session, outcome)
 
 
 def test_what_was_not_pushed_is_told(session: tuple[AnsibleSession, Path]) -> None:
@@ -167,5 +173,6 @@ def test_switched_ports_of_a_vlan_reach_each_other(lab: Lab, session: tuple[Ansi
     assert ping(lab, "left", "10.3.0.2") == 64, "bridged, not routed"
     ansible, folder = session
     text = "vlan 30\n!\ninterface GigabitEthernet1/0/2\n switchport access vlan 30\n"
-    ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
+    outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
     assert ping(lab, "left", "10.3.0.2", 0.5) is None, "in different VLANs"
+    put_back(session, outcome)
