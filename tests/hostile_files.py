@@ -38,6 +38,10 @@ ESCAPES = {
     "globals of a helper": "{{ cycler.__init__.__globals__.os.popen('touch PWNED').read() }}",
     "globals of lipsum": "{{ lipsum.__globals__['os'].system('touch PWNED') }}",
     "subclasses": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "a subclass that is called": (
+        "{% for each in ''.__class__.__base__.__subclasses__() %}{% if each.__name__ == 'Popen' %}"
+        "{% if each(['touch', 'PWNED']) %}{% endif %}{% endif %}{% endfor %}"
+    ),
     "item for attribute": "{{ ()['__class__']['__base__'] }}",
     "filter attr": "{{ ''|attr('__class__') }}",
     "format": "{{ '{0.__class__.__init__.__globals__}'.format(1) }}",
