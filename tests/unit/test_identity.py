@@ -32,7 +32,7 @@ def planned(tmp_path: Path) -> Cell:
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A simulator that says the same of its version and has other bytes."""
-    program = Path(shutil.copy(own_program("qos-sim"), tmp_path / "another-sim"))
+    program = Path(shutil.copy(own_program("qos-sim"), tmp_path / "qos-sim"))
     with program.open("ab") as handle:
         handle.write(b"\0")
     monkeypatch.setenv("QOSLAB_QOS_SIM", str(program))
