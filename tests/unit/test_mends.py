@@ -1,0 +1,32 @@
+"""The mends that can be taken back are where the list of them says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "mends"))
+from take_back import MENDS, Mend  # noqa: E402
+
+
+@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.weakness)
+def test_a_mend_can_be_taken_back(mend: Mend) -> None:
+    text = (ROOT / mend.path).read_text()
+    changed = mend.taken_back(text)
+    assert changed != text
+    if mend.path.endswith(".py"):
+        compile(changed, mend.path, "exec")
+
+
+@pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.weakness)
+def test_its_tests_are_there(mend: Mend) -> None:
+    for test in mend.tests:
+        file, _, name = test.partition("::")
+        if file.startswith("tests/"):
+            assert f"def {name}" in (ROOT / file).read_text()
+        else:
+            crate, _, name = file.partition(":")
+            assert any(f"fn {name}" in each.read_text() for each in (ROOT / "crates" / crate).rglob("*.rs"))
