@@ -109,8 +109,3 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def beside_lateness(reasons: list[str]) -> list[str]:
-    """Why a cell is invalid, but for what a machine without time for the data plane makes of it."""
-    return [each for each in reasons if "data plane" not in each and "can be trusted" not in each]

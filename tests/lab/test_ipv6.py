@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import beside_lateness, run
+from commands import run
 from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
 from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
 from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
@@ -304,7 +304,7 @@ def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     cell = latest / "cells/plain/1"
     reasons = json.loads((cell / "cell.json").read_text())["reasons"]
     # How punctual the machine was is not asked here.
-    assert not beside_lateness(reasons), errors
+    assert not [each for each in reasons if "data plane" not in each and "can be trusted" not in each], errors
     rows = pd.read_parquet(latest / "tables/probes.parquet").set_index("probe")
     assert set(rows.index) == {each["name"] for each in PROBES}
     for name, row in rows.iterrows():
