@@ -121,9 +121,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only such cells")
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    head = f"{page.machine()}. Made by `benches/load.py`, whose docstring tells what is measured."
+    head = page.head("Made by `benches/load.py`, whose docstring tells what is measured.")
     body, stays = measure(arguments)
-    section = "\n".join([HEADING, "", *textwrap.wrap(head, page.WIDTH), "", *body, ""])
+    section = "\n".join([HEADING, "", head, "", *body, ""])
     page.tell(section, write_it=arguments.write)
     sys.exit(0 if stays else 1)
 
