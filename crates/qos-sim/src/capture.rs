@@ -1,22 +1,15 @@
 //! Packets written down as pcapng, with headers made up from what is known of them. Payload is the number
 //! of a datagram, and zeros.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::time::Duration;
 
 use etherparse::{
     ether_type, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
     TcpOptionElement, UdpHeader,
 };
 use flood::datagram::Stamp;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::{DataLink, Endianness, PcapError};
+use netio::capture_file::{About, CaptureFile};
 use qos_core::wire::ethernet::{ADDRESSES, TAG};
 use qos_core::wire::protocol;
 use qos_core::ConfigError;
@@ -27,8 +20,6 @@ use crate::packet::{ip_header, Content, Packet, Way};
 use crate::scenario::{Capture, Scenario};
 use crate::tcp::Segment;
 
-/// Time stamps are in units of 10⁻⁹ s.
-const NANOSECONDS: u8 = 9;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
 /// The longest headers: Ethernet with a VLAN tag, IPv6, TCP with options.
@@ -149,29 +140,17 @@ impl<W: Write> Recorders<W> {
     /// Writes the rest.
     pub fn finish(self) -> io::Result<()> {
         for recorder in self.recorders {
-            recorder.finish()?;
+            recorder.file.finish()?;
         }
         Ok(())
     }
 }
 
-/// A frame to be written, by when it was seen; of those of one moment the first that was noted.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Seen {
-    time: Time,
-    number: u64,
-    bytes: Vec<u8>,
-    length: u32,
-}
-
 /// One capture.
 struct Recorder<W: Write> {
-    writer: PcapNgWriter<W>,
+    file: CaptureFile<W>,
     filter: Filter,
     snaplen: usize,
-    /// What a host hands to its interface is seen when it leaves: later than it is known.
-    waiting: BinaryHeap<Reverse<Seen>>,
-    number: u64,
 }
 
 /// A packet, and the message that it carries if it carries one.
@@ -189,68 +168,20 @@ pub(crate) struct Hop {
 
 impl<W: Write> Recorder<W> {
     fn new(capture: &Capture, filter: Filter, into: W) -> io::Result<Recorder<W>> {
-        let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little).map_err(io_error)?;
-        let name = format!("{} {}", capture.node, capture.interface);
-        let description = InterfaceDescriptionBlock {
-            linktype: DataLink::ETHERNET,
-            snaplen: capture.snaplen,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(name)),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ],
-        };
-        writer.write_pcapng_block(description).map_err(io_error)?;
-        Ok(Recorder { writer, filter, snaplen: capture.snaplen as usize, waiting: BinaryHeap::new(), number: 0 })
+        let interface = format!("{} {}", capture.node, capture.interface);
+        let about = About { interface, snaplen: capture.snaplen, comment: String::new() };
+        Ok(Recorder { file: CaptureFile::new(into, &about)?, filter, snaplen: capture.snaplen as usize })
     }
 
-    /// A packet is seen at `time`, which is not before `now`.
+    /// A packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when it leaves,
+    /// later than it is known.
     fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
         }
         let bytes = frame((packet, message), hop, self.snaplen)?;
-        self.number += 1;
-        let length = packet.length() + header(packet) as u32;
-        self.waiting.push(Reverse(Seen { time, number: self.number, bytes, length }));
-        self.write_until(now)
-    }
-
-    /// Writes what was seen before `now`: nothing earlier can come any more.
-    fn write_until(&mut self, now: Time) -> io::Result<()> {
-        while self.waiting.peek().is_some_and(|Reverse(seen)| seen.time < now) {
-            let Some(Reverse(seen)) = self.waiting.pop() else { break };
-            self.write(seen)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, seen: Seen) -> io::Result<()> {
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos(seen.time.0),
-            original_len: seen.length,
-            data: Cow::Owned(seen.bytes),
-            options: Vec::new(),
-        };
-        self.writer.write_pcapng_block(block).map_err(io_error)?;
-        Ok(())
-    }
-
-    /// Writes the rest.
-    fn finish(mut self) -> io::Result<W> {
-        while let Some(Reverse(seen)) = self.waiting.pop() {
-            self.write(seen)?;
-        }
-        let mut into = self.writer.into_inner();
-        into.flush()?;
-        Ok(into)
-    }
-}
-
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other),
+        self.file.see(time.0, packet.length() + header(packet) as u32, bytes);
+        self.file.write_until(now.0)
     }
 }
 
