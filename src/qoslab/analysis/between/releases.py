@@ -73,6 +73,8 @@ def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
         # Its tokens come at the ticks, not in between.
         first = float(out_s[begin + 1 + starts[0]] - line * sizes[starts[0]])
         granted = interval.value * np.floor((out_s - line * size - first) / interval.value + ON_THE_GRID)
+        # What packets of one size leave of each interval's tokens may add up to nearly a packet before it shows.
+        off = max(off, 8 * float(sizes.max()) / float(out_s[end] - out_s[begin]))
     ahead = missing(granted, size, rate) + size
     burst = float(ahead.max())
     return Releases(
@@ -93,10 +95,16 @@ def _longest(waited: npt.NDArray[np.bool_], out_s: Array) -> tuple[int, int] | N
 
 
 def _slope(time_s: Array, gone: Array) -> tuple[float, float]:
-    """Bits a second of bytes that had gone by then, and how wrong that may be: residues are alike over `_ALIKE`."""
+    """Bits a second of bytes that had gone by then, and how wrong that may be.
+
+    Residues are alike over `_ALIKE`, or over twice the longest run of one sign where that is more: what is left of an
+    interval's tokens by packets of one size can take many intervals to come round.
+    """
     slope, level = np.polyfit(time_s - time_s[0], gone, 1)
     residue = gone - level - slope * (time_s - time_s[0])
-    free = max(len(gone) / _ALIKE, 3.0)
+    edges = np.flatnonzero(np.diff(residue > 0, prepend=np.nan, append=np.nan) != 0)
+    alike = max(_ALIKE, 2 * int(np.diff(edges).max()))
+    free = max(len(gone) / alike, 3.0)
     return 8 * float(slope), 16 * float(residue.std()) * float(np.sqrt(12 / free)) / float(time_s[-1] - time_s[0])
 
 
