@@ -73,6 +73,26 @@ def lined(time_s: Array, size: Array, rate_bps: float, limit: int) -> Array:
     return out
 
 
+def ringed(time_s: Array, size: Array, first: npt.NDArray[np.bool_], rate_bps: float, ring: int) -> Array:
+    """When packets leave a line with a ring in front of it, which takes those that are `first` before the others."""
+    out, waiting = np.full(len(size), np.nan), (list[int](), list[int]())
+    inside: list[int] = []
+    free, at = 0.0, 0
+    while at < len(size) or inside or any(waiting):
+        while len(inside) < ring and any(waiting):
+            inside.append(waiting[0].pop(0) if waiting[0] else waiting[1].pop(0))
+        leaves = free if inside else np.inf
+        if at < len(size) and (time_s[at] < leaves or not inside):
+            free = max(free, time_s[at])
+            waiting[0 if first[at] else 1].append(at)
+            at += 1
+        else:
+            now = inside.pop(0)
+            free += 8 * size[now] / rate_bps
+            out[now] = free
+    return out
+
+
 @dataclass(frozen=True)
 class Load:
     """Packets that come: a mean rate with pauses."""
@@ -211,7 +231,21 @@ class TestLimiters:
         found = infer(join(*captured(self.time_s, self.size, lined(self.time_s, self.size, 1e6, 40))))
         assert (found.kind, found.interval_s) == ("line", None)
         assert found.rate_bps is not None and found.rate_bps.value == pytest.approx(1e6, rel=1e-5)
-        assert found.queue_packets is not None and found.queue_packets.value == 40
+        queue = found.queue_packets
+        assert queue is not None and (queue.low, queue.value, queue.high) == (40, 40, 40)
+
+    @pytest.mark.parametrize("alone", [True, False])
+    def test_a_ring_behind_a_priority_queue(self, alone: bool) -> None:
+        """Also where no packet finds the line without another one, so that none tells how long the shortest takes."""
+        rate, ring = 10e6, 3
+        time_s = np.sort(np.concatenate([np.arange(2000) * 0.7e-3, 0.1003 + np.arange(250) * 5.11e-3]))
+        voice = ~np.isin(time_s, np.arange(2000) * 0.7e-3)
+        size = np.where(voice, 214.0, 1014.0)
+        if alone:
+            time_s[0], voice[0], size[0] = -0.01, True, 214.0
+        out = ringed(time_s, size, voice, rate, ring)
+        found = infer(join(*captured(time_s, size, out, source_port=np.where(voice, 9, 7))))
+        assert found.kind == "line" and found.ahead_packets == ring + 1
 
     def test_nothing_limits(self) -> None:
         found = infer(join(*captured(self.time_s, self.size, self.time_s + 0.002)))

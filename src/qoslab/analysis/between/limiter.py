@@ -133,7 +133,7 @@ def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, si
     kind: Kind = "shaper" if burst or releases.interval_s is not None else "line"
     in_s, out_s = packets["in_s"].to_numpy(), packets["out_s"].to_numpy()
     lost = np.isnan(out_s)
-    least = float((out_s - in_s)[~lost].min())
+    least = _after_the_line(in_s[~lost], out_s[~lost], size[~lost], releases if kind == "line" else None)
     left, came = np.sort(out_s[~lost]), np.sort(in_s[~lost])
     queue = None
     if lost.any():
@@ -150,6 +150,14 @@ def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, si
         ahead = np.searchsorted(left, out_s[mine], "left") - np.searchsorted(left, in_s[mine] + least, "right")
         ahead_most = int(ahead.max())
     return Limiter(kind, counted, releases.rate_bps, releases.burst_bytes, releases.interval_s, queue, ahead_most)
+
+
+def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | None) -> float:
+    """Seconds from when a packet has left the device to when it is seen: the least of any, less its time on the line,
+    in which it is inside.
+    """
+    on_line = 8 * size / line.rate_bps.value if line is not None else 0.0
+    return max(0.0, float((out_s - in_s - on_line).min()))
 
 
 def _deep(in_s: Array, out_s: Array, size: Array, releases: Releases) -> bool:
