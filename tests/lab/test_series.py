@@ -9,14 +9,18 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from commands import Command
 from labs import data_planes
 
 from experiment_files import experiment_file
+from qoslab.pcap import read_packets
 
 pytestmark = pytest.mark.lab
 
@@ -48,11 +52,16 @@ topology:
 duration: 6 s
 traffic:
   - {name: flood, tool: flood, from: client, to: server, protocol: udp, port: 5002, rate: 12 Mb/s, size: 1000 B}
+captures:
+  - {name: left, node: R1, interface: FastEthernet0/1, filter: udp port 5002, snaplen: 94 B}
+  - {name: came, node: R2, interface: FastEthernet0/1}
 arms:
   - name: policed
     configure:
       R2: {template: templates/police-in.ios.j2}
 """
+FRAME_NS = (1000 + 38) * 8 * 100
+"""What a frame of the flood takes on the line, Ethernet's 38 bytes around the packet included."""
 POLICE = """\
 policy-map Police
  class class-default
@@ -91,7 +100,19 @@ def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
     record: dict[str, Any] = json.loads((newest / "cells/policed/1/cell.json").read_text())
     last = json.loads((newest / "cells/policed/1/counters/R2.jsonl").read_text().splitlines()[-1])
     counted = last["interfaces"]["FastEthernet0/1"]["policy_input"]["classes"][0]
-    return record | {"dropped": counted["drops"]["police"]["packets"], "offered": counted["packets"]}
+    captures = newest / "cells/policed/1/captures"
+    return record | {
+        "dropped": counted["drops"]["police"]["packets"],
+        "offered": counted["packets"],
+        "left": flood_times(captures / "left.pcapng"),
+        "came": flood_times(captures / "came.pcapng"),
+    }
+
+
+def flood_times(file: Path) -> list[int]:
+    """When the packets of the flood were seen, ns."""
+    packets = pa.Table.from_batches(read_packets(file)).to_pandas()
+    return [int(time) for time in packets.time_ns[packets.destination_port == 5002]]
 
 
 @pytest.fixture
@@ -110,6 +131,11 @@ def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path)
     assert found["offered"] > 1000 and found["dropped"] == 0
     assert found["health"]["R2"]["lateness_ns"]["max"] > STOP_S / 2 * 1e9
     assert not any("took them" in reason for reason in found["reasons"])
+    # Captures at routers know nothing of it: the line is full, and has one frame behind the other.
+    left, came = found["left"], found["came"]
+    assert left == came and len(came) == found["captures"]["left"]["received"] == found["offered"]
+    gaps = Counter(after - before for before, after in pairwise(came))
+    assert gaps[FRAME_NS] > 0.99 * len(came) and min(gaps) == FRAME_NS, gaps.most_common(5)
 
 
 def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> None:

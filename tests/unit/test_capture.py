@@ -8,7 +8,7 @@ import pytest
 
 from hostile_files import BASE
 from qoslab.capture import TOOLS, CaptureError, Counts
-from qoslab.capture.filters import filter_problem
+from qoslab.capture.filters import filter_problem, filter_program
 from qoslab.cli import main
 
 STARTED = "Capturing on 'eth0'\nFile: server.pcapng\n"
@@ -62,6 +62,20 @@ class TestFilters:
     def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         assert filter_problem("tcp porrt") is None
+
+    def test_what_they_compile_to_ends_with_a_verdict(self) -> None:
+        # jeq of the ether type with IPv6's is in what libpcap makes of "udp"; the last instruction returns.
+        program = filter_program("udp")
+        assert (21, 0x86DD) in {(code, operand) for code, _, _, operand in program}
+        assert program[-1] == (6, 0, 0, 0) and (6, 0, 0, 262144) in program
+        assert filter_program(" ") == ()
+
+    def test_what_cannot_be_compiled_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(CaptureError, match=r"the filter 'tcp porrt' does not hold: .*syntax error"):
+            filter_program("tcp porrt")
+        monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
+        with pytest.raises(CaptureError, match=r"libpcap is missing \(libnone.so.0\)"):
+            filter_program("tcp")
 
     def test_a_run_is_refused_before_there_is_a_lab(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

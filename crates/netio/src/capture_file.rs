@@ -67,8 +67,8 @@ impl<W: Write> CaptureFile<W> {
         Ok(Self { writer, waiting: BinaryHeap::new(), number: 0 })
     }
 
-    /// A frame of `length` bytes, of which `bytes` are kept, is seen at `time_ns` since 1970. It is written by the first
-    /// [`write_until`](Self::write_until) of a later moment.
+    /// A frame of `length` bytes, of which `bytes` are kept, is seen at `time_ns` since 1970. It is written by the
+    /// first [`write_until`](Self::write_until) of a later moment.
     pub fn see(&mut self, time_ns: u64, length: u32, bytes: Vec<u8>) {
         self.number += 1;
         self.waiting.push(Reverse(Seen { time_ns, number: self.number, bytes, length }));

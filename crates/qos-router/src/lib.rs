@@ -5,6 +5,7 @@
 //! order of event time (`group`). `docs/control-protocol.md` describes the protocol.
 
 pub mod bridge;
+mod capture;
 pub mod client;
 mod clock;
 mod closing;

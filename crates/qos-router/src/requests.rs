@@ -1,16 +1,21 @@
 //! The control protocol: a line to a reply. `docs/control-protocol.md` describes it.
 
+use std::path::PathBuf;
+
+use netio::capture_file::About;
 use qos_core::{config, PortId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::capture::Wanted;
 use crate::config::DataPlaneConfig;
 use crate::control::LONGEST_LINE;
 use crate::plane::Dataplane;
 use crate::schema::CountersReply;
 
 /// Operations that there are, for messages.
-const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, ip_sla, shutdown";
+const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, ip_sla, capture, end_capture, \
+                          shutdown";
 
 /// A request as it comes in a line.
 #[derive(Debug, Deserialize)]
@@ -25,6 +30,32 @@ struct Wire {
     operation: Option<u32>,
     #[serde(default)]
     samples: Option<bool>,
+    #[serde(default)]
+    file: Option<PathBuf>,
+    #[serde(default)]
+    snaplen: Option<u32>,
+    #[serde(default)]
+    filter: Option<Vec<(u16, u8, u8, u32)>>,
+    #[serde(default)]
+    comment: Option<String>,
+}
+
+impl Wire {
+    /// The first key that does not go with the operation.
+    fn unexpected(&self) -> Option<&'static str> {
+        let op = self.op.as_str();
+        let keys = [
+            ("config", self.config.is_some(), op == "configure"),
+            ("interface", self.interface.is_some(), matches!(op, "counters" | "clear" | "capture")),
+            ("operation", self.operation.is_some(), op == "ip_sla"),
+            ("samples", self.samples.is_some(), op == "ip_sla"),
+            ("file", self.file.is_some(), matches!(op, "capture" | "end_capture")),
+            ("snaplen", self.snaplen.is_some(), op == "capture"),
+            ("filter", self.filter.is_some(), op == "capture"),
+            ("comment", self.comment.is_some(), op == "capture"),
+        ];
+        keys.into_iter().find(|(_, given, takes)| *given && !takes).map(|(key, ..)| key)
+    }
 }
 
 /// A request.
@@ -46,6 +77,10 @@ pub enum Request {
     Health,
     /// What has IP SLA measured, of one operation or all, with the stamps of each packet?
     IpSla(Option<u32>, bool),
+    /// Capture what passes an interface.
+    Capture(String, Wanted),
+    /// End the capture that writes this file.
+    EndCapture(PathBuf),
     /// Stop.
     Shutdown,
 }
@@ -82,31 +117,29 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         let code = if e.is_data() { "bad_request" } else { "bad_json" };
         Refusal { code, message: format!("{e}; send one JSON object a line, with a key \"op\"") }
     })?;
-    let Wire { op, config, interface, operation, samples } = wire;
-    let unexpected = |key: &str| Refusal::request(format!("{op:?} takes no key {key:?}; leave it out"));
-    if config.is_some() && op != "configure" {
-        return Err(unexpected("config"));
+    if let Some(key) = wire.unexpected() {
+        return Err(Refusal::request(format!("{:?} takes no key {key:?}; leave it out", wire.op)));
     }
-    if interface.is_some() && op != "counters" && op != "clear" {
-        return Err(unexpected("interface"));
-    }
-    if operation.is_some() && op != "ip_sla" {
-        return Err(unexpected("operation"));
-    }
-    if samples.is_some() && op != "ip_sla" {
-        return Err(unexpected("samples"));
-    }
+    let Wire { op, config, interface, operation, samples, file, snaplen, filter, comment } = wire;
+    let lacks = |key: &str, what: &str| Refusal::request(format!("{op:?} lacks the key {key:?}; give {what}"));
     match op.as_str() {
         "hello" => Ok(Request::Hello),
-        "configure" => config
-            .map(Request::Configure)
-            .ok_or_else(|| Refusal::request("\"configure\" lacks the key \"config\"; give the complete configuration")),
+        "configure" => config.map(Request::Configure).ok_or_else(|| lacks("config", "the complete configuration")),
         "config" => Ok(Request::Config),
         "counters" => Ok(Request::Counters(interface)),
         "resolve" => Ok(Request::Resolve),
         "clear" => Ok(Request::Clear(interface)),
         "health" => Ok(Request::Health),
         "ip_sla" => Ok(Request::IpSla(operation, samples.unwrap_or(false))),
+        "capture" => {
+            let interface = interface.ok_or_else(|| lacks("interface", "the one to capture at"))?;
+            let file = file.ok_or_else(|| lacks("file", "the path to write"))?;
+            let snaplen = snaplen.filter(|bytes| *bytes > 0);
+            let snaplen = snaplen.ok_or_else(|| lacks("snaplen", "the bytes to keep of each frame, at least 1"))?;
+            let about = About { interface: interface.clone(), snaplen, comment: comment.unwrap_or_default() };
+            Ok(Request::Capture(interface, Wanted { file, about, filter: filter.unwrap_or_default() }))
+        }
+        "end_capture" => file.map(Request::EndCapture).ok_or_else(|| lacks("file", "the one that it writes")),
         "shutdown" => Ok(Request::Shutdown),
         _ => Err(Refusal::request(format!("unknown op {op:?}; expected one of {OPERATIONS}"))),
     }
@@ -200,6 +233,15 @@ impl Service {
             }
             Request::Health => reply(self.plane.health()),
             Request::IpSla(operation, samples) => reply(self.plane.ip_sla(operation, samples)),
+            Request::Capture(interface, mut wanted) => {
+                let port = self.named(&interface)?;
+                wanted.about.interface = format!("{} {interface}", self.name);
+                self.plane.capture(port, &wanted).map_err(|error| Refusal::request(error.to_string()))?;
+                reply(Nothing {})
+            }
+            Request::EndCapture(file) => {
+                reply(self.plane.end_capture(&file).map_err(|error| Refusal::request(error.to_string()))?)
+            }
             Request::Shutdown => {
                 self.stopping = true;
                 reply(Nothing {})
@@ -222,8 +264,11 @@ impl Service {
     }
 
     fn port(&self, interface: Option<&str>) -> Result<Option<PortId>, Refusal> {
-        let Some(name) = interface else { return Ok(None) };
-        self.plane.port(name).map(Some).ok_or_else(|| {
+        interface.map(|name| self.named(name)).transpose()
+    }
+
+    fn named(&self, name: &str) -> Result<PortId, Refusal> {
+        self.plane.port(name).ok_or_else(|| {
             let names: Vec<_> = self.plane.port_names().collect();
             Refusal::request(format!("interface: no port {name:?}; expected one of {}", names.join(", ")))
         })

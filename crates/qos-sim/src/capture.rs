@@ -173,8 +173,8 @@ impl<W: Write> Recorder<W> {
         Ok(Recorder { file: CaptureFile::new(into, &about)?, filter, snaplen: capture.snaplen as usize })
     }
 
-    /// A packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when it leaves,
-    /// later than it is known.
+    /// A packet is seen at `time`, which is not before `now`: what a host hands to its interface is seen when it
+    /// leaves, later than it is known.
     fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());

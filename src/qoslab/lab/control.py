@@ -6,9 +6,11 @@ import asyncio
 import json
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from qoslab.capture import Counts
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneError, DataPlaneRefusedError
 
 if TYPE_CHECKING:
@@ -135,6 +137,29 @@ class ControlClient:
         """What IP SLA has measured, of one operation or all; with `samples` also the stamps of each packet."""
         keys = {} if operation is None else {"operation": operation}
         return cast("formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
+
+    async def capture(
+        self,
+        interface: str,
+        file: Path,
+        *,
+        snaplen: int,
+        filter: Sequence[tuple[int, int, int, int]] = (),
+        comment: str,
+    ) -> None:
+        """Begin to capture what passes an interface; the file is pcapng, its stamps event time.
+
+        `filter` is a program as `qoslab.capture.filters.filter_program` compiles it; `snaplen` bytes of each frame are
+        kept.
+        """
+        await self.request(
+            "capture", interface=interface, file=str(file), snaplen=snaplen, filter=filter, comment=comment
+        )
+
+    async def end_capture(self, file: Path) -> Counts:
+        """End the capture that writes this file, which is whole then."""
+        reply = await self.request("end_capture", file=str(file))
+        return Counts(received=reply["received"], dropped=reply["dropped"])
 
     async def health(self) -> formats.Health:
         """Lateness and lost input."""

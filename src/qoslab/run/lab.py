@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
+from qoslab.capture import Counts
 from qoslab.model.experiment import TcpProfile
 from qoslab.units import Duration
 
@@ -126,6 +127,20 @@ class DataPlane(Protocol):
 
     async def health(self) -> formats.Health:
         """Lateness and lost input."""
+
+    async def capture(
+        self,
+        interface: str,
+        file: Path,
+        *,
+        snaplen: int,
+        filter: Sequence[tuple[int, int, int, int]] = (),
+        comment: str,
+    ) -> None:
+        """Begin to capture what passes an interface into a pcapng file, with event time as its stamps."""
+
+    async def end_capture(self, file: Path) -> Counts:
+        """End the capture that writes this file, which is whole then."""
 
 
 class Load(Protocol):

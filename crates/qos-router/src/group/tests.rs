@@ -1,5 +1,10 @@
 //! Chains of switches, which need no kernel to forward, joined in memory.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 use qos_core::frame::parse;
 use qos_core::wire::Framing;
@@ -93,6 +98,14 @@ fn group(chain: &Chain) -> Group {
 /// when all is over.
 fn through_group(chain: &Chain, frames: &[Sent], rounds: &[u64]) -> Vec<(Time, bool)> {
     let mut group = group(chain);
+    drive(&mut group, frames, rounds);
+    let left: Vec<_> = group.left.iter().map(|(time, member, _)| (*time, *member == 0)).collect();
+    assert!(left.is_sorted_by_key(|(time, _)| *time), "in the order of event time");
+    left
+}
+
+/// Lets frames come to the ends of a chain, in rounds that catch up at these times, and a last one when all is over.
+fn drive(group: &mut Group, frames: &[Sent], rounds: &[u64]) {
     let last = group.members.len() - 1;
     let mut frames = frames.iter().peekable();
     for until in rounds.iter().copied().chain([LATER]) {
@@ -103,9 +116,6 @@ fn through_group(chain: &Chain, frames: &[Sent], rounds: &[u64]) -> Vec<(Time, b
         group.horizon = Time(START.0 + until);
         group.advance_in_order(Duration::ZERO);
     }
-    let left: Vec<_> = group.left.iter().map(|(time, member, _)| (*time, *member == 0)).collect();
-    assert!(left.is_sorted_by_key(|(time, _)| *time), "in the order of event time");
-    left
 }
 
 /// The same of frames in one direction, engine after engine without anything around them.
@@ -186,6 +196,74 @@ proptest! {
     }
 }
 
+/// Has a switch carry out a request of the control protocol.
+fn ask(group: &mut Group, number: usize, request: &Value) -> Value {
+    let said = group.members[number].service.answer(request.to_string().as_bytes());
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    assert_eq!(said["ok"], json!(true), "{said}");
+    said
+}
+
+/// The times of the frames in a capture.
+fn captured(path: &Path) -> Vec<Time> {
+    let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
+    let mut times = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        times.push(Time(packet.timestamp.as_nanos() as u64));
+    }
+    times
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn captures_have_event_time_however_late_the_thread_is(
+        chain in chains(),
+        mut frames in traffic(),
+        mut rounds in prop::collection::vec(0..200_000_000u64, 0..50),
+    ) {
+        frames.iter_mut().for_each(|sent| sent.back = false);
+        rounds.sort_unstable();
+        let folder = tempfile();
+        let mut group = group(&chain);
+        let mut files = Vec::new();
+        for number in 0..group.members.len() {
+            for port in ["A", "B"] {
+                let file = folder.join(format!("{number}{port}"));
+                ask(&mut group, number, &json!({"op": "capture", "interface": port, "file": file, "snaplen": 64}));
+                files.push((number, file));
+            }
+        }
+        drive(&mut group, &frames, &rounds);
+        for (number, file) in &files {
+            ask(&mut group, *number, &json!({"op": "end_capture", "file": file}));
+        }
+        let times: Vec<_> = files.iter().map(|(_, file)| captured(file)).collect();
+        std::fs::remove_dir_all(&folder).unwrap();
+        // What comes in by the first port, though the queues may drop some of it.
+        prop_assert_eq!(times[0].len(), frames.len());
+        // Of a link's delay one half is the sender's.
+        for (link, (_, delay)) in times[1..times.len() - 1].chunks(2).zip(&chain[1..]) {
+            let arrived: Vec<_> = link[0].iter().map(|left| Time(left.0 + delay.div_ceil(2))).collect();
+            prop_assert_eq!(&arrived, &link[1]);
+        }
+        let left: Vec<_> = group.left.iter().map(|(time, ..)| *time).collect();
+        prop_assert_eq!(times.last().unwrap(), &left);
+        prop_assert_eq!(left, through_engines(&chain, &frames));
+    }
+}
+
+/// A new folder.
+fn tempfile() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("qos-router-captures-{}-{number}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    folder
+}
+
 #[test]
 fn a_panic_in_one_router_is_its_own() {
     let path = std::env::temp_dir().join(format!("qos-router-ended-{}", std::process::id()));
@@ -201,10 +279,10 @@ fn a_panic_in_one_router_is_its_own() {
     group.advance_in_order(Duration::ZERO);
     // The frame of the third left the chain, that of the first met the second, which has failed.
     assert_eq!(group.left.iter().map(|(_, member, port)| (*member, *port)).collect::<Vec<_>>(), [(2, 1)]);
-    let ask = |group: &mut Group, number: usize| -> Value {
+    let health = |group: &mut Group, number: usize| -> Value {
         serde_json::from_slice(&group.members[number].service.answer(br#"{"op": "health"}"#)).unwrap()
     };
-    let said = ask(&mut group, 1);
+    let said = health(&mut group, 1);
     let message = said["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("the data plane of S1 failed: ") && message.contains("index"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{message}\n"));
@@ -213,6 +291,6 @@ fn a_panic_in_one_router_is_its_own() {
     group.members[0].service.plane.arrive(0, group.horizon, &frame(&Sent { at: 0, length: 100, back: false }));
     group.horizon = Time(START.0 + 2 * LATER);
     group.advance_in_order(Duration::ZERO);
-    assert_eq!((&ask(&mut group, 0)["unsent"], &ask(&mut group, 2)["transmitted"]), (&json!(1), &json!(0)));
+    assert_eq!((&health(&mut group, 0)["unsent"], &health(&mut group, 2)["transmitted"]), (&json!(1), &json!(0)));
     assert!(!group.members[1].runs() && group.members[0].runs());
 }

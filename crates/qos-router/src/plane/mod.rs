@@ -19,6 +19,7 @@ pub use port::StartError;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::thread;
 
 use qos_core::counters::Resolved;
@@ -27,6 +28,7 @@ use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortI
 use self::faces::Faces;
 use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
+use crate::capture::{CaptureError, Captures, Counts as CaptureCounts, Wanted};
 use crate::clock::Clock;
 use crate::config::DataPlaneConfig;
 use crate::forwarding::Forwarding;
@@ -94,6 +96,7 @@ pub struct Dataplane {
     bridge: Bridge,
     lateness: Lateness,
     counts: Counts,
+    captures: Captures,
     sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
@@ -167,6 +170,7 @@ impl Dataplane {
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
+            captures: Captures::default(),
             outside,
             sla: Agent::new(kernel),
             reached: now,
@@ -182,8 +186,10 @@ impl Dataplane {
         }
     }
 
-    /// Closes all ports at the same time: the kernel keeps each socket waiting for some tens of milliseconds.
+    /// Ends captures and closes all ports, these at the same time: the kernel keeps each socket waiting for some tens
+    /// of milliseconds.
     pub fn close(&mut self) {
+        self.captures = Captures::default();
         thread::scope(|scope| {
             for interface in self.ports.drain(..).flat_map(Port::into_interfaces) {
                 scope.spawn(move || drop(interface));
@@ -310,6 +316,22 @@ impl Dataplane {
         if port.is_none() {
             self.clear_health();
         }
+    }
+
+    /// Begins to capture at a port.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or the filter is none.
+    pub fn capture(&mut self, port: PortId, wanted: &Wanted) -> Result<(), CaptureError> {
+        self.captures.begin(port, wanted)
+    }
+
+    /// Ends the capture that writes this file.
+    ///
+    /// # Errors
+    /// When there is none, or it could not be written.
+    pub fn end_capture(&mut self, file: &Path) -> Result<CaptureCounts, CaptureError> {
+        self.captures.end(file)
     }
 
     /// The configured policy-maps with every default filled in.

@@ -2,7 +2,7 @@
 
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::wire::tcp::lower_mss;
-use qos_core::{Departure, Output, Side, Time};
+use qos_core::{Departure, DropReason, Dropped, Output, PortId, Side, Time};
 
 use super::link_end::Sending;
 use super::port::{Arrival, Held, Interface, Wire};
@@ -20,9 +20,22 @@ impl Dataplane {
         let mut outputs = std::mem::take(&mut self.outputs);
         for output in outputs.drain(..) {
             match output {
-                Output::Dropped(dropped) => self.pool.free(dropped.payload.frame),
+                Output::Dropped(dropped) => {
+                    let Dropped { time, port, towards, reason, payload } = dropped;
+                    if towards == Side::Inside && reason != DropReason::Lost {
+                        self.see(port, time, &payload);
+                    }
+                    self.pool.free(payload.frame);
+                }
                 Output::Departure(departure) => {
+                    let Departure { time, port, side, ref payload, .. } = departure;
+                    if side == Side::Inside {
+                        self.see(port, time, payload);
+                    }
                     self.mark(&departure);
+                    if side == Side::Wire {
+                        self.see(port, time, &departure.payload);
+                    }
                     match departure.side {
                         Side::Inside => match self.ports[usize::from(departure.port.0)].peer {
                             None => self.inward.push(departure),
@@ -34,6 +47,13 @@ impl Dataplane {
             }
         }
         self.outputs = outputs;
+    }
+
+    /// A frame passes a port: captures there see it.
+    fn see(&mut self, port: PortId, time: Time, held: &Held) {
+        if !self.captures.is_empty() {
+            self.captures.see(port, self.reached, time, self.pool.get(&held.frame));
+        }
     }
 
     pub(super) fn put_on_wire(&mut self, port: usize, departure: Departure<Held>) {

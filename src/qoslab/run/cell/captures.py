@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from qoslab.capture import TOOLS, CaptureError
+from qoslab.capture.filters import filter_program
+from qoslab.errors import QoslabError
 from qoslab.model.experiment import CapturePoint
 from qoslab.results import CaptureRecord
 from qoslab.run.lab import Lab
@@ -18,8 +23,82 @@ POLL_S = 0.02
 _TOOL = TOOLS["dumpcap"]
 
 
-class RunningCapture:
+class RunningCapture(Protocol):
     """One capture point of a cell."""
+
+    point: CapturePoint
+
+    def wait_running(self) -> None:
+        """Return once every packet from now on is captured."""
+
+    def stop(self) -> CaptureRecord:
+        """Write the rest of the file and return the counts."""
+
+    def kill(self) -> None:
+        """End it without caring for its file."""
+
+
+def start_capture(lab: Lab, point: CapturePoint, file: Path, comment: str) -> RunningCapture:
+    """Begin to capture: a router whose data plane can be asked does so itself, for others a program does.
+
+    The data plane's stamps are its event time, which says when frames passed whatever the machine was doing; a
+    program's are the kernel's.
+    """
+    if point.node in lab.data_planes:
+        return _DataPlaneCapture(lab, point, file, comment)
+    return _ToolCapture(lab, point, file, comment)
+
+
+def _place(point: CapturePoint) -> str:
+    return f'capture "{point.name}" at {point.node} {point.interface}'
+
+
+class _DataPlaneCapture:
+    """By the data plane of the router."""
+
+    def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
+        self.point = point
+        self._lab = lab
+        # The data plane runs elsewhere in the file system.
+        self._file = file.resolve()
+        self._comment = comment
+        try:
+            asyncio.run(self._begin())
+        except QoslabError as error:
+            raise CaptureError(f"{_place(point)}: {error}") from error
+
+    async def _begin(self) -> None:
+        point = self.point
+        program = filter_program(point.filter)
+        async with self._lab.control(point.node) as plane:
+            await plane.capture(
+                point.interface, self._file, snaplen=point.snaplen.bytes, filter=program, comment=self._comment
+            )
+
+    async def _end(self) -> CaptureRecord:
+        async with self._lab.control(self.point.node) as plane:
+            counts = await plane.end_capture(self._file)
+        return CaptureRecord(received=counts.received, dropped=counts.dropped)
+
+    def wait_running(self) -> None:
+        """See `RunningCapture`: it runs from the answer on."""
+
+    def stop(self) -> CaptureRecord:
+        """See `RunningCapture`."""
+        try:
+            return asyncio.run(self._end())
+        except QoslabError as error:
+            raise CaptureError(f"{_place(self.point)}: {error}") from error
+
+    def kill(self) -> None:
+        """See `RunningCapture`."""
+        # Ended already, or the data plane is no more.
+        with suppress(QoslabError):
+            asyncio.run(self._end())
+
+
+class _ToolCapture:
+    """By a program where packets of the interface are seen."""
 
     def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point
@@ -35,19 +114,16 @@ class RunningCapture:
         return self._stderr.read_text(encoding="utf-8", errors="replace")
 
     def wait_running(self) -> None:
-        """Return once every packet from now on is captured."""
+        """See `RunningCapture`."""
         deadline = time.monotonic() + START_WAIT_S
         while not _TOOL.is_running(self._said()):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise CaptureError(
-                    f'capture "{self.point.name}" at {self.point.node} {self.point.interface}: '
-                    f"{_TOOL.failure(self._said()) or 'did not start'}"
-                )
+                raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._said()) or 'did not start'}")
             time.sleep(POLL_S)
 
     def stop(self) -> CaptureRecord:
-        """Write the rest of the file and return the counts."""
+        """See `RunningCapture`."""
         self._process.signal(signal.SIGINT)
         try:
             status = self._process.wait(STOP_WAIT_S)
@@ -58,11 +134,11 @@ class RunningCapture:
         if status:
             # A disk that is full, for example; of what did not get into the file the counts say nothing.
             why = _TOOL.failure(self._said()) or f"ended with status {status}"
-            raise CaptureError(f'capture "{self.point.name}" at {self.point.node} {self.point.interface}: {why}')
+            raise CaptureError(f"{_place(self.point)}: {why}")
         counts = _TOOL.counts(self._said())
         self._stderr.unlink()
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
 
     def kill(self) -> None:
-        """End it without caring for its file."""
+        """See `RunningCapture`."""
         self._process.end()

@@ -17,7 +17,7 @@ from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.results import HostClockRecord, StallRecord
-from qoslab.run.cell.captures import RunningCapture
+from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.cards import Cards
 from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
@@ -171,7 +171,7 @@ class CellRun:
         captures = []
         for point in self._experiment.captures:
             comment = f"{self._experiment.name} {self.cell.name}: {point.node} {point.interface}"
-            captures.append(RunningCapture(self._lab, point, self.cell.capture(point.name), comment))
+            captures.append(start_capture(self._lab, point, self.cell.capture(point.name), comment))
             running.callback(captures[-1].kill)
         for capture in captures:
             capture.wait_running()
