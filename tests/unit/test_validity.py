@@ -53,7 +53,7 @@ class TestRouters:
         most = int(10_000 * LATE_ARRIVAL_SHARE)
         assert health(late_arrivals=most).reasons("R1", TRAFFIC_S) == ()
         (reason,) = health(late_arrivals=most + 1).reasons("R1", TRAFFIC_S)
-        assert "11 of 10000 frames came back" in reason
+        assert "11 of 10000 frames came from the kernel too late" in reason
         assert health(late_arrivals=most + 1).late(TRAFFIC_S)
 
     def test_forwarding_through_the_kernel_is_told_and_changes_no_verdict(self) -> None:

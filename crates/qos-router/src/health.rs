@@ -29,8 +29,9 @@ pub struct Health {
     pub malformed: u64,
     /// Frames that the kernel would not take from the daemon (interface down, buffer full) or could not deliver.
     pub unsent: u64,
-    /// Frames that came back from the kernel after something later on the same port had been decided: these decisions
-    /// are not quite those of a punctual router.
+    /// Frames that came from the kernel, back from it or from a link, after something later on the same port had been
+    /// decided: these decisions are not quite those of a punctual router. From a link only what is more than 20 µs out
+    /// of order counts.
     pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,

@@ -103,8 +103,8 @@ class Health(Record):
     malformed: int
     unsent: int
     late_arrivals: int | None = None
-    """Frames that came back from the kernel after something later on the same port had been decided. None in records
-    from before it was kept: they are not judged by it."""
+    """Frames that came from the kernel, back from it or from a link, after something later on the same port had been
+    decided. None in records from before it was kept: they are not judged by it."""
     lateness_ns: Lateness
     lateness_by_port: dict[str, Lateness] = {}
     """Of the departures onto each port's link; empty in records from before it was kept."""
@@ -131,7 +131,7 @@ class Health(Record):
             found.append(f"{device}: {self.malformed} frames could not be passed (too short or long, or offloaded)")
         if self._late_back():
             found.append(
-                f"{device}: {self.late_arrivals} of {self.received} frames came back from the kernel too late for "
+                f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
                 f"their turn, at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
             )
         if self._share(traffic_s) > BEHIND_SHARE:

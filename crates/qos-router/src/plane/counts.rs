@@ -39,10 +39,11 @@ impl Dataplane {
         self.ports.iter_mut().flat_map(Port::interfaces_mut).map(|i| i.ring.lost()).sum()
     }
 
-    /// Frames that came to the engine too late for their event time, since the start.
+    /// Frames that the kernel gave too late for their event time, from the links or back, since the start.
     fn late_arrivals(&self) -> u64 {
-        let both = |port: &Port| [Side::Inside, Side::Wire].map(|side| self.engine.totals(port.id, side).late_arrivals);
-        self.ports.iter().flat_map(both).sum()
+        let came = |port: &Port| port.wire.interface().map_or(0, |interface| interface.order.late);
+        let back = |port: &Port| self.engine.totals(port.id, Side::Wire).late_arrivals;
+        self.ports.iter().map(|port| came(port) + back(port)).sum()
     }
 
     /// Frames from us that the kernel took but could not deliver since the last clearing.

@@ -26,6 +26,7 @@ impl Dataplane {
             for _ in 0..TAKEN_PER_ROUND {
                 let taken = wire.ring.take(|stamp, bytes| {
                     last = self.clock.event(stamp, now);
+                    wire.order.take(last);
                     let descriptor = parse(bytes, port.framing);
                     let held = Held::new(&mut self.pool, bytes, &descriptor);
                     self.engine.receive(last, port.id, descriptor, held);

@@ -24,6 +24,26 @@ const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
 /// Shortest frame on an Ethernet link with all its overhead, bytes.
 const SHORTEST_ON_WIRE: u64 = 84;
 
+/// Stamps of frames that two processors bring in at the same time come out of their order by microseconds (the most of
+/// 25 in 85 000 packets of a switch was 6.5 µs): that is how exact stamps are, and nothing is late.
+const STAMPS_APART_NS: u64 = 20_000;
+
+/// In which order the kernel hands over the frames that it has stamped.
+#[derive(Debug, Default)]
+pub(super) struct StampOrder {
+    latest: Time,
+    /// Frames that came behind a later one, by more than stamps are apart.
+    pub late: u64,
+}
+
+impl StampOrder {
+    /// A frame of that time is taken.
+    pub fn take(&mut self, time: Time) {
+        self.late += u64::from(self.latest.since(time).0 > STAMPS_APART_NS);
+        self.latest = self.latest.max(time);
+    }
+}
+
 /// A frame in the engine.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -57,6 +77,7 @@ pub(super) struct Interface {
     pub index: u32,
     pub ring: Ring,
     pub sending: Vec<Sending>,
+    pub order: StampOrder,
     /// The kernel's count of frames that it could not deliver, when the health was last cleared.
     pub unsent_before: u64,
 }
@@ -186,7 +207,10 @@ impl Interface {
         let index = number(name, place)?;
         let (name, place) = (name.to_owned(), place.to_owned());
         match Ring::open(index, slots) {
-            Ok(ring) => Ok(Self { name, index, ring, sending: Vec::new(), unsent_before: 0 }),
+            Ok(ring) => {
+                let (sending, order) = (Vec::new(), StampOrder::default());
+                Ok(Self { name, index, ring, sending, order, unsent_before: 0 })
+            }
             Err(source) => Err(StartError::Socket { name, place, source }),
         }
     }
@@ -298,5 +322,19 @@ impl Port {
             Wire::Memory(_) => None,
         };
         self.inside.into_iter().chain(wire).chain(self.subinterfaces.into_iter().map(|each| each.inside))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_late_that_come_behind_a_later_one_by_more_than_stamps_are_apart() {
+        let mut order = StampOrder::default();
+        for (time, late) in [(100_000, 0), (80_000, 0), (79_999, 1), (101_000, 1), (80_999, 2), (101_000, 2)] {
+            order.take(Time(time));
+            assert_eq!(order.late, late, "at {time}");
+        }
     }
 }
