@@ -216,6 +216,17 @@ class Config(TypedDict):
 
 
 @final
+class ConversationCounters(TypedDict):
+    """A conversation of an interface that has packets waiting."""
+
+    depth_packets: int
+    drops: int
+    head: HeadPacket
+    number: int
+    weight: int
+
+
+@final
 class Count(TypedDict):
     """Packets and bytes."""
 
@@ -506,6 +517,28 @@ class ForwardingHealth(TypedDict):
 
 
 @final
+class HeadIp(TypedDict):
+    """What the IP header of such a packet says, and the ports behind it."""
+
+    destination: str
+    destination_port: int | None
+    id: int
+    protocol: int
+    source: str
+    source_port: int | None
+    tos: int
+    ttl: int
+
+
+@final
+class HeadPacket(TypedDict):
+    """The packet that a conversation sends next."""
+
+    bytes: int
+    ip: HeadIp | None
+
+
+@final
 class Health(TypedDict):
     """The `health` reply."""
 
@@ -622,6 +655,7 @@ class InterfaceCounters(TypedDict):
     """One interface."""
 
     access_list_hits: int | None
+    conversations: list[ConversationCounters]
     denied_input: Count
     denied_output: Count
     enabled: bool

@@ -49,6 +49,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
             "reserved_conversations": None,
             "available_bandwidth_kbps": None,
         },
+        "conversations": [],
         "numbered_queues": [],
         "shapers": [],
         "tx_ring": {"limit": 64, "depth": 0},

@@ -201,6 +201,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "input": port,
                 "output": port,
                 "queue": queue,
+                "conversations": [],
                 "numbered_queues": [],
                 "shapers": [],
                 "tx_ring": {"limit": 64, "depth": 0},

@@ -273,6 +273,61 @@ def test_show_traffic_shape() -> None:
     assert show_traffic_shape(device, counters, interface="Serial0/0") == ""
 
 
+FLOOD = {
+    "source": "10.0.0.10",
+    "destination": "10.0.20.10",
+    "id": 0x0D2A,
+    "ttl": 127,
+    "tos": 0,
+    "protocol": 17,
+    "source_port": 1046,
+    "destination_port": 5002,
+}
+CONVERSATIONS = [
+    {"number": 10, "depth_packets": 57, "weight": 32384, "drops": 12799, "head": {"bytes": 260, "ip": FLOOD}},
+    {
+        "number": 3,
+        "depth_packets": 7,
+        "weight": 5397,
+        "drops": 0,
+        "head": {
+            "bytes": 60,
+            "ip": FLOOD | {"protocol": 1, "tos": 160, "id": 0, "source_port": None, "destination_port": None},
+        },
+    },
+    {"number": 4, "depth_packets": 1, "weight": 32384, "drops": 0, "head": {"bytes": 20, "ip": None}},
+]
+"""As `counters` has them: a flood as a router of 2009 printed it, one whose next packet has no ports, and one that is
+not IP.
+"""
+
+
+def test_a_queues_conversations_are_printed_and_parsed() -> None:
+    router = FakeRouter()
+    weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
+    counters = interface_counters(queue=weighted, conversations=CONVERSATIONS)
+    shown = show_queue(router.device.interfaces["FastEthernet0/0"], counters)
+    print(shown)
+    assert (
+        "\n\n  (depth/weight/total drops/no-buffer drops/interleaves) 57/32384/12799/0/0\n"
+        "  Conversation 10, linktype: ip, length: 260\n"
+        "  source: 10.0.0.10, destination: 10.0.20.10, id: 0x0D2A, ttl: 127,\n"
+        "  TOS: 0 prot: 17, source port 1046, destination port 5002\n"
+        "\n"
+    ) in shown
+    parsed = parse("ios", "show queue FastEthernet0/0", shown).parsed
+    assert parsed is not None
+    found = parsed["FastEthernet0/0"]["conversation"]
+    figures = ("depth", "weight", "total_drops", "length")
+    assert {number: tuple(each[name] for name in figures) for number, each in found.items()} == {
+        "10": (57, 32384, 12799, 260),
+        "3": (7, 5397, 0, 60),
+        "4": (1, 32384, 0, 20),
+    }
+    assert (found["10"]["id"], found["10"]["destination_port"], found["3"]["tos"]) == ("0x0D2A", 5002, 160)
+    assert "source_port" not in found["3"] and "source" not in found["4"] and found["4"]["linktype"] == "other"
+
+
 def test_the_router_has_the_screens() -> None:
     router = FakeRouter()
     assert "'Show queue' not supported with FIFO queueing." in typed(router, "show queue fa0/0\r")

@@ -12,7 +12,7 @@ use crate::counters::port::{AccessEntryCounters, Counters};
 use crate::counters::resolved::Resolved;
 use crate::counters::totals::PortTotals;
 use crate::error::ConfigError;
-use crate::frame::descriptor::Descriptor;
+use crate::frame::descriptor::{Descriptor, HeaderRest};
 use crate::frame::output::Output;
 use crate::frame::port::{PortId, Side};
 use crate::link::outputs::Outputs;
@@ -307,14 +307,22 @@ impl<P> Engine<P> {
     }
 
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
+    ///
+    /// Of the packets that wait first in conversations identification and time to live are told as 0; see
+    /// [`counters_with`](Engine::counters_with).
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
+        self.counters_with(now, interface, &|_| HeaderRest::default())
+    }
+
+    /// The same, with what `rest` knows of the headers of packets that wait.
+    pub fn counters_with(&mut self, now: Time, interface: Option<PortId>, rest: &dyn Fn(&P) -> HeaderRest) -> Counters {
         self.advance(now);
         for asic in 0..self.shared.pools.len() {
             self.settle_memory(asic, now);
         }
         let wanted = |index: usize| interface.is_none_or(|wanted| usize::from(wanted.0) == index);
         let ports = self.ports.iter_mut().enumerate().filter(|(index, _)| wanted(*index));
-        let interfaces = ports.map(|(_, port)| (port.name.clone(), port.counters(now))).collect();
+        let interfaces = ports.map(|(_, port)| (port.name.clone(), port.counters(now, rest))).collect();
         let entries = |number: &usize| {
             let hits = self.shared.lists[*number].hits.iter();
             hits.map(|packets| AccessEntryCounters { packets: *packets }).collect()

@@ -127,6 +127,11 @@ impl Policy {
         Policy { plan, sole, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
     }
 
+    /// The number of a class's conversation, where it is one of classic weighted fair queueing.
+    pub fn conversation(&self, class: usize) -> Option<u32> {
+        self.plan.classes.get(class)?.conversation
+    }
+
     /// The input policy of a port.
     pub fn input(plan: &PortPlan, now: Time) -> Option<Policy> {
         let policy = plan.input.clone()?;

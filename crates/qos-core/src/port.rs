@@ -7,7 +7,7 @@ use crate::config::wiring::PortConfig;
 use crate::counters::count::Count;
 use crate::counters::port::InterfaceCounters;
 use crate::counters::totals::PortTotals;
-use crate::frame::descriptor::Descriptor;
+use crate::frame::descriptor::{Descriptor, HeaderRest};
 use crate::frame::port::{PortId, Side};
 use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
@@ -189,8 +189,11 @@ impl<P> NamedPort<P> {
     }
 
     /// What was counted.
-    pub fn counters(&mut self, now: Time) -> InterfaceCounters {
-        each!(&mut self.port, port => port.counters(now, &self.plan))
+    pub fn counters(&mut self, now: Time, rest: &dyn Fn(&P) -> HeaderRest) -> InterfaceCounters {
+        match &mut self.port {
+            Port::Router(port) => port.counters(now, &self.plan, rest),
+            Port::Catalyst(port) => port.counters(now, &self.plan),
+        }
     }
 
     /// Zeroes the counters; queues and token buckets stay.

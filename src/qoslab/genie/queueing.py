@@ -29,6 +29,19 @@ _LINES = [
         ),
     )
 ]
+_CONVERSATION = re.compile(
+    rf"\(depth/weight/total drops/no-buffer drops/interleaves\) (?P<depth>{_N})/(?P<weight>{_N})/(?P<total_drops>{_N})"
+    rf"/(?P<no_buffer_drops>{_N})/(?P<interleaves>{_N})"
+)
+_HEAD = [
+    re.compile(pattern)
+    for pattern in (
+        rf"Conversation (?P<number>{_N}), linktype: (?P<linktype>\S+), length: (?P<length>{_N})",
+        rf"source: (?P<source>\S+), destination: (?P<destination>\S+), id: (?P<id>0x[0-9A-Fa-f]+), ttl: (?P<ttl>{_N}),",
+        rf"TOS: (?P<tos>{_N}) prot: (?P<protocol>{_N})"
+        rf"(?:, source port (?P<source_port>{_N}), destination port (?P<destination_port>{_N}))?",
+    )
+]
 _FAIR = re.compile(
     rf" *(?P<name>[A-Z]\S+) +(?P<discard_threshold>{_N}) +(?P<dynamic_queues>{_N}) +(?P<reserved_queues>{_N})"
     rf" +(?P<link_queues>{_N}) +(?P<priority_queues>{_N}) *"
@@ -67,7 +80,28 @@ def parse_queue(text: str, interface: str) -> Values:
     """What `show queue X` says; it does not name the interface. Empty where it says nothing."""
     found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
     del found["queueing_strategy"]
+    if conversations := _conversations(text):
+        found["conversation"] = conversations
     return {interface: found} if found else {}
+
+
+def _conversations(text: str) -> dict[int, Values]:
+    """Conversations with their next packets, by number."""
+    result: dict[int, Values] = {}
+    figures: Values = {}
+    now: Values = {}
+    for raw in text.splitlines():
+        line = raw.strip()
+        if match := _CONVERSATION.fullmatch(line):
+            figures = _numbers(match)
+            continue
+        for pattern in _HEAD:
+            if match := pattern.fullmatch(line):
+                said = {name: value for name, value in match.groupdict().items() if value is not None}
+                if "number" in said:
+                    now = result.setdefault(int(said.pop("number")), dict(figures))
+                now |= {name: int(value) if value.isdecimal() else value for name, value in said.items()}
+    return result
 
 
 def parse_queueing_fair(text: str) -> Values:

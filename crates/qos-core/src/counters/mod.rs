@@ -3,6 +3,7 @@
 //! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::Descriptor::counted_len`]).
 
 pub(crate) mod catalyst;
+pub(crate) mod conversation;
 pub(crate) mod count;
 pub(crate) mod interface_queueing;
 pub(crate) mod police;
@@ -14,6 +15,7 @@ pub(crate) mod resolved;
 pub(crate) mod totals;
 
 pub use catalyst::{ProfileCounters, SwitchCounters, SwitchPortCounters};
+pub use conversation::{ConversationCounters, HeadIp, HeadPacket};
 pub use count::Count;
 pub use interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 pub use police::{BucketChange, ColourCounters, DynamicCounters, PoliceCounters, TokensLost};

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::catalyst::{SwitchCounters, SwitchPortCounters};
+use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
@@ -59,6 +60,8 @@ pub struct InterfaceCounters {
     pub output: DirectionCounters,
     /// The interface's own queue.
     pub queue: InterfaceQueueCounters,
+    /// The conversations of classic weighted fair queueing with packets waiting, those with most first; at most 256.
+    pub conversations: Vec<ConversationCounters>,
     /// The queues of `priority-group` or `custom-queue-list`, by number.
     pub numbered_queues: Vec<NumberedQueueCounters>,
     /// The shapers of `traffic-shape`, in order.

@@ -15,6 +15,30 @@ use crate::wire::ip::{ecn, ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
 /// Extension headers beyond this many are not looked behind.
 const MAX_EXTENSION_HEADERS: usize = 8;
 
+/// What of a packet's IP header a descriptor leaves out: identification and time to live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeaderRest {
+    /// Identification; of IPv6 0.
+    pub id: u16,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+}
+
+/// What of an Ethernet frame's IP header its descriptor leaves out; 0 of what is not IP.
+pub fn header_rest(frame: &[u8]) -> HeaderRest {
+    let rest = Layout::of(frame).and_then(|layout| {
+        let packet = frame.get(layout.network..)?;
+        match layout.ethertype {
+            ethertype::IPV4 => {
+                Ipv4::of(packet).map(|ip| HeaderRest { id: u16::from_be_bytes(ip.identification()), ttl: ip.ttl() })
+            }
+            ethertype::IPV6 => Ipv6::of(packet).map(|ip| HeaderRest { id: 0, ttl: ip.hop_limit() }),
+            _ => None,
+        }
+    });
+    rest.unwrap_or_default()
+}
+
 /// The network layer of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {

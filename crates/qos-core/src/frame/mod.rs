@@ -7,7 +7,7 @@ pub(crate) mod label;
 pub(crate) mod output;
 pub(crate) mod port;
 
-pub use descriptor::{flow_key, parse, Descriptor, Network};
+pub use descriptor::{flow_key, header_rest, parse, Descriptor, HeaderRest, Network};
 pub use drop_reason::DropReason;
 pub use label::Label;
 pub use output::{Departure, Dropped, Output};

@@ -24,6 +24,7 @@ pub(crate) fn interface_counters<P>(
         input: inbound.counters(now),
         output,
         queue,
+        conversations: Vec::new(),
         numbered_queues: Vec::new(),
         shapers: Vec::new(),
         tx_ring,

@@ -7,7 +7,7 @@ use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::fair_queue::FairQueue;
 use crate::queueing::fifo::Fifo;
 use crate::queueing::limited_fifo::LimitedFifo;
-use crate::queueing::weighted_fair::WeightedFair;
+use crate::queueing::weighted_fair::{Waiting, WeightedFair};
 
 /// One of the disciplines.
 #[derive(Debug)]
@@ -95,6 +95,29 @@ impl<P> Queue<P> {
         match self {
             Queue::WeightedFair(queue) => queue.next(descriptor),
             Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => Place::default(),
+        }
+    }
+
+    /// The conversations with packets.
+    pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_, P>> {
+        let queue = match self {
+            Queue::WeightedFair(queue) => Some(queue),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+        };
+        queue.into_iter().flat_map(WeightedFair::waiting)
+    }
+
+    /// A packet had no place.
+    pub fn refused(&mut self, descriptor: &Descriptor) {
+        if let Queue::WeightedFair(queue) = self {
+            queue.refused(descriptor);
+        }
+    }
+
+    /// See [`WeightedFair::clear_drops`].
+    pub fn clear_drops(&mut self) {
+        if let Queue::WeightedFair(queue) = self {
+            queue.clear_drops();
         }
     }
 

@@ -5,9 +5,9 @@
 //! small packets and high precedences gain.
 //!
 //! The congestive discard threshold counts the packets of all conversations together. From there on a packet that
-//! would be the last of all, with the highest number, is dropped, and every other one is taken; so a router with two
-//! saturating flows shows `Output queue: 64/1000/64`, of which one has 57 and the other one 7. At the hold-queue the
-//! packet with the highest number goes for one with a lower number, but that is hardly ever reached.
+//! would be the last of all, with the highest number, is dropped, and every other one is taken; so a router with a
+//! flood and a session whose window is 7 packets shows `Output queue: 64/1000/64`, 57 and 7 of them. At the hold-queue
+//! the packet with the highest number goes for one with a lower number, but that is hardly ever reached.
 //!
 //! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which
 //! the scheduler keeps: a class is a single conversation with a weight and, in its queue limit, a threshold of its own.
@@ -26,6 +26,21 @@ struct Conversation<P> {
     items: VecDeque<(u64, Item<P>)>,
     /// Sequence number of the last packet.
     last: u64,
+    /// Packets that it lost.
+    drops: u64,
+}
+
+/// A conversation with packets.
+#[derive(Debug)]
+pub(crate) struct Waiting<'a, P> {
+    /// Its number in the queue.
+    pub flow: usize,
+    pub packets: u64,
+    /// Of the first packet.
+    pub weight: u64,
+    /// Packets that it lost.
+    pub drops: u64,
+    pub head: &'a Item<P>,
 }
 
 /// Weighted fair queueing over hashed conversations.
@@ -55,7 +70,7 @@ impl<P> WeightedFair<P> {
     /// `flows` is a power of two.
     pub fn new(flows: u32, threshold: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
         WeightedFair {
-            conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
+            conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0, drops: 0 }).collect(),
             heads: WinnerTree::new(flows as usize),
             tails: WinnerTree::new(flows as usize),
             lone: None,
@@ -125,9 +140,32 @@ impl<P> WeightedFair<P> {
     /// The conversation of a packet and the number that it gets there.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
-        let cost =
-            u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor.precedence()));
+        let cost = u64::from(descriptor.counted_len).max(1) * self.weight_of(descriptor);
         Place { flow: index, number: self.conversations[index].last.max(self.served).saturating_add(cost) }
+    }
+
+    fn weight_of(&self, descriptor: &Descriptor) -> u64 {
+        self.weight.unwrap_or_else(|| weight(descriptor.precedence()))
+    }
+
+    /// The conversations with packets.
+    pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_, P>> {
+        self.conversations.iter().enumerate().filter_map(|(flow, each)| {
+            let (_, head) = each.items.front()?;
+            let weight = self.weight_of(&head.descriptor);
+            Some(Waiting { flow, packets: each.items.len() as u64, weight, drops: each.drops, head })
+        })
+    }
+
+    /// A packet had no place.
+    pub fn refused(&mut self, descriptor: &Descriptor) {
+        let index = self.conversation(descriptor);
+        self.conversations[index].drops += 1;
+    }
+
+    /// Counts drops anew.
+    pub fn clear_drops(&mut self) {
+        self.conversations.iter_mut().for_each(|each| each.drops = 0);
     }
 
     /// Whether a packet can join only in the place of another one.
@@ -140,6 +178,7 @@ impl<P> WeightedFair<P> {
         let index = self.last()?;
         let conversation = &mut self.conversations[index];
         let (_, item) = conversation.items.pop_back()?;
+        conversation.drops += 1;
         // The conversation does not pay for what was not sent.
         conversation.last = conversation.items.back().map_or(self.served, |(number, _)| *number);
         self.count_out(index, item.bytes());

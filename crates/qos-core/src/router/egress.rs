@@ -4,15 +4,18 @@
 //! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
 //! time.
 
+use std::cmp::Reverse;
+
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
+use crate::counters::conversation::{ConversationCounters, HeadIp, HeadPacket};
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceQueueCounters, RingCounters};
 use crate::counters::rate_limit::RateLimitCounters;
 use crate::counters::totals::PortTotals;
-use crate::frame::descriptor::Descriptor;
+use crate::frame::descriptor::{Descriptor, HeaderRest, Network};
 use crate::frame::drop_reason::DropReason;
 use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
@@ -23,10 +26,14 @@ use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::scheduler::{Room, Scheduler};
 use crate::queueing::statistics;
+use crate::queueing::weighted_fair::Waiting;
 use crate::router::admission::Admission;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
+
+/// Most conversations that are told: as many as an interface has by default where its bandwidth is above 512 kb/s.
+const CONVERSATIONS_TOLD: usize = 256;
 
 /// Where a packet goes that has passed what stands ahead of the queues.
 #[derive(Clone, Copy, Debug)]
@@ -475,6 +482,21 @@ impl<P> Egress<P> {
         }
     }
 
+    /// The conversations that have packets, those with most first; `rest` knows of a packet what the engine does not.
+    pub fn conversations(&self, rest: &dyn Fn(&P) -> HeaderRest) -> Vec<ConversationCounters> {
+        let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
+        let told = self.scheduler.waiting_conversations().map(|waiting| {
+            let Waiting { flow, packets, weight, drops, head } = waiting;
+            let number = head.class.and_then(numbers).unwrap_or(flow as u32);
+            let head = head_packet(&head.descriptor, rest(&head.payload));
+            ConversationCounters { number, depth_packets: packets, weight, drops, head }
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
+        told.truncate(CONVERSATIONS_TOLD);
+        told
+    }
+
     /// The queues that have numbers.
     pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
         let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
@@ -539,4 +561,19 @@ impl<P> Egress<P> {
         let classes = classes.filter_map(|item| Some((item.class?, item.bytes())));
         self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(classes))
     }
+}
+
+/// What is told of a conversation's next packet.
+fn head_packet(descriptor: &Descriptor, rest: HeaderRest) -> HeadPacket {
+    let ip = (descriptor.network != Network::Other).then_some(HeadIp {
+        source: descriptor.source,
+        destination: descriptor.destination,
+        id: rest.id,
+        ttl: rest.ttl,
+        tos: (descriptor.dscp << 2) | descriptor.ecn,
+        protocol: descriptor.protocol,
+        source_port: descriptor.source_port,
+        destination_port: descriptor.destination_port,
+    });
+    HeadPacket { bytes: descriptor.counted_len, ip }
 }

@@ -6,6 +6,7 @@ use crate::classify::access_list::AccessList;
 use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceCounters, SubinterfaceCounters};
+use crate::frame::descriptor::HeaderRest;
 use crate::link::counters::interface_counters;
 use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
@@ -74,7 +75,7 @@ impl<P> RouterPort<P> {
         self.egress.index(lists);
     }
 
-    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> InterfaceCounters {
+    pub fn counters(&mut self, now: Time, plan: &PortPlan, rest: &dyn Fn(&P) -> HeaderRest) -> InterfaceCounters {
         let waiting = (self.egress.queue_counters(), self.egress.ring_counters());
         let ends = (&mut self.ingress.inbound, &mut self.egress.outbound);
         let common = interface_counters(ends, waiting, plan, now);
@@ -100,6 +101,7 @@ impl<P> RouterPort<P> {
             denied_output: self.egress.denied(),
             rate_limit_input: self.ingress.limit_counters(now),
             rate_limit_output: self.egress.limit_counters(now),
+            conversations: self.egress.conversations(rest),
             numbered_queues: self.egress.numbered_counters(),
             shapers: self.egress.shaper_counters(),
             policy_input,

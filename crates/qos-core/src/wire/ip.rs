@@ -77,6 +77,11 @@ impl<'a> Ipv4<'a> {
         [self.fixed[4], self.fixed[5]]
     }
 
+    /// Time to live.
+    pub fn ttl(&self) -> u8 {
+        self.fixed[8]
+    }
+
     /// More fragments follow.
     pub fn more_fragments(&self) -> bool {
         self.fixed[6] & 0x20 != 0
@@ -139,6 +144,11 @@ impl<'a> Ipv6<'a> {
     /// The number of what follows: an extension header or a protocol.
     pub fn next_header(&self) -> u8 {
         self.fixed[6]
+    }
+
+    /// Hop limit.
+    pub fn hop_limit(&self) -> u8 {
+        self.fixed[7]
     }
 
     /// Source and destination address, as bytes one behind the other.

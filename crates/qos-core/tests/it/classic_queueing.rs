@@ -18,8 +18,9 @@ fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
     engine
 }
 
-/// 2 Mb/s with `fair-queue` and two flows of 4 Mb/s, precedence 5 and 0: a router shows `Output queue: 64/1000/64`, 57
-/// packets of one and 7 of the other, whose weights are as 6 to 1.
+/// 2 Mb/s with `fair-queue` and two flows of 4 Mb/s, precedence 5 and 0: as a router shows, `Output queue: 64/1000/64`
+/// and weights of 5397 and 32384. The last packets of both have about the same number, so that there are as many of
+/// each as its weight has them, 6 to 1.
 #[test]
 fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     let mut port = interface(2_000, None, None);
@@ -29,14 +30,41 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     for seconds in [1, 10] {
         let mut engine = started(2_000_000, &config);
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
-        let queue = out(&mut engine, seconds * SECOND).queue;
+        let found = out(&mut engine, seconds * SECOND);
+        let queue = found.queue;
         assert_eq!((queue.depth, queue.limit, queue.threshold), (64, 1000, Some(64)));
+        let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.weight)).collect();
+        assert_eq!(told, [(55, 5_397), (9, 32_384)]);
+        assert_eq!(found.conversations.iter().map(|each| each.drops).sum::<u64>(), queue.drops);
+        let heads: Vec<_> =
+            found.conversations.iter().map(|each| (each.head.bytes, each.head.ip.unwrap().tos)).collect();
+        assert_eq!(heads, [(1004, (40 << 2) | 1), (1004, 1)]);
+        engine.clear(Time(seconds * SECOND), None);
+        assert!(out(&mut engine, seconds * SECOND).conversations.iter().all(|each| each.drops == 0));
         assert_eq!((queue.conversations, queue.max_active_conversations), (Some(2), Some(2)));
         let bytes = common::bytes_by_source(&outputs, 2);
         let ratio = bytes[0] as f64 / bytes[1] as f64;
         assert!((ratio / 6.0 - 1.0).abs() < 0.1, "{ratio}");
         engine.audit().unwrap();
     }
+}
+
+/// The conversation of a class is told by the number that `show policy-map interface` has for it, those of
+/// class-default by their place among the dynamic ones; the deepest come first.
+#[test]
+fn conversations_of_classes_are_told_by_their_numbers() {
+    let classes = json!([{"name": "af", "bandwidth": {"percent": 50}}, {"name": "class-default", "fair_queue": {}}]);
+    let config = common::with_policy("classic", 256, classes);
+    let mut engine = started(256_000, &config);
+    load(&mut engine, Ppp, &[Source::new(500, 10, 0, 300_000), Source::new(500, 0, 1, 300_000)], Time(5 * SECOND));
+    let found = out(&mut engine, 5 * SECOND);
+    let class = found.policy_output.as_ref().unwrap().classes[0].clone();
+    let queue = class.queue.unwrap();
+    let own = found.conversations.iter().find(|each| Some(each.number) == queue.conversation).unwrap();
+    assert_eq!((own.depth_packets, own.drops), (queue.depth_packets, class.drops.tail.packets));
+    let other = found.conversations.iter().find(|each| each.number < 64).unwrap();
+    assert_eq!((other.weight, found.conversations.len()), (32_384, 2));
+    assert!(found.conversations.is_sorted_by_key(|each| std::cmp::Reverse(each.depth_packets)));
 }
 
 /// Under a classic shaper the same holds in its own queue.

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::thread;
 
 use qos_core::counters::Resolved;
+use qos_core::frame::header_rest;
 use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, Time};
 
 use self::faces::Faces;
@@ -307,7 +308,8 @@ impl Dataplane {
 
     /// What the engine counted, of one port or all.
     pub fn counters(&mut self, port: Option<PortId>) -> Counters {
-        self.engine.counters(self.reached, port)
+        let pool = &self.pool;
+        self.engine.counters_with(self.reached, port, &|held| header_rest(pool.get(&held.frame)))
     }
 
     /// Zeroes the counters of one port, or of all and the health.

@@ -1,5 +1,6 @@
 //! The engines: one in each router, and one for each link between two hosts.
 
+use qos_core::frame::HeaderRest;
 use qos_core::{Counters, Descriptor, Duration, Engine, Output, PortId, Time};
 
 use crate::event_queue::EventQueue;
@@ -61,7 +62,8 @@ impl Engines {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
     }
 
-    pub fn counters(&mut self, station: usize, now: Time) -> Counters {
-        self.stations[station].engine.counters(now, None)
+    /// What an engine counted; `rest` tells of a packet's headers what the engine does not know.
+    pub fn counters(&mut self, station: usize, now: Time, rest: &dyn Fn(&PacketId) -> HeaderRest) -> Counters {
+        self.stations[station].engine.counters_with(now, None, rest)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use qos_core::frame::HeaderRest;
 use qos_core::wire::ethernet::Tag;
 use qos_core::{Departure, Descriptor, DropReason, Output, PortId, Side, Time};
 
@@ -161,7 +162,10 @@ impl<W: Write> Run<W> {
         for station in 0..self.world.engines.len() {
             let Runs::Router(node) = self.world.engines.runs(station) else { continue };
             self.settle(station, now)?;
-            let counters = self.world.engines.counters(station, now);
+            let pool = &self.world.pool;
+            // A simulated packet's identification is 0, as in captures.
+            let rest = |packet: &PacketId| HeaderRest { id: 0, ttl: pool.get(*packet).ttl };
+            let counters = self.world.engines.counters(station, now, &rest);
             self.world.schedule(station);
             let samples = &mut self.world.routers[node].samples;
             // The end may come with a sample.

@@ -50,6 +50,7 @@ def unwired(
             "reserved_conversations": None,
             "available_bandwidth_kbps": None,
         },
+        "conversations": [],
         "numbered_queues": [],
         "shapers": [],
         "tx_ring": {"limit": 0, "depth": 0},

@@ -76,10 +76,31 @@ def _list_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
 
 
 def show_queue(interface: Interface, counters: formats.InterfaceCounters) -> str:
-    """`show queue X`: the interface's queues; the packets in them are not told."""
+    """`show queue X`: the interface's queues, and of each conversation with packets the one that leaves next."""
     if counters["queue"]["strategy"] == "fifo":
         return FIFO_NOT_SUPPORTED + "\n"
-    return "".join(f"  {line}\n" for line in queue_lines(interface, counters))
+    lines = [f"  {line}" for line in queue_lines(interface, counters)]
+    for each in counters["conversations"]:
+        lines += ["", *(f"  {line}" for line in _conversation_lines(each))]
+    return "".join(line + "\n" for line in lines)
+
+
+def _conversation_lines(conversation: formats.ConversationCounters) -> Iterator[str]:
+    """A conversation's figures and its next packet; buffers never lack, and nothing is interleaved."""
+    figures = (conversation["depth_packets"], conversation["weight"], conversation["drops"], 0, 0)
+    yield f"(depth/weight/total drops/no-buffer drops/interleaves) {'/'.join(map(str, figures))}"
+    head = conversation["head"]
+    ip = head["ip"]
+    # [I] What is printed of a packet that is not IP.
+    kind = "ip" if ip is not None else "other"
+    yield f"Conversation {conversation['number']}, linktype: {kind}, length: {head['bytes']}"
+    if ip is None:
+        return
+    yield f"source: {ip['source']}, destination: {ip['destination']}, id: 0x{ip['id']:04X}, ttl: {ip['ttl']},"
+    ports = ""
+    if ip["source_port"] is not None and ip["destination_port"] is not None:
+        ports = f", source port {ip['source_port']}, destination port {ip['destination_port']}"
+    yield f"TOS: {ip['tos']} prot: {ip['protocol']}{ports}"
 
 
 def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters) -> str:

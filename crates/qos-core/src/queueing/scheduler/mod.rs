@@ -29,6 +29,7 @@ use crate::counters::count::Count;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::queue::Queue;
+use crate::queueing::weighted_fair::Waiting;
 use crate::time::{Rate, Time};
 use crate::winner_tree::WinnerTree;
 use node::{Inner, InnerId, Leaf, LeafId, Member, NodeId, Standing};
@@ -237,6 +238,11 @@ impl<P> Scheduler<P> {
         (self.active, self.max_active)
     }
 
+    /// The conversations of the interface's own space of numbers that have packets.
+    pub fn waiting_conversations(&self) -> impl Iterator<Item = Waiting<'_, P>> {
+        self.leaves.iter().filter(|leaf| leaf.numbered).flat_map(|leaf| leaf.queue.waiting())
+    }
+
     #[inline]
     fn member(&self, node: NodeId) -> &Member {
         match node {
@@ -285,6 +291,7 @@ impl<P> Scheduler<P> {
         }
         for leaf in &mut self.leaves {
             leaf.drops = Count::default();
+            leaf.queue.clear_drops();
             if let Some(red) = &mut leaf.random_detect {
                 red.clear();
             }

@@ -235,6 +235,7 @@ impl<P> Leaf<P> {
     /// Its queue had no place for a packet.
     pub(super) fn refuse(&mut self, descriptor: &Descriptor) {
         self.drops.add(descriptor.counted_len);
+        self.queue.refused(descriptor);
         if let Some(red) = &mut self.random_detect {
             red.overflowed(descriptor);
         }

@@ -26,6 +26,14 @@ _QUEUES = {
 }
 
 
+_CONVERSATION = {
+    **dict.fromkeys(("depth", "weight", "total_drops", "no_buffer_drops", "interleaves", "length"), int),
+    "linktype": str,
+    **dict.fromkeys((Optional("source"), Optional("destination"), Optional("id")), str),
+    **{Optional(name): int for name in ("ttl", "tos", "protocol", "source_port", "destination_port")},
+}
+
+
 class ShowQueueingInterface(MetaParser):  # type: ignore[misc]
     """Parser for `show queueing interface X`."""
 
@@ -42,7 +50,7 @@ class ShowQueueingInterface(MetaParser):  # type: ignore[misc]
 class ShowQueue(MetaParser):  # type: ignore[misc]
     """Parser for `show queue X`."""
 
-    schema: ClassVar[dict[Any, Any]] = {AnyKey(): _QUEUES}
+    schema: ClassVar[dict[Any, Any]] = {AnyKey(): {**_QUEUES, Optional("conversation"): {AnyKey(): _CONVERSATION}}}
     cli_command: ClassVar[list[str]] = ["show queue {interface}"]
 
     def cli(self, interface: str = "", output: str | None = None) -> dict[str, Any]:
