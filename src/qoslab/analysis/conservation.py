@@ -30,7 +30,9 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
     """
     keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
-    rows: dict[str, list[dict[str, object]]] = {name: [] for name in ("classes", "interfaces", "queues")}
+    rows: dict[str, list[dict[str, object]]] = {
+        name: [] for name in ("classes", "interfaces", "queues", "conversations")
+    }
     add_counters(cell, record, experiment, lambda name, row: rows[name].append(keys | row))
     try:
         cards = cards_of(cell)

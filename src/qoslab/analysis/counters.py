@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines
@@ -38,10 +39,13 @@ class HostCount:
 def add_counters(
     cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
-    """Add the rows of the tables `classes`, `interfaces` and `queues`; what could not be read is returned."""
+    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; what could not be read is
+    returned.
+    """
     problems: list[str] = []
     origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
     counted, lines = cell.devices_with_counters(), lines_of(experiment)
+    names = _traffic_of(record, experiment)
     for device in counted:
         replies = list(cell.counter_replies(device))
         for row in raw.class_rows(device, replies, origin_ns):
@@ -50,6 +54,8 @@ def add_counters(
             add("interfaces", row)
         for row in raw.queue_rows(device, replies, origin_ns):
             add("queues", row)
+        for row in raw.conversation_rows(device, replies, origin_ns, names):
+            add("conversations", row)
     seconds = experiment.duration.seconds
     moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
     for entry in record.observed:
@@ -70,6 +76,22 @@ def add_counters(
         except (LookupError, TypeError, ValueError, AttributeError):
             problems.append(f"the readings of {device} are damaged")
     return problems
+
+
+def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
+    """Which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have none."""
+    numbers = {"tcp": 6, "udp": 17}
+    protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
+    known = {
+        (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic
+        for flow in record.flows
+        if flow.traffic in protocols
+    }
+
+    def name(ip: Mapping[str, Any]) -> str | None:
+        return known.get((ip["protocol"], ip["destination"], ip["destination_port"]))
+
+    return name
 
 
 def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:

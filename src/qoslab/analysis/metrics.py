@@ -11,7 +11,18 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 # Imported for the functions that they register.
-from qoslab.analysis import class_metrics, goodput, hosts, limiters, policers, probes, shapers, steady, throughput  # noqa: F401
+from qoslab.analysis import (  # noqa: F401
+    class_metrics,
+    conversations,
+    goodput,
+    hosts,
+    limiters,
+    policers,
+    probes,
+    shapers,
+    steady,
+    throughput,
+)
 from qoslab.analysis.at_moment import moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.estimates import Estimate
@@ -81,6 +92,7 @@ _SOURCES = (
     _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
     _Source("limiters", lambda rows: (rows["before"] + " " + rows["after"]).unique(), _pairs),
     _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
+    _Source("conversations", lambda rows: rows["traffic"].dropna().unique(), _named("traffic")),
     _Source("queues", lambda rows: each_of("queue", rows), places_of),
 )
 

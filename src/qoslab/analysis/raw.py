@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -107,6 +107,30 @@ def queue_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
                         "enqueued": taken,
                         "dropped": refused,
                     }
+
+
+def conversation_rows(
+    device: str,
+    replies: Iterable[Mapping[str, Any]],
+    origin_ns: int,
+    traffic_of: Callable[[Mapping[str, Any]], str | None],
+) -> Iterator[Row]:
+    """Rows of `conversations` from `counters` replies; `traffic_of` names whose an IP header is."""
+    for reply in replies:
+        for interface, counters in reply["interfaces"].items():
+            # Runs from before they were counted have none.
+            for each in counters.get("conversations", ()):
+                ip = each["head"]["ip"]
+                yield {
+                    "device": device,
+                    "interface": interface,
+                    "conversation": each["number"],
+                    "traffic": None if ip is None else traffic_of(ip),
+                    "time_s": (reply["time_ns"] - origin_ns) / 1e9,
+                    "depth_packets": each["depth_packets"],
+                    "weight": each["weight"],
+                    "drops": each["drops"],
+                }
 
 
 def health_row(device: str, health: Health) -> Row:

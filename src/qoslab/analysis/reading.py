@@ -31,7 +31,18 @@ STRAY_S = 600.0
 """How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
 each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
 
-TABLES = ("flows", "intervals", "hosts", "probes", "classes", "interfaces", "queues", "limiters", "health")
+TABLES = (
+    "flows",
+    "intervals",
+    "hosts",
+    "probes",
+    "classes",
+    "interfaces",
+    "queues",
+    "conversations",
+    "limiters",
+    "health",
+)
 """Those of rows that are read from a cell's files."""
 
 

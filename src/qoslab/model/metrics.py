@@ -44,7 +44,9 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
     "captures": "BEFORE AFTER, the names of two capture points",
 }
 
-TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "limiters"]
+TableName = Literal[
+    "flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "conversations", "limiters"
+]
 """A table of `docs/architecture.md` by whose rows metrics are computed."""
 SELECTOR_OF_TABLE: dict[TableName, Selector] = {
     "flows": "traffic",
@@ -54,6 +56,7 @@ SELECTOR_OF_TABLE: dict[TableName, Selector] = {
     "classes": "class",
     "interfaces": "interface",
     "queues": "queue",
+    "conversations": "traffic",
     "limiters": "captures",
 }
 """What selectors of a table's metrics name."""
@@ -169,6 +172,17 @@ _METRICS: dict[str, Metric] = {
                 ("datagrams.lost", "packets", "UDP datagrams that were sent and did not arrive"),
                 ("datagrams.loss", "fraction", "lost datagrams over all that were sent"),
                 ("datagrams.jitter", "ms", "jitter as the receiver reckons it (RFC 3550), the greatest of the flows"),
+                (
+                    "conversation.depth",
+                    "packets",
+                    "packets that waited in the conversations of weighted fair queueing, the median of the readings "
+                    "over the last two thirds of the traffic time in which any did",
+                ),
+                (
+                    "conversation.weight",
+                    "count",
+                    "weight of these conversations, as show queue prints it, where all had the same",
+                ),
             ),
         ),
         *_of(

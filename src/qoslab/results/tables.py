@@ -246,6 +246,19 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("dropped", pa.int64()),
         ]
     ),
+    "conversations": pa.schema(
+        [
+            *_CELL,
+            ("device", pa.string()),
+            ("interface", pa.string()),
+            ("conversation", pa.int64()),
+            ("traffic", pa.string()),
+            ("time_s", pa.float64()),
+            ("depth_packets", pa.int64()),
+            ("weight", pa.int64()),
+            ("drops", pa.int64()),
+        ]
+    ),
     "health": pa.schema(
         [
             *_CELL,
@@ -326,7 +339,16 @@ _COUNTED = frozenset(
         *("received", "transmitted", "lost_input", "late_over_budget", "input_drops", "output_drops"),
         *("queue_depth", "queue_limit", "queue_drops", "queue_threshold", "queue_per_flow_limit"),
         *("tx_ring_limit", "tx_ring_depth", "link_input_in_flight", "link_output_in_flight"),
-        *("random_detect_mean_depth", "retransmits", "datagrams", "lost", "enqueued", "dropped", "unexplained"),
+        *(
+            "random_detect_mean_depth",
+            "retransmits",
+            "datagrams",
+            "lost",
+            "enqueued",
+            "dropped",
+            "drops",
+            "unexplained",
+        ),
     )
 )
 """Columns that count packets, frames or segments and do not say so."""

@@ -1,0 +1,31 @@
+"""Conversations of classic weighted fair queueing over time → the metrics `conversation.*`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from qoslab.analysis.classes import only_value
+from qoslab.analysis.missing import Figure
+from qoslab.analysis.registry import metrics_of
+
+WARM_UP = 1 / 3
+"""The part of the traffic time that is left out, as for the rates of classes."""
+
+
+@metrics_of(
+    "conversations",
+    "conversation.depth",
+    "conversation.weight",
+    traffic_s=lambda selection: selection.cell.traffic_s,
+)
+def conversation_figures(mine: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
+    """Figures of some conversations of one cell: what waits in all together, and the weight where all have the same."""
+    running = mine[(mine["time_s"] > WARM_UP * traffic_s) & (mine["time_s"] < traffic_s)]
+    if running.empty:
+        return
+    yield "conversation.depth", float(running.groupby("time_s")["depth_packets"].sum().median())
+    weight = only_value(running["weight"])
+    if weight is not None:
+        yield "conversation.weight", weight
