@@ -376,6 +376,24 @@ class TestFlood:
         with pytest.raises(TrafficError, match="figures of 2 streams, expected 1"):
             tool("flood").parse(noise(), seconds(5), client, server)
 
+    def test_a_receiver_that_only_listens_on_has_no_intervals(self) -> None:
+        """It waits for what queues still hold. Empty intervals of that time would count as time without goodput."""
+        client, server = recorded("flood-lossy", "jsonl")
+        total = server.stdout.splitlines()[-1]
+
+        def interval(number: int, packets: int) -> str:
+            own = {"start_s": 0.5 * number, "end_s": 0.5 * number + 0.5, "packets": packets, "sources": []}
+            return json.dumps({"interval": own | {"payload_bytes": 72 * packets}})
+
+        def ends(*packets: int) -> float:
+            text = "\n".join([*(interval(number, each) for number, each in enumerate(packets)), total])
+            return tool("flood").parse(noise(), seconds(2), client, Output(text)).intervals[-1].end_s
+
+        assert ends(1, 1, 1, 1, 0, 0, 0, 0) == 2.0
+        # While it was sent to, silence counts; and so does what comes late.
+        assert ends(1, 0, 0, 0, 0, 0, 0) == 2.0
+        assert ends(1, 1, 1, 1, 0, 1, 0, 0, 0, 0) == 3.0
+
     def test_its_sender_tells_what_it_left_out_and_how_late_it_was(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         pace = tool("flood").parse(noise(), seconds(10), client, server).pace

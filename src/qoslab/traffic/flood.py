@@ -226,7 +226,7 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
             )
         )
     intervals = []
-    for interval in (line["interval"] for line in lines if "interval" in line):
+    for interval in _while_sent([line["interval"] for line in lines if "interval" in line], duration):
         start, end = number_of(interval["start_s"]), number_of(interval["end_s"])
         by_port = {_count(source["source_port"]): _count(source["payload_bytes"]) for source in interval["sources"]}
         if end > start:
@@ -243,6 +243,19 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
         warnings=tuple(_warnings(sent, received)),
         pace=_pace(sent),
     )
+
+
+def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
+    """Those in which something was sent or arrived: behind them the receiver has only listened on, to see that queues
+    had drained.
+    """
+    length = len(intervals)
+    for interval in reversed(intervals):
+        middle = (number_of(interval["start_s"]) + number_of(interval["end_s"])) / 2
+        if _count(interval["packets"]) or middle <= duration.seconds:
+            break
+        length -= 1
+    return intervals[:length]
 
 
 def _pace(sent: Json) -> Pace:
