@@ -95,16 +95,10 @@ def _longest(waited: npt.NDArray[np.bool_], out_s: Array) -> tuple[int, int] | N
 
 
 def _slope(time_s: Array, gone: Array) -> tuple[float, float]:
-    """Bits a second of bytes that had gone by then, and how wrong that may be.
-
-    Residues are alike over `_ALIKE`, or over twice the longest run of one sign where that is more: what is left of an
-    interval's tokens by packets of one size can take many intervals to come round.
-    """
+    """Bits a second of bytes that had gone by then, and how wrong that may be: residues are alike over `_ALIKE`."""
     slope, level = np.polyfit(time_s - time_s[0], gone, 1)
     residue = gone - level - slope * (time_s - time_s[0])
-    edges = np.flatnonzero(np.diff(residue > 0, prepend=np.nan, append=np.nan) != 0)
-    alike = max(_ALIKE, 2 * int(np.diff(edges).max()))
-    free = max(len(gone) / alike, 3.0)
+    free = max(len(gone) / _ALIKE, 3.0)
     return 8 * float(slope), 16 * float(residue.std()) * float(np.sqrt(12 / free)) / float(time_s[-1] - time_s[0])
 
 
