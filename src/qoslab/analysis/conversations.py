@@ -9,9 +9,7 @@ import pandas as pd
 from qoslab.analysis.classes import only_value
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.registry import metrics_of
-
-WARM_UP = 1 / 3
-"""The part of the traffic time that is left out, as for the rates of classes."""
+from qoslab.model.moments import WINDOW_FROM
 
 
 @metrics_of(
@@ -22,7 +20,7 @@ WARM_UP = 1 / 3
 )
 def conversation_figures(mine: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
     """Figures of some conversations of one cell: what waits in all together, and the weight where all have the same."""
-    running = mine[(mine["time_s"] > WARM_UP * traffic_s) & (mine["time_s"] < traffic_s)]
+    running = mine[(mine["time_s"] > WINDOW_FROM * traffic_s) & (mine["time_s"] < traffic_s)]
     if running.empty:
         return
     yield "conversation.depth", float(running.groupby("time_s")["depth_packets"].sum().median())

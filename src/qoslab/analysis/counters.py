@@ -15,6 +15,7 @@ from qoslab.analysis.show_readings import instants, reading_rows
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.moments import DURING
+from qoslab.pcap import TCP, UDP
 from qoslab.results import Cell, CellRecord
 
 WHOLE_PACKET = 1600
@@ -80,7 +81,7 @@ def add_counters(
 
 def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
     """Which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have none."""
-    numbers = {"tcp": 6, "udp": 17}
+    numbers = {"tcp": TCP, "udp": UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
     known = {
         (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic

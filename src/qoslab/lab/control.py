@@ -15,6 +15,7 @@ from qoslab.ios.environment import DataPlaneDownError, DataPlaneError, DataPlane
 
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.capture.filters import Instruction
 
 ControlError = DataPlaneError
 """What every request may raise."""
@@ -144,7 +145,7 @@ class ControlClient:
         file: Path,
         *,
         snaplen: int,
-        filter: Sequence[tuple[int, int, int, int]] = (),
+        filter: Sequence[Instruction] = (),
         comment: str,
     ) -> None:
         """Begin to capture what passes an interface; the file is pcapng, its stamps event time.

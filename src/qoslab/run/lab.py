@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from qoslab.capture import Counts
 from qoslab.model.experiment import TcpProfile
 from qoslab.units import Duration
 
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.capture import Counts
+    from qoslab.capture.filters import Instruction
     from qoslab.results import StallRecord
 
 
@@ -134,7 +135,7 @@ class DataPlane(Protocol):
         file: Path,
         *,
         snaplen: int,
-        filter: Sequence[tuple[int, int, int, int]] = (),
+        filter: Sequence[Instruction] = (),
         comment: str,
     ) -> None:
         """Begin to capture what passes an interface into a pcapng file, with event time as its stamps."""
