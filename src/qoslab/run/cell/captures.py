@@ -62,6 +62,7 @@ class _DataPlaneCapture:
         # The data plane runs elsewhere in the file system.
         self._file = file.resolve()
         self._comment = comment
+        self._ended = False
         try:
             asyncio.run(self._begin())
         except QoslabError as error:
@@ -76,6 +77,7 @@ class _DataPlaneCapture:
             )
 
     async def _end(self) -> CaptureRecord:
+        self._ended = True
         async with self._lab.control(self.point.node) as plane:
             counts = await plane.end_capture(self._file)
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
@@ -92,7 +94,9 @@ class _DataPlaneCapture:
 
     def kill(self) -> None:
         """See `RunningCapture`."""
-        # Ended already, or the data plane is no more.
+        if self._ended:
+            return
+        # The data plane may be no more.
         with suppress(QoslabError):
             asyncio.run(self._end())
 
