@@ -1,12 +1,15 @@
 //! What queues counted: those of a policy's classes, and those of an interface without a queueing policy.
 
+use crate::counters::conversation::{ConversationCounters, HeadIp, HeadPacket};
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::queue::{ClassQueueCounters, DisciplineName, PriorityQueueCounters, ShapeCounters};
+use crate::frame::descriptor::{HeaderRest, Network};
 use crate::plan::queue::ShownLimit;
 use crate::plan::tree::BodyPlan;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::Node;
+use crate::queueing::weighted_fair::Waiting;
 
 /// The shaper of a class.
 pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
@@ -99,4 +102,26 @@ pub(crate) fn interface_shaper<P>(node: &Node<'_, P>) -> Option<InterfaceShaperC
         conversations: active,
         max_conversations: most,
     })
+}
+
+/// A conversation that is known by its number; `rest` is of its next packet.
+pub(crate) fn conversation<P>(number: u32, waiting: &Waiting<'_, P>, rest: HeaderRest) -> ConversationCounters {
+    let head = &waiting.head.descriptor;
+    let ip = (head.network != Network::Other).then_some(HeadIp {
+        source: head.source,
+        destination: head.destination,
+        id: rest.id,
+        ttl: rest.ttl,
+        tos: (head.dscp << 2) | head.ecn,
+        protocol: head.protocol,
+        source_port: head.source_port,
+        destination_port: head.destination_port,
+    });
+    ConversationCounters {
+        number,
+        depth_packets: waiting.packets,
+        weight: waiting.weight,
+        drops: waiting.drops,
+        head: HeadPacket { bytes: head.counted_len, ip },
+    }
 }

@@ -8,14 +8,14 @@ use std::cmp::Reverse;
 
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
-use crate::counters::conversation::{ConversationCounters, HeadIp, HeadPacket};
+use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceQueueCounters, RingCounters};
 use crate::counters::rate_limit::RateLimitCounters;
 use crate::counters::totals::PortTotals;
-use crate::frame::descriptor::{Descriptor, HeaderRest, Network};
+use crate::frame::descriptor::{Descriptor, HeaderRest};
 use crate::frame::drop_reason::DropReason;
 use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
@@ -26,7 +26,6 @@ use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::scheduler::{Room, Scheduler};
 use crate::queueing::statistics;
-use crate::queueing::weighted_fair::Waiting;
 use crate::router::admission::Admission;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
@@ -486,10 +485,8 @@ impl<P> Egress<P> {
     pub fn conversations(&self, rest: &dyn Fn(&P) -> HeaderRest) -> Vec<ConversationCounters> {
         let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
         let told = self.scheduler.waiting_conversations().map(|waiting| {
-            let Waiting { flow, packets, weight, drops, head } = waiting;
-            let number = head.class.and_then(numbers).unwrap_or(flow as u32);
-            let head = head_packet(&head.descriptor, rest(&head.payload));
-            ConversationCounters { number, depth_packets: packets, weight, drops, head }
+            let number = waiting.head.class.and_then(numbers).unwrap_or(waiting.flow as u32);
+            statistics::conversation(number, &waiting, rest(&waiting.head.payload))
         });
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
@@ -561,19 +558,4 @@ impl<P> Egress<P> {
         let classes = classes.filter_map(|item| Some((item.class?, item.bytes())));
         self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(classes))
     }
-}
-
-/// What is told of a conversation's next packet.
-fn head_packet(descriptor: &Descriptor, rest: HeaderRest) -> HeadPacket {
-    let ip = (descriptor.network != Network::Other).then_some(HeadIp {
-        source: descriptor.source,
-        destination: descriptor.destination,
-        id: rest.id,
-        ttl: rest.ttl,
-        tos: (descriptor.dscp << 2) | descriptor.ecn,
-        protocol: descriptor.protocol,
-        source_port: descriptor.source_port,
-        destination_port: descriptor.destination_port,
-    });
-    HeadPacket { bytes: descriptor.counted_len, ip }
 }
