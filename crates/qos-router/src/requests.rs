@@ -77,8 +77,8 @@ pub enum Request {
     Health,
     /// What has IP SLA measured, of one operation or all, with the stamps of each packet?
     IpSla(Option<u32>, bool),
-    /// Capture what passes an interface.
-    Capture(String, Wanted),
+    /// Capture what passes the interface of that name.
+    Capture(Wanted),
     /// End the capture that writes this file.
     EndCapture(PathBuf),
     /// Stop.
@@ -136,8 +136,8 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
             let file = file.ok_or_else(|| lacks("file", "the path to write"))?;
             let snaplen = snaplen.filter(|bytes| *bytes > 0);
             let snaplen = snaplen.ok_or_else(|| lacks("snaplen", "the bytes to keep of each frame, at least 1"))?;
-            let about = About { interface: interface.clone(), snaplen, comment: comment.unwrap_or_default() };
-            Ok(Request::Capture(interface, Wanted { file, about, filter: filter.unwrap_or_default() }))
+            let about = About { interface, snaplen, comment: comment.unwrap_or_default() };
+            Ok(Request::Capture(Wanted { file, about, filter: filter.unwrap_or_default() }))
         }
         "end_capture" => file.map(Request::EndCapture).ok_or_else(|| lacks("file", "the one that it writes")),
         "shutdown" => Ok(Request::Shutdown),
@@ -233,9 +233,10 @@ impl Service {
             }
             Request::Health => reply(self.plane.health()),
             Request::IpSla(operation, samples) => reply(self.plane.ip_sla(operation, samples)),
-            Request::Capture(interface, mut wanted) => {
-                let port = self.named(&interface)?;
-                wanted.about.interface = format!("{} {interface}", self.name);
+            Request::Capture(mut wanted) => {
+                let port = self.named(&wanted.about.interface)?;
+                // A reader of the file does not know whose it is.
+                wanted.about.interface = format!("{} {}", self.name, wanted.about.interface);
                 self.plane.capture(port, &wanted).map_err(|error| Refusal::request(error.to_string()))?;
                 reply(Nothing {})
             }

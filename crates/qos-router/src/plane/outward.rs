@@ -28,20 +28,21 @@ impl Dataplane {
                     self.pool.free(payload.frame);
                 }
                 Output::Departure(departure) => {
-                    let Departure { time, port, side, ref payload, .. } = departure;
-                    if side == Side::Inside {
-                        self.see(port, time, payload);
-                    }
-                    self.mark(&departure);
-                    if side == Side::Wire {
-                        self.see(port, time, &departure.payload);
-                    }
-                    match departure.side {
-                        Side::Inside => match self.ports[usize::from(departure.port.0)].peer {
-                            None => self.inward.push(departure),
-                            Some(peer) => self.put_on_wire(peer, departure),
-                        },
-                        Side::Wire => self.put_on_wire(usize::from(departure.port.0), departure),
+                    let Departure { time, port, side, .. } = departure;
+                    match side {
+                        Side::Inside => {
+                            self.see(port, time, &departure.payload);
+                            self.mark(&departure);
+                            match self.ports[usize::from(port.0)].peer {
+                                None => self.inward.push(departure),
+                                Some(peer) => self.put_on_wire(peer, departure),
+                            }
+                        }
+                        Side::Wire => {
+                            self.mark(&departure);
+                            self.see(port, time, &departure.payload);
+                            self.put_on_wire(usize::from(port.0), departure);
+                        }
                     }
                 }
             }
