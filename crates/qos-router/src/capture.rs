@@ -226,4 +226,4 @@ impl Sieve {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

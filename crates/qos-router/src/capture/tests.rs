@@ -25,8 +25,8 @@ fn frame(protocol: u8, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Times and lengths of the frames in a file, and bytes kept of each.
-fn read(path: &Path) -> Vec<(u64, u32, usize)> {
+/// Times and lengths of the frames in a file, which is removed, and bytes kept of each.
+pub(crate) fn read(path: &Path) -> Vec<(u64, u32, usize)> {
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
     let mut frames = Vec::new();
     while let Some(block) = reader.next_block() {

@@ -1,10 +1,8 @@
 //! Chains of switches, which need no kernel to forward, joined in memory.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 use qos_core::frame::parse;
 use qos_core::wire::Framing;
@@ -12,6 +10,7 @@ use qos_core::{Engine, Output, PortId, PortsConfig, RouterConfig, Side};
 use serde_json::{json, Value};
 
 use super::*;
+use crate::capture::tests::read;
 use crate::config::DataPlaneConfig;
 use crate::plane::Dataplane;
 use crate::requests::Service;
@@ -204,17 +203,6 @@ fn ask(group: &mut Group, number: usize, request: &Value) -> Value {
     said
 }
 
-/// The times of the frames in a capture.
-fn captured(path: &Path) -> Vec<Time> {
-    let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
-    let mut times = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
-        times.push(Time(packet.timestamp.as_nanos() as u64));
-    }
-    times
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -226,7 +214,7 @@ proptest! {
     ) {
         frames.iter_mut().for_each(|sent| sent.back = false);
         rounds.sort_unstable();
-        let folder = tempfile();
+        let folder = new_folder();
         let mut group = group(&chain);
         let mut files = Vec::new();
         for number in 0..group.members.len() {
@@ -240,8 +228,9 @@ proptest! {
         for (number, file) in &files {
             ask(&mut group, *number, &json!({"op": "end_capture", "file": file}));
         }
-        let times: Vec<_> = files.iter().map(|(_, file)| captured(file)).collect();
-        std::fs::remove_dir_all(&folder).unwrap();
+        let captured = |file: &PathBuf| read(file).into_iter().map(|(time, ..)| Time(time)).collect();
+        let times: Vec<Vec<Time>> = files.iter().map(|(_, file)| captured(file)).collect();
+        std::fs::remove_dir(&folder).unwrap();
         // What comes in by the first port, though the queues may drop some of it.
         prop_assert_eq!(times[0].len(), frames.len());
         // Of a link's delay one half is the sender's.
@@ -255,8 +244,8 @@ proptest! {
     }
 }
 
-/// A new folder.
-fn tempfile() -> PathBuf {
+/// A new folder for captures.
+fn new_folder() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("qos-router-captures-{}-{number}", std::process::id()));
