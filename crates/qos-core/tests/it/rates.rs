@@ -91,6 +91,11 @@ proptest! {
             "{measured} bytes instead of {expected}");
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// The shaper's rate is exact to a thousandth, whatever the bursts, even where they are smaller than a packet.
     #[test]
     fn a_shaper_keeps_its_rate(
