@@ -150,8 +150,8 @@ def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> N
         async with lab.control("R1") as client:
             return str((await client.request("hello"))["router"])
 
-    assert asyncio.run(end_one()) == "R1"
     assert len(data_planes(lab)) == 1
+    assert asyncio.run(end_one()) == "R1"
     lab.close()
     status, output, errors = command.end()
     assert status == 3, errors + output
