@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
@@ -103,6 +104,16 @@ class TestRun:
         assert 0 <= packets["time_s"].min() < 0.5, "times count from the start of the traffic"
         assert len(tables.read_table(run, "health")) == 2
         assert len(tables.read_table(run, "interfaces")) == 2 * 13
+
+    def test_a_flow_counts_from_when_its_connections_were_there(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        began = {"began": (sample_run.STARTED + timedelta(seconds=1.25)).isoformat()}
+        sample_run.change_json(run.cell("policed").record_file, lambda record: record["flows"][0].update(began))
+        sample_run.seal_anew(run.path)
+        analyse(run)
+        for name in ("flows", "intervals"):
+            offsets = tables.read_table(run, name).groupby("arm")["offset_s"].unique()
+            assert (offsets["policed"].tolist(), offsets["shaped"].tolist()) == ([1.25], [0.0])
 
     def test_it_can_be_computed_again(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
-from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, is_listening, tool
+from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, connected, is_listening, tool
 from qoslab.traffic.iperf2 import read_report
 from qoslab.units import Duration, Rate, Size
 
@@ -494,3 +494,4 @@ def test_is_listening_reads_the_kernels_table() -> None:
     assert is_listening([table], Listener("tcp", 0x1451))
     assert not is_listening([table], Listener("tcp", 0x1452)), "an established connection is no listener"
     assert not is_listening(["", table], Listener("udp", 0x1451))
+    assert [connected(["", table], port) for port in (0x1451, 0x1452, 0x9C22)] == [0, 1, 0]

@@ -14,7 +14,7 @@ _OF_INTERVAL = tuple(field.name for field in fields(IntervalResult))
 
 
 def flow_rows(traffic: str, result: FlowResult, offset_s: float = 0.0) -> Iterator[Row]:
-    """Rows of `flows`: one a stream, with the receiver's goodput. `offset_s` is when it was to start."""
+    """Rows of `flows`: one a stream, with the receiver's goodput. `offset_s` is when it began."""
     own = {"traffic": traffic, "offset_s": offset_s, "tool": result.tool, "protocol": result.protocol}
     for stream in result.streams:
         yield own | asdict(stream)

@@ -183,6 +183,7 @@ def _collect_flows(
     problems: list[str] = []
     arm = experiment.arm(cell.arm)
     outputs = lab_kind(record.lab)
+    late = {each.traffic: (each.began - each.started).total_seconds() for each in record.flows if each.began}
     for flow in experiment.flows_of(arm):
         try:
             result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
@@ -192,7 +193,7 @@ def _collect_flows(
         if result is None:
             problems.append(f'traffic "{flow.name}" left no output')
             continue
-        offset_s = flow.start_after.seconds
+        offset_s = flow.start_after.seconds + late.get(flow.name, 0.0)
         for row in raw.flow_rows(flow.name, result, offset_s):
             add("flows", row)
         latest = experiment.duration_of(arm, flow).seconds + STRAY_S

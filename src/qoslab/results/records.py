@@ -345,6 +345,8 @@ class FlowRecord(Record):
     port: int
     started: datetime
     """When its client was started."""
+    began: datetime | None = None
+    """When its connections were first seen to be there; None where it has none or nobody looked."""
 
 
 def _below_cells(folder: str) -> str:

@@ -22,6 +22,7 @@ from qoslab.traffic.base import (
     TrafficError,
     TrafficTool,
     Uncounted,
+    connected,
     is_listening,
 )
 from qoslab.traffic.flood import Flood
@@ -68,6 +69,7 @@ __all__ = [
     "TrafficError",
     "TrafficTool",
     "Uncounted",
+    "connected",
     "is_listening",
     "tool",
 ]

@@ -72,6 +72,8 @@ class Commands:
     """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
     deadline_s: float
     """Seconds after the client's start when both sides must be done; later is an error, or cut off if it may fail."""
+    connections: int = 0
+    """TCP connections that the server has when the traffic begins, its own included; 0 where it waits for none."""
     cut_off: bool = False
     """A server that still receives at the deadline is no error: it gets SIGINT, and what comes later counts as lost."""
 
@@ -265,15 +267,19 @@ def number_of(value: object) -> float:
 
 
 _LISTEN_STATE = {"tcp": "0A", "udp": "07", "raw": "07"}  # TCP_LISTEN; an unconnected UDP or raw socket
+_ESTABLISHED = "01"
 
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
     """Whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
-    wanted = f":{listener.port:04X}"
-    state = _LISTEN_STATE[listener.protocol]
-    for table in proc_net:
-        for line in table.splitlines()[1:]:
-            fields = line.split()
-            if len(fields) > 3 and fields[1].endswith(wanted) and fields[3] == state:
-                return True
-    return False
+    return _sockets(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
+
+
+def connected(proc_net: Sequence[str], port: int) -> int:
+    """How many connections a server has at its port, told from the text of `/proc/net/tcp` and `tcp6`."""
+    return _sockets(proc_net, port, _ESTABLISHED)
+
+
+def _sockets(proc_net: Sequence[str], port: int, state: str) -> int:
+    lines = (line.split() for table in proc_net for line in table.splitlines()[1:])
+    return sum(len(line) > 3 and line[1].endswith(f":{port:04X}") and line[3] == state for line in lines)

@@ -221,6 +221,7 @@ class Iperf2:
             server_exits=False,
             # One that may fail waits for a connection that never comes.
             deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
+            connections=0 if flow.protocol == "udp" else flow.streams,
         )
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:

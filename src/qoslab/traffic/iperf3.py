@@ -115,6 +115,7 @@ class Iperf3:
             listener=Listener("tcp", ends.port),
             server_exits=True,
             deadline_s=duration.seconds + DRAIN_S,
+            connections=1 if flow.protocol == "udp" else 1 + flow.streams,
         )
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:

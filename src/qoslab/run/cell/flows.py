@@ -16,12 +16,24 @@ from qoslab.model.moments import during as moment_during
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
 from qoslab.run.lab import Lab, Process
-from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
+from qoslab.traffic import (
+    Commands,
+    Endpoints,
+    FlowResult,
+    Output,
+    TrafficError,
+    TrafficTool,
+    connected,
+    is_listening,
+    tool,
+)
 from qoslab.traffic.endpoints import ends_of
 from qoslab.units import Duration
 
 LISTEN_WAIT_S = 10.0
 POLL_S = 0.02
+CONNECT_WAIT_S = 10.0
+"""A flow that is not connected then may never be: when it began is not looked for any more."""
 STOP_WAIT_S = 5.0
 
 Check = Callable[[], None]
@@ -71,9 +83,11 @@ class RunningFlow:
         self._port = place.port
         self._ends = ends
         self._started: datetime | None = None
+        self._began: datetime | None = None
         self._server: _Side | None = None
         self._client: _Side | None = None
         self._deadline = 0.0
+        self._watched_until = 0.0
         self._cut = False
 
     def _start(self, node: str, argv: Sequence[str], side: str) -> _Side:
@@ -93,13 +107,10 @@ class RunningFlow:
         """Wait until the server accepts its client."""
         assert self._server is not None
         listener = self.commands.listener
-        tables = [f"/proc/net/{listener.protocol}{version}" for version in ("", "6")]
         deadline = time.monotonic() + LISTEN_WAIT_S
         while True:
             check()
-            shown = self._lab.host(self.flow.destination).read(*tables)
-            # The two tables are one text; a header in the middle is no socket line.
-            if is_listening([shown], listener):
+            if is_listening([self._sockets(listener.protocol)], listener):
                 return
             if self._server.process.poll() is not None or time.monotonic() > deadline:
                 said = self._server.output()
@@ -110,11 +121,24 @@ class RunningFlow:
                 )
             time.sleep(POLL_S)
 
+    def _sockets(self, protocol: str) -> str:
+        """The destination's sockets. Its two tables are one text; a header in the middle is no socket line."""
+        return self._lab.host(self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+
+    def watch(self) -> None:
+        """See whether its connections are there: a lost SYN is sent again after a second, and that is no test yet."""
+        looking = self._began is None and self._started is not None
+        if looking and self.commands.connections and time.monotonic() < self._watched_until:
+            there = connected([self._sockets("tcp")], self._port)
+            if there >= self.commands.connections:
+                self._began = datetime.now(UTC)
+
     def start_client(self) -> None:
         """Start sending."""
         self._started = datetime.now(UTC)
         self._client = self._start(self.flow.source, self.commands.client, "client")
         self._deadline = time.monotonic() + self.commands.deadline_s
+        self._watched_until = time.monotonic() + CONNECT_WAIT_S
 
     def record(self) -> FlowRecord | None:
         """Where and when it ran; None when its client was never started."""
@@ -126,6 +150,7 @@ class RunningFlow:
             destination=self._ends.destination,
             port=self._port,
             started=self._started,
+            began=self._began,
         )
 
     def done(self) -> bool:
@@ -214,6 +239,8 @@ def run_flows(
                 running.append(flow)
             if elapsed >= moment.seconds:
                 watcher.start()
+            for flow in running:
+                flow.watch()
             running = [flow for flow in running if not flow.done()]
             time.sleep(POLL_S)
         # What a tool says of its end comes before what could not be observed because of it.
