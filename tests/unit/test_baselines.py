@@ -15,7 +15,7 @@ from qoslab.errors import ExitStatus
 from qoslab.generated import RESULTS
 from qoslab.generated.results import results_document
 from qoslab.model.run_figures import RunFigure
-from qoslab.results.baselines import BASELINES, COMPARISON, changes, rows_of
+from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, rows_of
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
@@ -111,6 +111,41 @@ def test_a_run_is_kept_and_the_document_written(
     assert "\n| figure | predicted | published | simulated |\n|---|---|---|---|\n" in text
     assert "| policed: `police.bc` | 31250 B | 31250 B | 31250 B |\n" in text
     assert "\nNot reproduced (policed: `police.conformed_packets @ conformed_bytes 1992832 B`): " in text
+
+
+SWEPT = TOP / BASELINES / "tcp-friendly-policer/simulated"
+
+
+def test_averages_are_kept_counted_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = read(SWEPT)
+    averages = [row for row in kept.rows if row.about]
+    assert len(averages) > 3 and all(row.lowest for row in averages)
+    text = results_document("<!-- baseline: tcp-friendly-policer -->\n<!-- end of baseline -->\n", TOP)
+    judged = [row for row in kept.rows if row.verdict != "informative"]
+    assert {row.about for row in judged if row.about} == {"mean of goodput.of_pir"}
+    assert re.search(rf"of {len(judged)} expectations within\n", text)
+    assert (
+        "\n| grid (sender = client): What the dynamic bucket is to reach (`mean of goodput.of_pir`) | at least 92"
+        in text
+    )
+    monkeypatch.chdir(tmp_path)
+    run = Path(shutil.copytree(SWEPT, tmp_path / "runs/tcp-friendly-policer/20261122T000000Z"))
+    assert main(["compare", str(run)]) == ExitStatus.WITHIN
+    content = (run / AVERAGES).read_text()
+    (run / AVERAGES).write_text(content.replace(",within", ",outside"))
+    capsys.readouterr()
+    assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
+    said = capsys.readouterr().out
+    assert said.startswith("grid (sender = client) What the dynamic bucket is to reach: outside, was within (")
+
+
+def test_how_often_one_of_two_values_was_better_is_in_the_document() -> None:
+    text = results_document("<!-- baseline: tcp-friendly-policer-more -->\n<!-- end of baseline -->\n", TOP)
+    score = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated").scores[0]
+    counts = f"{score.won}, {score.equal}, {score.lost}"
+    assert f"\n| {score.title} | `{score.metric}` | {counts} |" in text
 
 
 def test_experiments_are_measured_and_kept_by_one_command(

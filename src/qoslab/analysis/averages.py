@@ -147,6 +147,16 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
     }
 
 
+def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
+    """How often each value of a pair was the better one: the columns of `qoslab.model.run_figures.Score`."""
+    rows = []
+    for title, own in pairs.groupby("title", sort=False):
+        won, equal, lost = score(own)
+        named = {str(name): own.iloc[0][name] for name in ("arm", "metric", "parameter", "first", "second")}
+        rows.append({"title": title, **named, "won": won, "equal": equal, "lost": lost})
+    return pd.DataFrame(rows)
+
+
 def score(pairs: pd.DataFrame) -> tuple[int, int, int]:
     """How many the first value won, how many were equal, how many it lost."""
     counts = pairs["winner"].value_counts()

@@ -12,7 +12,16 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.statistics import Estimate
-from qoslab.analysis.verdicts import AS_PREDICTED, FITTED, IMPOSSIBLE, INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
+from qoslab.analysis.verdicts import (
+    AS_PREDICTED,
+    FITTED,
+    IMPOSSIBLE,
+    INFORMATIVE,
+    NOT_REPRODUCED,
+    OUTSIDE,
+    OWN_REFERENCE,
+    WITHIN,
+)
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation, resolved
 from qoslab.model.expressions import read_value
@@ -237,7 +246,7 @@ def _publication(expectation: Expectation, published: PublishedFigure | None) ->
         return {"publication": "", "explanation": expectation.fitted}
     if not published.is_published:
         reference = format_value(published.value, expectation.unit)
-        return {"publication": "", "explanation": f"Reference measurement, not published: {reference}."}
+        return {"publication": OWN_REFERENCE, "explanation": f"Reference measurement, not published: {reference}."}
     if not expectation.holds(published.value, uncertain=published.resolution / 2):
         return {"publication": NOT_REPRODUCED, "explanation": expectation.explained}
     if expectation.fitted:

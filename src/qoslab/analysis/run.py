@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.averages import averages_table, pairs_table
+from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import Readings, references
 from qoslab.analysis.statistics import estimate
@@ -21,6 +21,7 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
+from qoslab.results.baselines import AVERAGES, SCORES
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,9 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
         tables.write_table(folder, name, table)
+    for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
+        if not table.empty:
+            folder.replace(file, table.to_csv(index=False))
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
         not reasons, tuple(reasons), untrusted, judged.comparison, judged.averages, judged.pairs, manifest.lab, left_out

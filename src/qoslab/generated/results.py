@@ -16,7 +16,7 @@ WIDTH = 120
 BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
 _BLOCK = re.compile(r"<!-- baseline: (\S+) -->\n.*?<!-- end of baseline -->", re.DOTALL)
 _INFORMATIVE, _WITHIN = "informative", "within"
-_NOT_REPRODUCED, _FITTED = "not reproduced", "fitted"
+_NOT_REPRODUCED, _FITTED, _OWN_REFERENCE = "not reproduced", "fitted", "own reference"
 
 
 def results_document(present: str, top: Path) -> str:
@@ -47,6 +47,23 @@ def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
     for key, row in first.items():
         yield _line(row, [by_lab[lab].get(key) for lab in kept])
     yield from _remarks(first.values())
+    yield from _scores(kept)
+
+
+def _scores(kept: Mapping[str, Baseline]) -> Iterator[str]:
+    """How often one of two values of a parameter was better, in each kind of lab."""
+    by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in kept.items()}
+    titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
+    if not titles:
+        return
+    yield ""
+    yield f"| won, equal, lost | of | {' | '.join(kept)} |"
+    yield "|---" * (2 + len(kept)) + "|"
+    for title in titles:
+        found = [by_lab[lab].get(title) for lab in kept]
+        metric = next(f"`{score.metric}`" for score in found if score)
+        counts = ("" if score is None else f"{score.won}, {score.equal}, {score.lost}" for score in found)
+        yield f"| {title} | {metric} | {' | '.join(counts)} |"
 
 
 def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
@@ -65,7 +82,7 @@ def _remark(row: RunFigure) -> str:
     if row.publication == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
     # Of a figure that nobody published, the explanation of an expectation is what was fitted.
-    unpublished = row.published is None and row.verdict != _INFORMATIVE
+    unpublished = row.published is None and row.verdict != _INFORMATIVE and row.publication != _OWN_REFERENCE
     return _FITTED if row.publication == _FITTED or unpublished else ""
 
 
@@ -93,7 +110,8 @@ def _line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
     published = _value(row.published, row)
     if published and (kind := _remark(row)):
         published += f", {kind}"
-    cells = [f"{_place(row)}: `{row.metric}`", predicted, published, *map(_measured, measured)]
+    named = f"{row.metric} (`{row.about}`)" if row.about else f"`{row.metric}`"
+    cells = [f"{_place(row)}: {named}", predicted, published, *map(_measured, measured)]
     return f"| {' | '.join(cells)} |"
 
 
@@ -103,6 +121,7 @@ def _measured(row: RunFigure | None) -> str:
     text = _value(row.measured, row) or "not measured"
     low, high = _value(row.low, row), _value(row.high, row)
     text += f" ({low} to {high})" if low != high else ""
+    text += f"; lowest {row.lowest}" if row.lowest else ""
     return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 

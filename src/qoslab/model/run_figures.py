@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Self, cast
+
+from qoslab.model.metrics import Unit, format_value
 
 NEGLIGIBLE = 0.05
 """Two figures that are nearer to one another than this share of the greater have not moved."""
@@ -46,10 +48,11 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A row of a run's comparison."""
+    """A row of a run's comparison, or an average over its cells, or how often one of two values was better."""
 
     arm: str
     metric: str
+    """Of an average or two values their title."""
     where: str
     """Which cells of the arm; all where empty."""
     unit: str
@@ -66,6 +69,10 @@ class RunFigure:
     """The verdict on the publication."""
     explanation: str = ""
     """Of a publication that is not as predicted, or of what was chosen in its light."""
+    about: str = ""
+    """What an average is of."""
+    lowest: str = ""
+    """The lowest of what it is of, for people."""
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
@@ -79,6 +86,17 @@ class RunFigure:
         if row["verdict"] is None:
             raise ValueError("a row is cut off")
         return cls(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
+
+    @classmethod
+    def of_average(cls, row: Mapping[str, object]) -> Self:
+        """From `averages.csv`. Errors as above."""
+        words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
+        about = f"{words['statistic']} of {words['metric']}"
+        figure = cls.of({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
+        lowest = _number(row["lowest"])
+        shown = "" if lowest is None else format_value(lowest, cast(Unit, words["unit"]))
+        where = f" ({row['lowest_cell']})" if row["lowest_cell"] else ""
+        return replace(figure, about=about, lowest=f"{shown}{where}" if shown else "")
 
     @property
     def key(self) -> Key:
@@ -105,3 +123,25 @@ def _number(value: object) -> float | None:
     if isinstance(value, str):
         return float(value) if value else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Score:
+    """How often one value of a parameter was better than another, of pairs of cells that differ in nothing else."""
+
+    title: str
+    arm: str
+    metric: str
+    parameter: str
+    first: str
+    second: str
+    won: int
+    """By the first."""
+    equal: int
+    lost: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> Self:
+        """From `scores.csv`. `KeyError` or `ValueError` where it is no such table."""
+        words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
+        return cls(**words, **{name: int(str(row[name])) for name in ("won", "equal", "lost")})  # type: ignore[arg-type]

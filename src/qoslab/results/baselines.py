@@ -1,24 +1,32 @@
 """Baselines: what a full run of an experiment file came to in a kind of lab, kept beside the file.
 
-`reports/baselines/NAME/LAB/` has the run's `comparison.csv` and `manifest.json` as they were.
+`reports/baselines/NAME/LAB/` has the run's `comparison.csv` and `manifest.json` as they were, and where there are such
+`averages.csv` and `scores.csv`.
 """
 
 from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from qoslab.errors import UserError
-from qoslab.model.run_figures import RunFigure
+from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest
+
+_Row = TypeVar("_Row")
 
 BASELINES = "reports/baselines"
 """Below the top of a checkout."""
 COMPARISON = "comparison.csv"
+AVERAGES = "averages.csv"
+"""The table `averages`; only of a run whose experiment has some."""
+SCORES = "scores.csv"
+"""How often each of two values was the better one; only where the experiment compares some."""
 MANIFEST = "manifest.json"
 
 
@@ -28,15 +36,21 @@ class Baseline:
 
     manifest: Manifest
     rows: tuple[RunFigure, ...]
+    """Of its comparison, and its averages."""
+    scores: tuple[Score, ...] = ()
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
     """The rows of a `comparison.csv`. Raises `UserError` where it is missing or is another kind of file."""
+    return _table(comparison, RunFigure.of)
+
+
+def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row, ...]:
     try:
-        with comparison.open(encoding="utf-8", newline="") as file:
-            return tuple(map(RunFigure.of, csv.DictReader(file)))
+        with path.open(encoding="utf-8", newline="") as file:
+            return tuple(map(of, csv.DictReader(file)))
     except (OSError, KeyError, ValueError, csv.Error) as error:
-        raise UserError(f"{comparison}: found no table of a run's figures ({error})") from error
+        raise UserError(f"{path}: found no table of a run's figures ({error})") from error
 
 
 def keep(folder: RunFolder, top: Path) -> Path:
@@ -44,8 +58,11 @@ def keep(folder: RunFolder, top: Path) -> Path:
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
     kept.mkdir(parents=True, exist_ok=True)
-    for name in (COMPARISON, MANIFEST):
-        shutil.copyfile(folder.path / name, kept / name)
+    for name in (COMPARISON, MANIFEST, AVERAGES, SCORES):
+        if (folder.path / name).exists() or name in (COMPARISON, MANIFEST):
+            shutil.copyfile(folder.path / name, kept / name)
+        else:
+            (kept / name).unlink(missing_ok=True)
     return kept
 
 
@@ -57,7 +74,12 @@ def baselines_of(top: Path, name: str) -> dict[str, Baseline]:
 
 def read(folder: Path) -> Baseline:
     """A baseline, or a run, from its folder."""
-    return Baseline(RunFolder(folder).manifest(), rows_of(folder / COMPARISON))
+    averages, scores = folder / AVERAGES, folder / SCORES
+    return Baseline(
+        RunFolder(folder).manifest(),
+        rows_of(folder / COMPARISON) + (_table(averages, RunFigure.of_average) if averages.exists() else ()),
+        _table(scores, Score.of) if scores.exists() else (),
+    )
 
 
 def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
