@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import resource
 import statistics
 import subprocess
@@ -36,6 +37,8 @@ from qoslab.run.devices.ansible.helper import choose
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"
 ARMS = ("unrestricted", "policed", "shaped")
+CONFIGURE = "configure the routers"
+CARRIED_OUT = re.compile(r"^(?:ok|changed): \[", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,20 @@ def qoslab(folder: Path, *arguments: str) -> Took:
     return Took(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def one_by_one(folder: Path, seconds: int) -> tuple[Took, dict[str, float]]:
-    """Run once in one lab; what it took beside the traffic, and the time of each kind of step, in seconds."""
+@dataclass(frozen=True)
+class Alone:
+    """What three arms in one lab took."""
+
+    took: Took
+    """Beside the traffic."""
+    steps: dict[str, float]
+    """The time of each kind of step, in seconds."""
+    tasks: int
+    """That Ansible carried out on the router while it was configured."""
+
+
+def one_by_one(folder: Path, seconds: int) -> Alone:
+    """Run once in one lab."""
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS), "--jobs", "1")
     steps: dict[str, float] = defaultdict(float)
     for record in (folder / "runs/policing-vs-shaping/latest").resolve().glob("cells/*/*/cell.json"):
@@ -69,7 +84,9 @@ def one_by_one(folder: Path, seconds: int) -> tuple[Took, dict[str, float]]:
     steps["traffic"] -= seconds * len(ARMS)
     beside = took.wall - seconds * len(ARMS)
     steps["start, lab, restore, analysis, report"] = beside - sum(steps.values())
-    return Took(beside, took.processor), steps
+    said = (folder / "runs/policing-vs-shaping/latest").resolve().glob("cells/*/*/ansible/*/stdout")
+    tasks = sum(len(CARRIED_OUT.findall(file.read_text())) for file in said)
+    return Alone(Took(beside, took.processor), steps, tasks)
 
 
 def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
@@ -101,11 +118,14 @@ def section(folder: Path, seconds: int, runs: int) -> str:
     beside = [side_by_side(folder, seconds) for _ in range(runs)]
     virtual = [qoslab(folder, "--lab", "simulated") for _ in range(runs)]
     again = sum(attempts for _, attempts in beside)
+    steps = {name: statistics.median(each.steps[name] for each in alone) for name in alone[0].steps}
+    each_task = steps[CONFIGURE] / statistics.median(each.tasks for each in alone)
     said = [
-        f"- Three arms one by one (`--jobs 1`), without their traffic: {in_words([took for took, _ in alone])}.",
+        f"- Three arms one by one (`--jobs 1`), without their traffic: {in_words([each.took for each in alone])}.",
         f"- The same side by side, with {seconds} s of traffic in each: {in_words([took for took, _ in beside])}; "
         f"{again} attempts of {runs * len(ARMS) + again} were late and made again.",
         f"- All arms with `--lab simulated`: {in_words(virtual)}.",
+        f"- Configuring is {alone[0].tasks} tasks of Ansible, {each_task:.2f} s each.",
     ]
     lines = [
         f"### {platform.freedesktop_os_release()['PRETTY_NAME']}",
@@ -116,7 +136,7 @@ def section(folder: Path, seconds: int, runs: int) -> str:
         "",
         "| part, all arms together, one by one | median s |",
         "|---|---|",
-        *(f"| {name} | {statistics.median(steps[name] for _, steps in alone):.2f} |" for name in alone[0][1]),
+        *(f"| {name} | {median:.2f} |" for name, median in steps.items()),
     ]
     return "\n".join(lines) + "\n"
 

@@ -5,6 +5,8 @@ It reads pcap and pcapng, compressed by gzip or not, of Ethernet, PPP, HDLC and 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import subprocess
 from collections.abc import Generator, Iterator
@@ -21,6 +23,10 @@ from qoslab.programs import own_program
 PROGRAM = "qos-pcap"
 FORMAT = 1
 TCP, UDP = 6, 17
+PIECE = 65_536
+"""Packets at a time: while one piece is worked on, the next is read."""
+PIPE_BYTES = 1 << 20
+"""Of the pipe from the reader; what an ordinary user may ask for (`/proc/sys/fs/pipe-max-size`)."""
 BEHIND = 64
 """Bytes behind the IP header by which packets are recognised; captures of runs keep at least so many."""
 
@@ -51,7 +57,7 @@ SCHEMA = pa.schema(
 Array = npt.NDArray[Any]
 
 
-def read_packets(file: Path, *, piece: int = 250_000, behind: int = BEHIND) -> Iterator[pa.RecordBatch]:
+def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Iterator[pa.RecordBatch]:
     """All packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
 
     A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
@@ -60,6 +66,9 @@ def read_packets(file: Path, *, piece: int = 250_000, behind: int = BEHIND) -> I
     command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
+        # A user who has many large pipes gets no more of them, and the usual size is no mistake.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             problem = yield from _pieces(process.stdout)
         except (ValueError, LookupError, TypeError) as error:

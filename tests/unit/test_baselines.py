@@ -166,6 +166,10 @@ def test_experiments_are_measured_and_kept_by_one_command(
     assert "4 cells, 2 repetitions each (medians, 95 % intervals)" in (tmp_path / RESULTS).read_text()
     assert main(["baseline", "--repetitions", "2"]) == ExitStatus.USER_MISTAKE
     assert "without --measure" in capsys.readouterr().err
+    # Each record says that its cell is valid; what is in the files tells otherwise.
+    (tmp_path / "runs/first-policy/latest").resolve().joinpath("cells/policed/1/counters/R1.jsonl").unlink()
+    assert main(["baseline", "first-policy"]) == ExitStatus.USER_MISTAKE
+    assert "found a run whose figures must not be trusted (policed/1: " in capsys.readouterr().err
 
 
 def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:

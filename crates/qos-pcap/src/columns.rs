@@ -6,6 +6,8 @@
 
 use std::io::{self, Write};
 
+use zerocopy::IntoBytes;
+
 use crate::capture::Packet;
 use crate::packet::{describe, Facts};
 
@@ -30,9 +32,13 @@ macro_rules! columns {
             pub fn write(&mut self, into: &mut impl Write) -> io::Result<()> {
                 writeln!(into, "{{\"rows\":{}}}", self.len())?;
                 $(
-                    self.room.clear();
-                    self.room.extend(self.$name.iter().flat_map(|value| value.to_le_bytes()));
-                    into.write_all(&self.room)?;
+                    if cfg!(target_endian = "little") {
+                        into.write_all(self.$name.as_bytes())?;
+                    } else {
+                        self.room.clear();
+                        self.room.extend(self.$name.iter().flat_map(|value| value.to_le_bytes()));
+                        into.write_all(&self.room)?;
+                    }
                     self.$name.clear();
                 )*
                 Ok(())

@@ -1,12 +1,12 @@
 //! What the analysis asks of a packet: its flow, what routers change of it, and which packet it is.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::net::IpAddr;
 
 use qos_core::frame::{parse, Descriptor, Network};
 use qos_core::wire::ethernet::{ethertype, Layout, ADDRESSES};
 use qos_core::wire::ip::{Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
 use qos_core::wire::{protocol, Framing};
+use twox_hash::XxHash3_64;
 
 use crate::capture::Packet;
 use crate::link::Link;
@@ -92,33 +92,35 @@ pub fn describe(Packet { link, frame, length, .. }: Packet<'_>, behind: usize, r
     };
     let vlan = if descriptor.tags > 0 { descriptor.vlan as i16 } else { -1 };
     let facts = match ethertype {
-        ethertype::IPV4 => ipv4(packet, whole, &descriptor, behind),
-        ethertype::IPV6 => ipv6(packet, whole, &descriptor, behind),
+        ethertype::IPV4 => ipv4(packet, whole, &descriptor, (room, behind)),
+        ethertype::IPV6 => ipv6(packet, whole, &descriptor, (room, behind)),
         _ => None,
     };
     Facts { vlan, ..facts.unwrap_or(Facts::NOT_IP) }
 }
 
-fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, behind: usize) -> Option<Facts> {
+/// What an identity is of: room for it, and how many bytes behind the IP header belong to it.
+type Identity<'a> = (&'a mut Vec<u8>, usize);
+
+fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity<'_>) -> Option<Facts> {
     let header = Ipv4::of(packet)?;
     let told = header.total_len();
     // Segmentation offload leaves 0 there.
     let total = if told < header.len { whole } else { told };
-    let mut identity = DefaultHasher::new();
     // Identification; what of the flags and the offset tells fragments apart.
-    identity.write(&packet[4..6]);
-    identity.write(&[packet[6] & 0x3f, packet[7]]);
+    identity.0.clear();
+    identity.0.extend([packet[4], packet[5], packet[6] & 0x3f, packet[7]]);
     let sum = (!header.later_fragment()).then_some(header.protocol());
-    Some(facts(packet, (header.len, total), descriptor, sum, (identity, behind)))
+    Some(facts(packet, (header.len, total), descriptor, sum, identity))
 }
 
-fn ipv6(packet: &[u8], whole: usize, descriptor: &Descriptor, behind: usize) -> Option<Facts> {
+fn ipv6(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity<'_>) -> Option<Facts> {
     let header = Ipv6::of(packet)?;
     let told = header.total_len();
     let total = if told == IPV6_HEADER { whole } else { told };
-    let mut identity = DefaultHasher::new();
-    identity.write(&header.flow_label());
-    Some(facts(packet, (IPV6_HEADER, total), descriptor, Some(header.next_header()), (identity, behind)))
+    identity.0.clear();
+    identity.0.extend(header.flow_label());
+    Some(facts(packet, (IPV6_HEADER, total), descriptor, Some(header.next_header()), identity))
 }
 
 fn facts(
@@ -126,7 +128,7 @@ fn facts(
     (header, total): (usize, usize),
     descriptor: &Descriptor,
     directly: Option<u8>,
-    (mut identity, behind): (DefaultHasher, usize),
+    (identity, behind): Identity<'_>,
 ) -> Facts {
     let wanted = behind.min(total - header);
     let kept = packet.len().min(total) - header;
@@ -137,14 +139,14 @@ fn facts(
         Some(protocol::UDP) => 6..8,
         _ => 0..0,
     };
-    identity.write(&above[..sum.start.min(above.len())]);
-    identity.write(above.get(sum.end..).unwrap_or(&[]));
+    identity.extend_from_slice(&above[..sum.start.min(above.len())]);
+    identity.extend_from_slice(above.get(sum.end..).unwrap_or(&[]));
     let [(source_high, source), (destination_high, destination)] =
         [descriptor.source, descriptor.destination].map(halves);
     for word in [source_high, source, destination_high, destination] {
-        identity.write_i64(word);
+        identity.extend(word.to_le_bytes());
     }
-    identity.write_u64(total as u64 | (u64::from(descriptor.protocol) << 32));
+    identity.extend((total as u64 | (u64::from(descriptor.protocol) << 32)).to_le_bytes());
     let (source_port, destination_port) = match (descriptor.source_port, descriptor.destination_port) {
         (Some(source), Some(destination)) => (source.into(), destination.into()),
         _ => (-1, -1),
@@ -166,7 +168,7 @@ fn facts(
         destination_port,
         payload,
         sequence,
-        identity: identity.finish() as i64,
+        identity: XxHash3_64::oneshot(identity) as i64,
         behind: if kept < wanted { kept as i16 } else { -1 },
     }
 }

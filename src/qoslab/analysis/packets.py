@@ -62,14 +62,11 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
         stamped = column(piece, "time_ns")
         if origin_ns is None and len(piece):
             origin_ns = int(stamped.min())
-        table = pd.DataFrame(
-            {
-                "bin": (stamped - (origin_ns or 0)) // BIN_NS,
-                **{name: column(piece, name) for name in (*_KEYS[1:], "bytes")},
-                "packets": np.ones(len(piece), dtype=np.int64),
-            }
-        )
-        binned.append(table.groupby(_KEYS, as_index=False, sort=False).sum())
+        bins = pa.array((stamped - (origin_ns or 0)) // BIN_NS)
+        table = pa.table([bins, *(piece.column(name) for name in (*_KEYS[1:], "bytes"))], names=[*_KEYS, "bytes"])
+        sums = table.group_by(_KEYS).aggregate([("bytes", "sum"), ("bytes", "count")])
+        sums = sums.select([*_KEYS, "bytes_sum", "bytes_count"])
+        binned.append(sums.rename_columns([*_KEYS, "bytes", "packets"]).to_pandas())
     columns = ["flow", "time_s", "bytes", "packets"]
     if not binned:
         return pd.DataFrame({name: pd.Series(dtype="object" if name == "flow" else "float64") for name in columns})

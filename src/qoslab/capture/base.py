@@ -30,6 +30,8 @@ class CaptureTool(Protocol):
     name: str
     programs: tuple[str, ...]
     """Programs that must be installed where packets are captured."""
+    settles_s: float
+    """Seconds after a packet until it would be in the file even if the capture were stopped then."""
 
     def command(
         self, interface: str, file: str, *, filter: str = "", snaplen: int, comment: str = "", buffer_mib: int = 32

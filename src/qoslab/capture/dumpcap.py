@@ -21,6 +21,9 @@ class Dumpcap:
 
     name = "dumpcap"
     programs: tuple[str, ...] = ("dumpcap",)
+    # The kernel collects packets in blocks, for 250 ms at most (`CAP_READ_TIMEOUT`), and what is in an unfinished one
+    # is lost to a program that ends. The rest is for its reading them, on a busy machine too.
+    settles_s = 0.35
 
     def command(
         self, interface: str, file: str, *, filter: str = "", snaplen: int, comment: str = "", buffer_mib: int = 32

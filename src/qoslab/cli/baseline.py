@@ -113,4 +113,13 @@ def _unfit(folder: RunFolder, top: Path) -> str:
         return f"found a run of another version of {file.name}"
     planned = make_plan(load_sweep(file, {}, LABS[manifest.lab].check), Options(lab=manifest.lab)).cells
     missing = {cell.name for cell in planned} - {cell.name for cell in manifest.cells}
-    return f"found a run without {len(missing)} of {len(planned)} cells" if missing else ""
+    return f"found a run without {len(missing)} of {len(planned)} cells" if missing else _untrusted(folder)
+
+
+def _untrusted(folder: RunFolder) -> str:
+    """What its outputs show that its records do not know; of a baseline, which has none, nothing."""
+    from qoslab.analysis import analyse
+
+    reasons = analyse(folder).reasons if (folder.path / "cells").is_dir() else ()
+    more = f" and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return f"found a run whose figures must not be trusted ({reasons[0]}{more})" if reasons else ""

@@ -31,8 +31,11 @@ class RunningCapture(Protocol):
     def wait_running(self) -> None:
         """Return once every packet from now on is captured."""
 
-    def stop(self) -> CaptureRecord:
-        """Write the rest of the file and return the counts."""
+    def stop(self, last_packet: float) -> CaptureRecord:
+        """Write the rest of the file and return the counts.
+
+        The last packet that has to be in it passed by `last_packet` (`time.monotonic`).
+        """
 
     def kill(self) -> None:
         """End it without caring for its file."""
@@ -85,7 +88,7 @@ class _DataPlaneCapture:
     def wait_running(self) -> None:
         """See `RunningCapture`: it runs from the answer on."""
 
-    def stop(self) -> CaptureRecord:
+    def stop(self, last_packet: float) -> CaptureRecord:
         """See `RunningCapture`."""
         try:
             return asyncio.run(self._end())
@@ -126,8 +129,9 @@ class _ToolCapture:
                 raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._said()) or 'did not start'}")
             time.sleep(POLL_S)
 
-    def stop(self) -> CaptureRecord:
+    def stop(self, last_packet: float) -> CaptureRecord:
         """See `RunningCapture`."""
+        time.sleep(max(0.0, last_packet + _TOOL.settles_s - time.monotonic()))
         self._process.signal(signal.SIGINT)
         try:
             status = self._process.wait(STOP_WAIT_S)

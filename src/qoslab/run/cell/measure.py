@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -151,6 +152,7 @@ class CellRun:
                     probes.start()
 
             results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
+        over = time.monotonic()
         traffic_is_over()
         found = self._journal.findings
         stalls = {host: self._lab.host(host).stalls() for host in hosts}
@@ -164,7 +166,7 @@ class CellRun:
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
         with self._journal.step(CAPTURE_OFF):
-            self._end_captures(captures)
+            self._end_captures(captures, over)
         found.clock, found.host_clocks = clocks.until_now(), host_clocks.until_now()
 
     def _start_captures(self, running: ExitStack) -> list[RunningCapture]:
@@ -177,9 +179,9 @@ class CellRun:
             capture.wait_running()
         return captures
 
-    def _end_captures(self, captures: list[RunningCapture]) -> None:
+    def _end_captures(self, captures: list[RunningCapture], over: float) -> None:
         for capture in captures:
-            ended = capture.stop()
+            ended = capture.stop(over)
             self._journal.findings.captures[capture.point.name] = ended
             for warning in ended.reasons(capture.point.name):
                 self._journal.warn(warning)

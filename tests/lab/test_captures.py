@@ -1,0 +1,37 @@
+"""Captures at hosts of a lab: they have every packet up to the last."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from qoslab.lab import Lab
+from qoslab.model.experiment import CapturePoint
+from qoslab.pcap import read_packets
+from qoslab.run.cell.captures import start_capture
+from qoslab.run.labs.virtual.lab import VirtualLab
+
+pytestmark = pytest.mark.lab
+
+PACKETS = 5
+SEND = f"""
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+    for _ in range({PACKETS}):
+        s.sendto(bytes(100), ("10.1.0.2", 9))
+"""
+
+
+def test_packets_that_came_just_before_the_end_are_in_the_file(lab: Lab, tmp_path: Path) -> None:
+    point = CapturePoint(name="server", node="server", interface="eth0", filter="udp port 9")
+    file = tmp_path / "server.pcapng"
+    capture = start_capture(VirtualLab(lab), point, file, "")
+    try:
+        capture.wait_running()
+        lab.run("client", ["python3", "-c", SEND], check=True)
+        found = capture.stop(time.monotonic())
+    finally:
+        capture.kill()
+    assert (sum(map(len, read_packets(file))), found.received, found.dropped) == (PACKETS, PACKETS, 0)
