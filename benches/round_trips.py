@@ -117,7 +117,7 @@ def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
         while "listening" not in listening.stdout.readline():
             pass
         frames, used = received(), processor_s(lab)
-        argv = ["iperf3", "-c", server, "-t", str(seconds), "-J"]
+        argv = ["iperf3", "-c", server, "-t", str(seconds), "-C", "cubic", "-J"]
         report = json.loads(lab.run("client", argv, check=True).stdout)
         frames, used = received() - frames, processor_s(lab) - used
     line_ms = 2 * (routers + 1) * FRAME * 8 / LAN_BPS * 1000
