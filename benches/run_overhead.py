@@ -76,16 +76,16 @@ class Alone:
 def one_by_one(folder: Path, seconds: int) -> Alone:
     """Run once in one lab."""
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS), "--jobs", "1")
+    run = (folder / "runs/policing-vs-shaping/latest").resolve()
     steps: dict[str, float] = defaultdict(float)
-    for record in (folder / "runs/policing-vs-shaping/latest").resolve().glob("cells/*/*/cell.json"):
+    for record in run.glob("cells/*/*/cell.json"):
         for step in json.loads(record.read_text())["steps"]:
             length = datetime.fromisoformat(step["ended"]) - datetime.fromisoformat(step["started"])
             steps[step["name"]] += length.total_seconds()
     steps["traffic"] -= seconds * len(ARMS)
     beside = took.wall - seconds * len(ARMS)
     steps["start, lab, restore, analysis, report"] = beside - sum(steps.values())
-    said = (folder / "runs/policing-vs-shaping/latest").resolve().glob("cells/*/*/ansible/*/stdout")
-    tasks = sum(len(CARRIED_OUT.findall(file.read_text())) for file in said)
+    tasks = sum(len(CARRIED_OUT.findall(file.read_text())) for file in run.glob("cells/*/*/ansible/*/stdout"))
     return Alone(Took(beside, took.processor), steps, tasks)
 
 

@@ -90,7 +90,6 @@ proptest! {
         prop_assert!(measured.abs_diff(expected) <= expected / 1000 + u128::from(bytes) + 1,
             "{measured} bytes instead of {expected}");
     }
-
 }
 
 proptest! {
