@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 
+use zerocopy::little_endian::{I16, I32, I64};
 use zerocopy::IntoBytes;
 
 use crate::capture::Packet;
@@ -32,13 +33,7 @@ macro_rules! columns {
             pub fn write(&mut self, into: &mut impl Write) -> io::Result<()> {
                 writeln!(into, "{{\"rows\":{}}}", self.len())?;
                 $(
-                    if cfg!(target_endian = "little") {
-                        into.write_all(self.$name.as_bytes())?;
-                    } else {
-                        self.room.clear();
-                        self.room.extend(self.$name.iter().flat_map(|value| value.to_le_bytes()));
-                        into.write_all(&self.room)?;
-                    }
+                    into.write_all(self.$name.as_bytes())?;
                     self.$name.clear();
                 )*
                 Ok(())
@@ -48,24 +43,24 @@ macro_rules! columns {
 }
 
 columns! {
-    time_ns: i64 = "<i8",
-    bytes: i64 = "<i8",
-    network_bytes: i32 = "<i4",
+    time_ns: I64 = "<i8",
+    bytes: I64 = "<i8",
+    network_bytes: I32 = "<i4",
     version: i8 = "|i1",
-    tos: i16 = "<i2",
-    ttl: i16 = "<i2",
-    vlan: i16 = "<i2",
-    protocol: i16 = "<i2",
-    source_high: i64 = "<i8",
-    source: i64 = "<i8",
-    destination_high: i64 = "<i8",
-    destination: i64 = "<i8",
-    source_port: i32 = "<i4",
-    destination_port: i32 = "<i4",
-    payload: i32 = "<i4",
-    sequence: i64 = "<i8",
-    identity: i64 = "<i8",
-    behind: i16 = "<i2",
+    tos: I16 = "<i2",
+    ttl: I16 = "<i2",
+    vlan: I16 = "<i2",
+    protocol: I16 = "<i2",
+    source_high: I64 = "<i8",
+    source: I64 = "<i8",
+    destination_high: I64 = "<i8",
+    destination: I64 = "<i8",
+    source_port: I32 = "<i4",
+    destination_port: I32 = "<i4",
+    payload: I32 = "<i4",
+    sequence: I64 = "<i8",
+    identity: I64 = "<i8",
+    behind: I16 = "<i2",
 }
 
 impl Columns {
@@ -87,23 +82,23 @@ impl Columns {
     /// Adds a packet.
     pub fn push(&mut self, packet: Packet<'_>) {
         let facts: Facts = describe(packet, self.behind_wanted, &mut self.room);
-        self.time_ns.push(packet.time_ns);
-        self.bytes.push(packet.length.into());
-        self.network_bytes.push(facts.network_bytes);
+        self.time_ns.push(packet.time_ns.into());
+        self.bytes.push(i64::from(packet.length).into());
+        self.network_bytes.push(facts.network_bytes.into());
         self.version.push(facts.version);
-        self.tos.push(facts.tos);
-        self.ttl.push(facts.ttl);
-        self.vlan.push(facts.vlan);
-        self.protocol.push(facts.protocol);
-        self.source_high.push(facts.source_high);
-        self.source.push(facts.source);
-        self.destination_high.push(facts.destination_high);
-        self.destination.push(facts.destination);
-        self.source_port.push(facts.source_port);
-        self.destination_port.push(facts.destination_port);
-        self.payload.push(facts.payload);
-        self.sequence.push(facts.sequence);
-        self.identity.push(facts.identity);
-        self.behind.push(facts.behind);
+        self.tos.push(facts.tos.into());
+        self.ttl.push(facts.ttl.into());
+        self.vlan.push(facts.vlan.into());
+        self.protocol.push(facts.protocol.into());
+        self.source_high.push(facts.source_high.into());
+        self.source.push(facts.source.into());
+        self.destination_high.push(facts.destination_high.into());
+        self.destination.push(facts.destination.into());
+        self.source_port.push(facts.source_port.into());
+        self.destination_port.push(facts.destination_port.into());
+        self.payload.push(facts.payload.into());
+        self.sequence.push(facts.sequence.into());
+        self.identity.push(facts.identity.into());
+        self.behind.push(facts.behind.into());
     }
 }
