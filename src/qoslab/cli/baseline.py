@@ -69,22 +69,26 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
 
     echo(f"{name}:")
     try:
-        context.invoke(run, experiment=str(experiment_file(name)), lab=lab, repetitions=repetitions)
-        _keep(name, top)
+        status = context.invoke(run, experiment=str(experiment_file(name)), lab=lab, repetitions=repetitions)
+        # The run has been analysed; why it must not be trusted is looked up only where it is so.
+        _keep(name, top, trusted=status != ExitStatus.RUN_INVALID)
     except UserError as error:
         echo(f"qoslab: {error.message}", err=True)
         return False
     return True
 
 
-def _keep(run: str | None, top: Path) -> None:
-    """Keep a run, and write the document. `UserError` where it is no baseline."""
+def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
+    """Keep a run, and write the document. `UserError` where it is no baseline.
+
+    `trusted`: its outputs have been looked at and hold.
+    """
     from qoslab.generated import FILES, RESULTS
     from qoslab.results import find_run
     from qoslab.results.baselines import keep
 
     folder = find_run(RUNS, run)
-    if why := _unfit(folder, top):
+    if why := _unfit(folder, top) or ("" if trusted else _untrusted(folder)):
         raise UserError(
             f"{folder.path}: {why}, expected a valid run of a whole file of experiments/",
             hint="qoslab run --resume measures again what is not valid",
@@ -113,7 +117,7 @@ def _unfit(folder: RunFolder, top: Path) -> str:
         return f"found a run of another version of {file.name}"
     planned = make_plan(load_sweep(file, {}, LABS[manifest.lab].check), Options(lab=manifest.lab)).cells
     missing = {cell.name for cell in planned} - {cell.name for cell in manifest.cells}
-    return f"found a run without {len(missing)} of {len(planned)} cells" if missing else _untrusted(folder)
+    return f"found a run without {len(missing)} of {len(planned)} cells" if missing else ""
 
 
 def _untrusted(folder: RunFolder) -> str:

@@ -144,4 +144,5 @@ class Score:
     def of(cls, row: Mapping[str, object]) -> Self:
         """From `scores.csv`. `KeyError` or `ValueError` where it is no such table."""
         words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
-        return cls(**words, **{name: int(str(row[name])) for name in ("won", "equal", "lost")})  # type: ignore[arg-type]
+        won, equal, lost = (int(str(row[name])) for name in ("won", "equal", "lost"))
+        return cls(**words, won=won, equal=equal, lost=lost)

@@ -58,11 +58,12 @@ def keep(folder: RunFolder, top: Path) -> Path:
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
     kept.mkdir(parents=True, exist_ok=True)
-    for name in (COMPARISON, MANIFEST, AVERAGES, SCORES):
-        if (folder.path / name).exists() or name in (COMPARISON, MANIFEST):
+    for name in (COMPARISON, MANIFEST):
+        shutil.copyfile(folder.path / name, kept / name)
+    for name in (AVERAGES, SCORES):
+        (kept / name).unlink(missing_ok=True)
+        if (folder.path / name).exists():
             shutil.copyfile(folder.path / name, kept / name)
-        else:
-            (kept / name).unlink(missing_ok=True)
     return kept
 
 

@@ -127,11 +127,11 @@ class RunningFlow:
 
     def watch(self) -> None:
         """See whether its connections are there: a lost SYN is sent again after a second, and that is no test yet."""
-        looking = self._began is None and self._started is not None
-        if looking and self.commands.connections and time.monotonic() < self._watched_until:
-            there = connected([self._sockets("tcp")], self._port)
-            if there >= self.commands.connections:
-                self._began = datetime.now(UTC)
+        expected = self.commands.connections
+        if self._began is not None or not expected or time.monotonic() > self._watched_until:
+            return
+        if connected([self._sockets("tcp")], self._port) >= expected:
+            self._began = datetime.now(UTC)
 
     def start_client(self) -> None:
         """Start sending."""
