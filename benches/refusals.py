@@ -91,7 +91,7 @@ WRONG = (
     ),
     Wrong(
         "test traffic by the management card",
-        "client: found 192.168.20.77/25 on mgmt0",
+        "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0",
         on_client="ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up; "
         "ip addr add 192.168.20.77/25 dev mgmt0",
     ),

@@ -123,7 +123,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
                 request.broken_off(folder)
             told.end(error)
-            told.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
+            kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
+            told.note(f"{kept}; qoslab run --resume {folder.path} does the rest")
             raise
         finally:
             # However it ends, no lab and no temporary file stays.
