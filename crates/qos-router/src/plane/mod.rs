@@ -101,6 +101,8 @@ pub struct Dataplane {
     sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
+    /// Time up to which it has settled what leaves: behind the other one within a step.
+    settled: Time,
     /// The latest event time of a frame that was handed to the kernel.
     passed: Time,
     /// Some ports are the ends of a line.
@@ -175,6 +177,7 @@ impl Dataplane {
             outside,
             sla: Agent::new(kernel),
             reached: now,
+            settled: now,
             passed: now,
             line,
             faces: None,
@@ -268,6 +271,7 @@ impl Dataplane {
         self.take_from_inside();
         self.take_up_arrivals();
         self.engine.poll(self.reached, &mut self.outputs);
+        self.settled = self.reached;
         self.dispatch();
     }
 

@@ -95,6 +95,7 @@ impl Dataplane {
     fn take_from_kernel(&mut self, number: usize, subinterface: Option<usize>) {
         let port = &mut self.ports[number];
         let adjust_mss = port.adjust_mss;
+        let settled = matches!(port.wire, Wire::Memory(_)).then_some(self.settled);
         let (inside, tag, adjust_mss) =
             match (subinterface.map(|index| &mut port.subinterfaces[index]), &mut port.inside) {
                 (Some(subinterface), _) => {
@@ -134,7 +135,8 @@ impl Dataplane {
                     None => {
                         // It may be the answer to a frame that the kernel had before its time.
                         let sent = self.clock.event(stamp, now);
-                        let own = self.sla.leaving(bytes, if self.passed > now { self.passed } else { sent });
+                        let sent = if self.passed > now { self.passed } else { sent };
+                        let own = self.sla.leaving(bytes, sent, settled);
                         if let Some(stamp) = own.stamp {
                             stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
                         }

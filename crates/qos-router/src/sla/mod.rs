@@ -2,8 +2,9 @@
 //! of the router's own IP stack.
 //!
 //! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues as any packet of the
-//! router's own does. T1 is the event time at which the engine first sees the frame (the kernel's stamp where it leaves
-//! the IP stack, before policies and queues). T4 is the event time at which the last bit of the reply has arrived on
+//! router's own does. T1 is the event time at which the engine first sees the frame: where the link is memory, the time
+//! at which the operation was to send it, however late the daemon woke up for it; else the kernel's stamp where it leaves
+//! the IP stack, before policies and queues. T4 is the event time at which the last bit of the reply has arrived on
 //! the wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is
 //! handed to the kernel. What never crosses a port (a probe to an address of the router itself, or a prober on a host,
 //! which has no engine) has the kernel's receive stamps of the socket instead.
@@ -35,6 +36,8 @@ use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.
 const TAKEN: usize = 64;
+/// So much of what is due late is made up for; after a longer stop operations go on from where it ended.
+const MADE_UP_NS: u64 = 1_000_000_000;
 
 /// A frame of the router's own.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,10 @@ pub struct Agent {
     requests: Stamps,
     /// When process level is done with the responder's answers.
     answers: Stamps,
+    /// When packets of operations were to be sent.
+    dues: Stamps,
+    /// What the operations have done is done up to here.
+    polled: Time,
     /// Something may wait in a socket.
     pending: bool,
     sends: Vec<Send>,
@@ -91,6 +98,8 @@ impl Agent {
             process: ProcessLevel::default(),
             requests: Stamps::default(),
             answers: Stamps::default(),
+            dues: Stamps::default(),
+            polled: Time(0),
             pending: false,
             sends: Vec::new(),
         }
@@ -186,14 +195,24 @@ impl Agent {
         [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
     }
 
-    /// A frame of the router's own was seen to leave its IP stack.
-    pub fn leaving(&mut self, bytes: &[u8], at: Time) -> Own {
+    /// A frame of the router's own was seen to leave its IP stack at `at`. With `settled` event time goes with it from
+    /// there on, and what leaves is settled up to that time: a packet of an operation that was due later leaves when it
+    /// was due, so that nobody sees what it waited for the daemon.
+    pub fn leaving(&mut self, bytes: &[u8], at: Time, settled: Option<Time>) -> Own {
         let straight = Own { at, stamp: None };
         if self.idle() {
             return straight;
         }
         match frame::probe(bytes) {
-            Some(frame::Probe::Icmp { kind: ECHO | TIMESTAMP | ECHO_V6, identifier, sequence, .. }) => {
+            Some(frame::Probe::Icmp {
+                kind: kind @ (ECHO | TIMESTAMP | ECHO_V6),
+                destination,
+                identifier,
+                sequence,
+                ..
+            }) => {
+                let due = self.due(&Key::icmp(destination, kind, identifier, sequence), settled);
+                let at = due.unwrap_or(at);
                 self.prober.sent_icmp(identifier, sequence, at.0);
                 Own { at: Time(self.process.take_up(at.0)), stamp: None }
             }
@@ -215,9 +234,11 @@ impl Agent {
                 Own { at: Time(done), stamp: (kind == TIMESTAMP_REPLY).then(|| ip_sla::since_midnight(done)) }
             }
             Some(frame::Probe::Udp { destination, source_port, destination_port, payload, .. }) => {
-                if let Some(number) = self.ports.get(&(source_port, Family::of(destination))) {
+                if let Some(&number) = self.ports.get(&(source_port, Family::of(destination))) {
+                    let due = self.due(&Key::udp(destination, source_port, destination_port, payload), settled);
+                    let at = due.unwrap_or(at);
                     if destination_port != CONTROL_PORT {
-                        self.prober.sent_udp(*number, payload, at.0);
+                        self.prober.sent_udp(number, payload, at.0);
                     }
                     return Own { at: Time(self.process.take_up(at.0)), stamp: None };
                 }
@@ -226,6 +247,11 @@ impl Agent {
             }
             _ => straight,
         }
+    }
+
+    fn due(&mut self, packet: &Key, settled: Option<Time>) -> Option<Time> {
+        let due = self.dues.take(packet).map(Time)?;
+        (due > settled?).then_some(due)
     }
 
     /// A frame from a link goes to the router's IP stack; its last bit arrived at `at`.
@@ -258,26 +284,31 @@ impl Agent {
             self.receive(clock);
         }
         let now = clock.now();
-        if self.deadline().is_none_or(|at| at > now) {
-            return;
-        }
-        if let Some(responder) = &mut self.responder {
-            responder.poll(now.0);
-        }
         let mut sends = std::mem::take(&mut self.sends);
-        self.prober.poll(now.0, &mut sends);
-        for send in sends.drain(..) {
-            let at = clock.now();
-            if self.send(&send).is_err() {
-                self.prober.not_sent(&send);
-            } else if let Some(sequence) = send.sequence {
-                self.prober.sent(send.operation, sequence, at.0);
+        while let Some(due) = self.deadline().filter(|&at| at <= now) {
+            // Each at its time, in turn: after a stop two packets of an operation are as far apart as ever.
+            let due = due.0.max(self.polled.0).max(now.0.saturating_sub(MADE_UP_NS));
+            self.polled = Time(due);
+            if let Some(responder) = &mut self.responder {
+                responder.poll(due);
+            }
+            self.prober.poll(due, &mut sends);
+            for send in sends.drain(..) {
+                let at = clock.now();
+                match self.send(&send, due) {
+                    Err(_) => self.prober.not_sent(&send),
+                    Ok(()) => {
+                        if let Some(sequence) = send.sequence {
+                            self.prober.sent(send.operation, sequence, at.0);
+                        }
+                    }
+                }
             }
         }
         self.sends = sends;
     }
 
-    fn send(&mut self, send: &Send) -> io::Result<()> {
+    fn send(&mut self, send: &Send, due: u64) -> io::Result<()> {
         if let Entry::Vacant(missing) = self.sockets.entry(send.operation) {
             let kind = match send.channel {
                 Channel::Icmp => Kind::Icmp { target: send.target.0 },
@@ -289,7 +320,9 @@ impl Agent {
             missing.insert(self.namespace.open(kind, send.source, send.tos)?);
             self.note_ports();
         }
-        self.sockets[&send.operation].send(&send.bytes, send.target)
+        let socket = &self.sockets[&send.operation];
+        self.dues.replace(Key::of_sent(send, socket.udp_port()), due);
+        socket.send(&send.bytes, send.target)
     }
 
     fn receive(&mut self, clock: &Clock) {
@@ -412,13 +445,13 @@ mod tests {
     #[test]
     fn process_level_takes_up_ipv6_like_ipv4() {
         let mut agent = agent(Some(EACH));
-        assert_eq!(agent.leaving(&icmpv6(1, 2, ECHO_V6, 1), Time(1_000_000)).at, Time(1_000_000 + EACH));
+        assert_eq!(agent.leaving(&icmpv6(1, 2, ECHO_V6, 1), Time(1_000_000), None).at, Time(1_000_000 + EACH));
         agent.arriving(&icmpv6(2, 1, ECHO_V6, 5), Time(9_000_000));
         // The kernel answered at once, and later than that: the answer leaves when process level is done.
-        let own = agent.leaving(&icmpv6(1, 2, ECHO_REPLY_V6, 5), Time(9_000_100));
+        let own = agent.leaving(&icmpv6(1, 2, ECHO_REPLY_V6, 5), Time(9_000_100), None);
         assert_eq!((own.at, own.stamp), (Time(9_000_000 + EACH), None));
         // Neighbour discovery takes no time.
-        assert_eq!(agent.leaving(&icmpv6(1, 2, 135, 1), Time(10_000_000)).at, Time(10_000_000));
+        assert_eq!(agent.leaving(&icmpv6(1, 2, 135, 1), Time(10_000_000), None).at, Time(10_000_000));
     }
 
     #[test]
@@ -426,19 +459,51 @@ mod tests {
         let mut agent = agent(Some(EACH));
         for kind in [ECHO, TIMESTAMP] {
             let at = Time(1_000_000_000 * u64::from(kind));
-            let own = agent.leaving(&icmp(NEAR, FAR, kind, 1), at);
+            let own = agent.leaving(&icmp(NEAR, FAR, kind, 1), at, None);
             assert_eq!((own.at, own.stamp), (Time(at.0 + EACH), None));
         }
         // What is no packet of a process goes straight: here a flood that the router only sends on.
-        let own = agent.leaving(&packet(NEAR, FAR, 17, &[0; 20]), Time(5));
+        let own = agent.leaving(&packet(NEAR, FAR, 17, &[0; 20]), Time(5), None);
         assert_eq!((own.at, own.stamp), (Time(5), None));
+    }
+
+    #[test]
+    fn a_probe_goes_when_it_is_due_where_event_time_goes_with_it() {
+        let send = |channel, bytes| Send {
+            operation: 1,
+            sequence: Some(1),
+            channel,
+            target: (FAR.into(), 5_000),
+            source: None,
+            tos: 0,
+            bytes,
+        };
+        let frame = icmp(NEAR, FAR, TIMESTAMP, 1);
+        let probe = send(Channel::Icmp, frame[34..].to_vec());
+        // It is too late where the router has settled what left later, as where the link has a time of its own.
+        let (due, seen) = (1_000_000, 3_300_000);
+        for (settled, at) in [(Some(Time(due - 1)), due), (Some(Time(due)), seen), (None, seen)] {
+            let mut agent = agent(Some(EACH));
+            agent.dues.replace(Key::of_sent(&probe, None), due);
+            assert_eq!(agent.leaving(&frame, Time(seen), settled).at, Time(at + EACH));
+        }
+        let mut agent = agent(Some(EACH));
+        // Sent again without having been due: as it was seen.
+        assert_eq!(agent.leaving(&frame, Time(9_000_000), Some(Time(0))).at, Time(9_000_000 + EACH));
+
+        agent.ports.insert((2_000, Family::V4), 1);
+        let mut body = vec![0x07, 0xd0, 0x13, 0x88, 0, 0, 0, 0];
+        body.extend(b"probe");
+        agent.dues.replace(Key::of_sent(&send(Channel::Udp(1), b"probe".to_vec()), Some(2_000)), 20_000_000);
+        let own = agent.leaving(&packet(NEAR, FAR, 17, &body), Time(21_000_000), Some(Time(0)));
+        assert_eq!(own.at, Time(20_000_000 + EACH));
     }
 
     #[test]
     fn without_process_level_the_kernels_answers_stand() {
         let mut agent = agent(None);
         agent.arriving(&icmp(FAR, NEAR, TIMESTAMP, 1), Time(1_000));
-        let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, 1), Time(1_500));
+        let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, 1), Time(1_500), None);
         assert_eq!((own.at, own.stamp), (Time(1_500), None));
     }
 
@@ -454,9 +519,9 @@ mod tests {
         for answer in [&b"answer"[..], b"late"] {
             agent.answers.replace(Key::udp(to.0, 5_000, to.1, answer), 9_000);
         }
-        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000)).at, Time(9_000));
-        assert_eq!(agent.leaving(&frame(b"late"), Time(10_000)).at, Time(10_000));
-        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000)).at, Time(8_000));
+        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000), None).at, Time(9_000));
+        assert_eq!(agent.leaving(&frame(b"late"), Time(10_000), None).at, Time(10_000));
+        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000), None).at, Time(8_000));
     }
 
     #[test]
@@ -478,7 +543,7 @@ mod tests {
                 at += gap;
                 free = at.max(free) + EACH;
                 agent.arriving(&icmp(FAR, NEAR, TIMESTAMP, sequence as u16), Time(at));
-                let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, sequence as u16), Time(at + late));
+                let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, sequence as u16), Time(at + late), None);
                 prop_assert_eq!(own.at, Time(free));
                 prop_assert_eq!(own.stamp, Some(ip_sla::since_midnight(free)));
             }

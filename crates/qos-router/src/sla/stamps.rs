@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use ip_sla::Send;
 use netio::socket::Received;
 
 use crate::frame::Probe;
@@ -43,11 +44,22 @@ impl Key {
         let ((source, port), bytes) = (received.from, &received.bytes);
         match own {
             Some(own) => Self::udp(source, port, own, bytes),
-            None => {
-                let at = |n: usize| u16::from_be_bytes([bytes[n], bytes[n + 1]]);
-                Self::icmp(source, bytes[0], at(4), at(6))
-            }
+            None => Self::of_message(source, bytes),
         }
+    }
+
+    /// Of a packet that an operation sends; `own` is the local port of UDP.
+    pub fn of_sent(send: &Send, own: Option<u16>) -> Self {
+        let ((target, port), bytes) = (send.target, &send.bytes);
+        match own {
+            Some(own) => Self::udp(target, own, port, bytes),
+            None => Self::of_message(target, bytes),
+        }
+    }
+
+    fn of_message(peer: IpAddr, bytes: &[u8]) -> Self {
+        let at = |n: usize| u16::from_be_bytes([bytes[n], bytes[n + 1]]);
+        Self::icmp(peer, bytes[0], at(4), at(6))
     }
 
     /// Of a packet in a frame that has arrived.
