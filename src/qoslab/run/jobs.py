@@ -11,11 +11,13 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import CellRecord
-from qoslab.results.records import BEHIND_SHARE
+from qoslab.results.records import BEHIND_SHARE, SENDER_LATE_MS
 from qoslab.run.machine import Machine
 
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""
+UNPROVEN = 0.5
+"""The same before any cell has shown how punctual it was: those that come too soon cost as long as their cells last."""
 MOST_PER_PROCESSOR = 4
 """Labs with traffic for each processor at most, however little their cells use."""
 FIRST = 2
@@ -25,9 +27,9 @@ MOST_SPARE = 4
 NEAR = 0.5
 """Share of the lateness that is allowed from which on no lab is added."""
 TAKEN_AWAY = 0.25
-"""Share of the labs that are taken away where a router was late: what made it late met the others too."""
+"""Share of the labs that are taken away where a router or a sender was late: what made it late met the others too."""
 PATIENCE = 8
-"""Punctual cells for each lab until one more is tried again after a router was late."""
+"""Punctual cells for each lab until one more is tried again after a router or a sender was late."""
 REMEMBERED = 16
 """Cells whose processor time and pace count."""
 
@@ -35,6 +37,15 @@ REMEMBERED = 16
 def expected_labs(fixed: int | None, cells: int) -> int:
     """Labs with traffic that a run comes to, for an estimate beforehand: what is learnt may be less."""
     return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * len(os.sched_getaffinity(0)))
+
+
+def _near(record: CellRecord, traffic_s: float) -> bool:
+    """Whether routers or senders were nearly as late as they may be."""
+    late = (sender.late_p99_ms or 0.0 for sender in record.senders.values())
+    behind = (health.behind_ns / 1e9 for health in record.health.values())
+    return any(each > NEAR * SENDER_LATE_MS for each in late) or any(
+        each > NEAR * BEHIND_SHARE * traffic_s for each in behind
+    )
 
 
 def _traffic_began(record: CellRecord) -> datetime:
@@ -107,9 +118,8 @@ class Jobs:
                 return ""
             self._reduced = datetime.now(UTC)
             self._ceiling = max(1, self.labs - math.ceil(self.labs * TAKEN_AWAY))
-            return self._set(self._ceiling, "a router was late")
-        near = any(health.behind_ns / 1e9 > NEAR * BEHIND_SHARE * seconds for health in record.health.values())
-        if near:
+            return self._set(self._ceiling, "a router or a sender was late")
+        if _near(record, seconds):
             self._punctual = 0
             self._ceiling = min(self._ceiling, self.labs)
             return ""
@@ -132,7 +142,7 @@ class Jobs:
         if self._fixed is not None or self.labs >= min(self._ceiling, self.most):
             return ""
         busy = self._machine.busy()
-        if busy * (self.labs + 1) / self.labs > USABLE:
+        if busy * (self.labs + 1) / self.labs > (USABLE if self._load else UNPROVEN):
             return ""
         return self._set(self.labs + 1, f"the machine is busy for {busy:.0%} of the time")
 
