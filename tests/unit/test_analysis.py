@@ -210,13 +210,18 @@ def test_goodput_while_all_traffic_runs() -> None:
     alone = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 1000, "offset_s": 0.0} for n in range(5)]
     beside = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)]
     other = [{"traffic": "session", "start_s": n, "end_s": n + 1.0, "bytes": 10, "offset_s": 5.0} for n in range(3)]
-    broken = {"traffic": "session", "start_s": 3.0, "end_s": 3.5, "bytes": 5, "offset_s": 5.0}
-    whole = pd.DataFrame([*alone, *beside, *other, broken])
+    # The receiver looked after a second, of which the session sent for half at the most.
+    broken = {"traffic": "session", "start_s": 3.0, "end_s": 4.0, "bytes": 5, "offset_s": 5.0}
+    whole = pd.DataFrame([*alone, *beside, *other, broken]).assign(stream=1)
     of = {name: dict(together(rows, whole)) for name, rows in whole.groupby("traffic")}
     assert of["flood"]["goodput.together"] == pytest.approx(800)
     assert of["session"]["goodput.together"] == pytest.approx(80)
     apart = whole.assign(offset_s=whole["offset_s"] * 100)
     assert not dict(together(apart, apart)), "they never run together"
+    # With an interval each nothing is left but their ends, here 9 s; streams have intervals of their own.
+    single = pd.DataFrame([{"start_s": 0.0, "end_s": 9.0, "bytes": 900, "offset_s": 0.0}] * 2)
+    single = single.assign(traffic=["flood", "session"], stream=[1, 2])
+    assert dict(together(single.iloc[:1], single)) == {"goodput.together": pytest.approx(800)}
 
 
 def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:

@@ -91,11 +91,14 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 def together(intervals: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
     """`goodput.together`: what `intervals` have in the time in which every traffic entry of the cell's `whole` ran.
 
-    Nothing where there is no such time. An interval that is partly in it counts in part.
+    Nothing where there is no such time. An interval that is partly in it counts in part. An entry has ended where its
+    last interval begins: nobody tells when within that one its traffic did.
     """
     spans = whole.assign(start=whole["start_s"] + whole["offset_s"], end=whole["end_s"] + whole["offset_s"])
     by_entry = spans.groupby("traffic")
-    start, end = float(by_entry["start"].min().max()), float(by_entry["end"].max().min())
+    several = by_entry.size() > by_entry["stream"].nunique()
+    ends = by_entry["start"].max().where(several, by_entry["end"].max())
+    start, end = float(by_entry["start"].min().max()), float(ends.min())
     if intervals.empty or not end > start:
         return
     mine = spans.loc[intervals.index]

@@ -124,7 +124,7 @@ _METRICS: dict[str, Metric] = {
                     "goodput.together",
                     "b/s",
                     "TCP or UDP payload received, counted only while all traffic of the arm ran, "
-                    "each from when its connections were there",
+                    "each from when its connections were there to where its last interval begins",
                 ),
                 ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
