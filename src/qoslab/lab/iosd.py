@@ -54,6 +54,7 @@ from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.telnetd import TelnetPort
 from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
 from qoslab.platforms.ios import MODELS
+from qoslab.priority import step_behind_traffic
 
 SPEC_FORMAT = 1
 DATA_PLANE_PATIENCE_S = 10.0
@@ -254,6 +255,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         _log("usage: python -m qoslab.lab.iosd SPEC")
         return ExitStatus.USER_MISTAKE
+    step_behind_traffic()
     try:
         asyncio.run(serve(Spec.load(Path(arguments[0]))))
     except QoslabError as error:

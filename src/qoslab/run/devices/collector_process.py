@@ -36,6 +36,7 @@ from typing import Any, TextIO
 from qoslab.genie.diff import configuration_difference
 from qoslab.genie.parse import IMPORTING, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
+from qoslab.priority import step_behind_traffic
 
 CONNECT_S = 20
 """Until a router has answered a login."""
@@ -254,6 +255,7 @@ def main() -> None:
     _spare_the_disks()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    step_behind_traffic()
     register()
     warm = threading.Thread(target=_warm_up, daemon=True)
     warm.start()

@@ -28,6 +28,7 @@ from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.ios.templates import template_mark
+from qoslab.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
 from qoslab.redaction import KNOWN
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
@@ -63,9 +64,6 @@ IOS_MODULES = (
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
 )
 """What the tasks of the role `ios` import; Ansible does so while it waits for a lab, not in each task anew."""
-
-BEHIND_TRAFFIC = 10
-"""The nice value of Ansible, so that configuring one lab does not delay the packets of another."""
 
 SIDE_BY_SIDE = 16
 """Routers that a task is carried out on at the same time; Ansible itself would take five. Most of a task is waiting."""
@@ -492,7 +490,8 @@ def _write_behind_traffic(folder: Path) -> None:
     folder.mkdir()
     program = folder / "ansible-playbook"
     real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
-    program.write_text(f'#!/bin/sh\nexec nice -n {BEHIND_TRAFFIC} {real} "$@"\n', encoding="utf-8")
+    behind = f'{shell_step_behind_traffic()}exec nice -n {BEHIND_TRAFFIC} {real} "$@"\n'
+    program.write_text(f"#!/bin/sh\n{behind}", encoding="utf-8")
     program.chmod(0o700)
 
 

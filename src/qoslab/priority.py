@@ -1,0 +1,58 @@
+"""How much of the machine a process may have while packets of a measurement are beside it.
+
+Linux groups processes by session (`sched_autogroup`, sched(7)) and shares processors out between the groups first: a
+nice value counts within its session only. What leads a session of its own, as everything here does that starts behind a
+terminal of its own, would get as much as all senders together, and keep them waiting for whole time slices.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from pathlib import Path
+
+BEHIND_TRAFFIC = 10
+"""The nice value of what must not delay packets: Ansible, the collector, command lines of virtual routers."""
+GROUP = Path("/proc/self/autogroup")
+"""The nice value of the session; there is none where the kernel does not group sessions."""
+AGAIN_S = 0.1
+"""The kernel lets ordinary users change a group so often, on the whole machine."""
+TRIES = 50
+
+
+def step_behind_traffic() -> None:
+    """Give this process, and its session where it leads one, a lower priority; what it starts inherits the former."""
+    os.setpriority(os.PRIO_PROCESS, 0, BEHIND_TRAFFIC)
+    if os.getsid(0) == os.getpid() and not _lower_group():
+        threading.Thread(target=_keep_trying, name="priority", daemon=True).start()
+
+
+def _lower_group() -> bool:
+    """False where it is worth another try."""
+    try:
+        GROUP.write_text(str(BEHIND_TRAFFIC), encoding="ascii")
+    except OSError as error:
+        return error.errno != errno.EAGAIN
+    return True
+
+
+def _keep_trying() -> None:
+    for _ in range(TRIES):
+        time.sleep(AGAIN_S)
+        if _lower_group():
+            return
+
+
+def shell_step_behind_traffic() -> str:
+    """The same of the session as lines of sh, for a program that the shell becomes under `nice`; takes 0.3 s at most."""
+    return (
+        "read -r _ _ _ _ _ session _ </proc/$$/stat\n"
+        'if [ "$session" = $$ ]; then\n'
+        "    for pause in 0.1 0.1 0.1 0; do\n"
+        f"        {{ echo {BEHIND_TRAFFIC} >/proc/$$/autogroup; }} 2>/dev/null && break\n"
+        "        sleep $pause\n"
+        "    done\n"
+        "fi\n"
+    )

@@ -1,0 +1,40 @@
+"""What is started beside a measurement steps behind its packets, with the session that it leads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qoslab.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
+
+GROUPS = Path("/proc/self/autogroup").exists()
+PYTHON = (
+    "import os, pathlib, time, qoslab.priority as p; p.step_behind_traffic(); end = time.monotonic() + 5\n"
+    "group = pathlib.Path('/proc/self/autogroup')\n"
+    "while os.getsid(0) == os.getpid() and group.exists() and time.monotonic() < end:\n"
+    "    if f'nice {p.BEHIND_TRAFFIC} ' in group.read_text().strip() + ' ': break\n"
+    "    time.sleep(0.05)\n"
+    "print(os.getpriority(os.PRIO_PROCESS, 0), group.read_text() if group.exists() else '')"
+)
+SHELL = shell_step_behind_traffic() + f"exec nice -n {BEHIND_TRAFFIC} sh -c 'nice; cat /proc/$$/autogroup 2>/dev/null'"
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-c", PYTHON], ["sh", "-c", SHELL]], ids=["python", "sh"])
+def test_a_leader_takes_its_session_with_it(command: list[str]) -> None:
+    said = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=True)
+    assert said.stderr == ""
+    own, *group = said.stdout.split()
+    assert own == str(BEHIND_TRAFFIC)
+    assert group[1:] == (["nice", str(BEHIND_TRAFFIC)] if GROUPS else [])
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-c", PYTHON], ["sh", "-c", SHELL]], ids=["python", "sh"])
+def test_who_leads_no_session_leaves_that_of_others_alone(command: list[str]) -> None:
+    """It would take the senders, and the user's terminal, with it, and only root can undo that."""
+    before = subprocess.run(["cat", "/proc/self/autogroup"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    own, *group = said.stdout.split()
+    assert own == str(BEHIND_TRAFFIC) and group == before.split()
