@@ -22,10 +22,13 @@ AGAIN_S = 0.1
 TRIES = 50
 
 
-def step_behind_traffic() -> None:
-    """Give this process, and its session where it leads one, a lower priority; what it starts inherits the former."""
+def step_behind_traffic(*, again: bool = True) -> None:
+    """Give this process, and its session where it leads one, a lower priority; what it starts inherits the former.
+
+    Where somebody else has just done so, a thread of its own tries `again`.
+    """
     os.setpriority(os.PRIO_PROCESS, 0, BEHIND_TRAFFIC)
-    if os.getsid(0) == os.getpid() and not _lower_group():
+    if os.getsid(0) == os.getpid() and not _lower_group() and again:
         threading.Thread(target=_keep_trying, name="priority", daemon=True).start()
 
 
@@ -46,7 +49,7 @@ def _keep_trying() -> None:
 
 
 def shell_step_behind_traffic() -> str:
-    """The same of the session as lines of sh, for a program that the shell becomes under `nice`; takes 0.3 s at most."""
+    """The same of the session as lines of sh, for what the shell becomes under `nice`; takes 0.3 s at most."""
     return (
         "read -r _ _ _ _ _ session _ </proc/$$/stat\n"
         'if [ "$session" = $$ ]; then\n'

@@ -48,6 +48,9 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
 
+BEHIND = "qoslab.run.devices.ansible.behind"
+"""What Ansible imports whatever its tasks are."""
+
 PROGRAMS = "bin"
 """Folder within the session's own: programs that come before all others."""
 
@@ -289,7 +292,7 @@ class AnsibleSession:
                 project_dir=str(self._playbooks),
                 playbook="session.yml",
                 inventory=[str(self._inventory)],
-                extravars={"session_orders": str(scratch / "orders"), "session_modules": list(self._modules)},
+                extravars={"session_orders": str(scratch / "orders"), "session_modules": [BEHIND, *self._modules]},
                 envvars=environment(scratch, self._playbooks, self._helper),
                 settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
                 event_handler=keep,
