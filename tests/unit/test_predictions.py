@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import mean, pstdev
 
 import pytest
 
@@ -206,3 +207,36 @@ def test_so_many_figures_are_compared() -> None:
             compared += name in FIGURES and figure.is_published and (own or bool(references))
     assert unlike == []
     assert compared >= COMPARED_AT_LEAST
+
+
+def shares(flows: int, offered_bps: float, class_bps: float, chance: random.Random) -> list[float]:
+    """What each of so many flows gets that are hashed into 256 queues: queues get the same, or what they are sent."""
+    queues: dict[int, int] = {}
+    for _ in range(flows):
+        number = chance.randrange(256)
+        queues[number] = queues.get(number, 0) + 1
+    left, share = class_bps, math.inf
+    for place, count in enumerate(sorted(queues.values())):
+        if count * offered_bps > left / (len(queues) - place):
+            share = left / (len(queues) - place)
+            break
+        left -= count * offered_bps
+    return [min(offered_bps, share / count) for count in queues.values() for _ in range(count)]
+
+
+@pytest.mark.parametrize("flows", [100, 1000])
+def test_how_evenly_hashed_flows_share(flows: int) -> None:
+    """As counted: 260 bytes for 256 of IP, and 30 % of what the line lets be counted."""
+    chance = random.Random(1)
+    found = [shares(flows, 1_500_000 / flows * 260 / 256, 594.3e3, chance) for _ in range(2000)]
+    of = {
+        "fairness.jain(flows)": [sum(each) ** 2 / flows / sum(one**2 for one in each) for each in found],
+        "goodput.flow.max(flows)": [max(each) * 228 / 260 for each in found],
+    }
+    rows = [each for each in expected(loaded("hqf-fair-queue")) if each.arms == (f"flows-{flows}",) and each.metric in of]
+    assert len(rows) == (2 if flows == 100 else 1)
+    for row in rows:
+        values = of[row.metric]
+        centre, spread = mean(values), pstdev(values)
+        assert row.predicted == pytest.approx(centre, rel=0.005)
+        assert row.window == pytest.approx((centre - 3 * spread, centre + 3 * spread), rel=0.01)
