@@ -238,5 +238,5 @@ def test_how_evenly_hashed_flows_share(flows: int) -> None:
     for row in rows:
         values = of[row.metric]
         centre, spread = mean(values), pstdev(values)
-        assert row.predicted == pytest.approx(centre, rel=0.005)
-        assert row.window == pytest.approx((centre - 3 * spread, centre + 3 * spread), rel=0.01)
+        assert row.prediction == pytest.approx(centre, rel=0.005)
+        assert row.bounds == pytest.approx((centre - 3 * spread, centre + 3 * spread), rel=0.01)
