@@ -1,4 +1,4 @@
-"""Notebooks on what has a switch or probes tell the story of a simulated run.
+"""Notebooks tell the story of a simulated run.
 
 No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py and
 tests/unit/test_notebook_policer.py.
@@ -21,7 +21,14 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "atm-cells": (0, ("--duration", "2s")),
+    "bucket-truth": (0, ("--duration", "5s")),
+    "cbwfq-classic": (2, ()),
+    "dot1q-subinterfaces": (1, ("--duration", "3s")),
+    "ipv6-policing": (1, ("--duration", "3s")),
+    "overhead-accounting": (0, ("--duration", "3s")),
     "srr-3750": (5, ("--duration", "5s")),
+    "token-arithmetic": (2, ("--duration", "4s")),
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
 """How many graphs each draws, and options by which the run is as short as the story allows."""
