@@ -288,7 +288,12 @@ class Lab:
         )
 
     def popen(self, node: str | None, argv: Sequence[str], **options: Any) -> LabProcess:
-        """Start a command in a node; options are those of `subprocess.Popen`. It dies with the lab."""
+        """Start a command in a node; options are those of `subprocess.Popen`. It dies with the lab.
+
+        It leads a session of its own: Linux shares processors out between sessions first, so that what is busy in the
+        user's does not keep it waiting. No signal of a terminal reaches it.
+        """
+        options.setdefault("start_new_session", True)
         directory = options.pop("cwd", None)
         command = self.argv(node, argv, directory=None if directory is None else Path(directory).absolute())
         return LabProcess(command, **options)
