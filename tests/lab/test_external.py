@@ -190,6 +190,7 @@ def test_two_hosts_are_one_machine_with_a_card_each(
         lab.down()
 
 
+@pytest.mark.quiet
 def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
