@@ -40,6 +40,9 @@ HEADING = "## Refusals"
 FILE = Path(__file__).resolve().parents[1] / "experiments" / "policing-vs-shaping.yml"
 QOSLAB = str(Path(sys.executable).with_name("qoslab"))
 PATIENCE_S = 120.0
+HELD = "<!-- held by: tests/lab/test_external.py::test_hosts_are_clean_after_sigkill_of_the_run -->"
+"""Which test holds what is said of a run that is killed."""
+FREE = f"hosts free after SIGKILL {HELD}"
 
 LAN = "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24"
 WAN = "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24"
@@ -199,6 +202,7 @@ def section(found: dict[str, list[float]], machine: str) -> str:
         HEADING,
         "",
         textwrap.fill(told, page.WIDTH),
+        HELD,
         "",
         f"{machine}.",
         "",
@@ -225,7 +229,7 @@ def main() -> None:
             print(f"{wrong.what}: {', '.join(f'{each:.1f}' for each in found[wrong.what])} s", flush=True)
         with rack(folder, Wrong("", "")) as (lab, inventory):
             pairs = [second_user(lab, inventory, folder) for _ in range(chosen.repetitions)]
-        found["a second user"], found["hosts free after SIGKILL"] = map(list, zip(*pairs, strict=True))
+        found["a second user"], found[FREE] = map(list, zip(*pairs, strict=True))
     text = section(found, machine)
     if chosen.write:
         page.write(text)

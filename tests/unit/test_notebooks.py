@@ -28,7 +28,7 @@ def test_nothing_is_stored_and_nothing_computed(path: Path) -> None:
 
 def test_each_experiment_has_one() -> None:
     experiments = (Path(__file__).parents[2] / "experiments").glob("*.yml")
-    assert [path.stem for path in NOTEBOOKS] == sorted(path.stem for path in experiments)
+    assert sorted(path.stem for path in NOTEBOOKS) == sorted(path.stem for path in experiments)
 
 
 def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,7 +233,9 @@ def test_how_evenly_hashed_flows_share(flows: int) -> None:
         "fairness.jain(flows)": [sum(each) ** 2 / flows / sum(one**2 for one in each) for each in found],
         "goodput.flow.max(flows)": [max(each) * 228 / 260 for each in found],
     }
-    rows = [each for each in expected(loaded("hqf-fair-queue")) if each.arms == (f"flows-{flows}",) and each.metric in of]
+    rows = [
+        each for each in expected(loaded("hqf-fair-queue")) if each.arms == (f"flows-{flows}",) and each.metric in of
+    ]
     assert len(rows) == (2 if flows == 100 else 1)
     for row in rows:
         values = of[row.metric]

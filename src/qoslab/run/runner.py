@@ -123,14 +123,18 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
                 request.broken_off(folder)
             told.end(error)
-            kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
-            told.note(f"{kept}; qoslab run --resume {folder.path} does the rest")
+            told.note(_how_to_go_on(cells, folder))
             raise
         finally:
             # However it ends, no lab and no temporary file stays.
             crew.wait_ended()
         crew.check()
         told.end()
+
+
+def _how_to_go_on(cells: RunCells, folder: RunFolder) -> str:
+    kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
+    return f"{kept}; qoslab run --resume {folder.path} does the rest"
 
 
 class _Crew:

@@ -134,8 +134,7 @@ impl Dataplane {
                     }
                     None => {
                         // It may be the answer to a frame that the kernel had before its time.
-                        let sent = self.clock.event(stamp, now);
-                        let sent = if self.passed > now { self.passed } else { sent };
+                        let sent = if self.passed > now { self.passed } else { self.clock.event(stamp, now) };
                         let own = self.sla.leaving(bytes, sent, settled);
                         if let Some(stamp) = own.stamp {
                             stamp_reply(self.pool.get_mut(&frame), stamp, stamp);

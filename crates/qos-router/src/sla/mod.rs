@@ -3,9 +3,9 @@
 //!
 //! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues as any packet of the
 //! router's own does. T1 is the event time at which the engine first sees the frame: where the link is memory, the time
-//! at which the operation was to send it, however late the daemon woke up for it; else the kernel's stamp where it leaves
-//! the IP stack, before policies and queues. T4 is the event time at which the last bit of the reply has arrived on
-//! the wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is
+//! at which the operation was to send it, however late the daemon woke up for it; else the kernel's stamp where it
+//! leaves the IP stack, before policies and queues. T4 is the event time at which the last bit of the reply has arrived
+//! on the wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is
 //! handed to the kernel. What never crosses a port (a probe to an address of the router itself, or a prober on a host,
 //! which has no engine) has the kernel's receive stamps of the socket instead.
 //!
