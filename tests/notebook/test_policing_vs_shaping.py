@@ -54,7 +54,9 @@ def test_what_does_not_depend_on_tcp_holds_exactly(done: tuple[Path, str]) -> No
     rows: dict[tuple[str, str], dict[str, Any]] = {
         (row["arm"], row["metric"]): row for row in json.loads((folder / "comparison.json").read_text())
     }
-    assert rows["unrestricted", "goodput.sum"]["verdict"] == "within"
+    # No more than the line carries; TCP at 100 Mb/s takes most of a processor, and a lab is configured beside it.
+    line = rows["unrestricted", "goodput.sum"]
+    assert 0.98 * line["predicted"] < line["measured"] < 1.005 * line["predicted"]
     assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6
     assert rows["policed", "police.bc"]["measured"] == 31250
     for metric, figure in (
