@@ -16,6 +16,8 @@ from pathlib import Path
 BEHIND_TRAFFIC = 5
 """The nice value of what must not delay packets: Ansible, the collector, command lines of virtual routers. A third of
 the usual weight: beside four processes that are always busy Ansible still starts within its time."""
+LEAST_PRIORITY = 19
+"""The nice value of what may wait until nothing else wants the machine."""
 GROUP = Path("/proc/self/autogroup")
 """The nice value of the session; there is none where the kernel does not group sessions."""
 AGAIN_S = 0.1
@@ -28,9 +30,15 @@ def step_behind_traffic(*, again: bool = True) -> None:
 
     Where somebody else has just done so, a thread of its own tries `again`.
     """
-    os.setpriority(os.PRIO_PROCESS, 0, BEHIND_TRAFFIC)
+    # Who has less already, as under `nice`, may not take more.
+    os.setpriority(os.PRIO_PROCESS, 0, max(BEHIND_TRAFFIC, os.getpriority(os.PRIO_PROCESS, 0)))
     if os.getsid(0) == os.getpid() and not _lower_group() and again:
         threading.Thread(target=_keep_trying, name="priority", daemon=True).start()
+
+
+def step_last() -> None:
+    """Give this thread what all others leave; processes that it starts inherit that."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
 
 
 def _lower_group() -> bool:

@@ -15,8 +15,9 @@ import sample_run
 
 from qoslab.analysis import Readings, analyse, references
 from qoslab.model.comparison import PublishedFigure
+from qoslab.priority import LEAST_PRIORITY
 from qoslab.results import Cell, RunFolder
-from qoslab.run.meanwhile import LEAST_PRIORITY, Meanwhile
+from qoslab.run.meanwhile import Meanwhile
 from qoslab.schema import CellIdentity
 
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"

@@ -41,6 +41,13 @@ def test_who_leads_no_session_leaves_that_of_others_alone(command: list[str]) ->
     assert own == str(BEHIND_TRAFFIC) and group == before.split()
 
 
+def test_who_has_less_already_keeps_it() -> None:
+    """An ordinary user's process under `nice` would be refused more."""
+    command = ["nice", "-n", "19", sys.executable, "-c", PYTHON]
+    said = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)
+    assert (said.returncode, said.stdout.split()[:1]) == (0, ["19"]), said.stderr
+
+
 def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
     """Each leads a session of its own; the first one to ask within a tenth of a second gets it."""
     worker = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from qoslab.cli.options import LiveChoice, json_option, live_options
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
 from qoslab.printing import echo
+from qoslab.priority import step_last
 
 if TYPE_CHECKING:
     from qoslab.live.rates import ClassKey
@@ -41,7 +41,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
 
     watched = WatchedRun(find_unfinished(RUNS, run))
     # What measures comes first.
-    os.nice(19)
+    step_last()
     with ExitStack() as serving:
         view = None
         if live.wanted:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 import json
 import math
-import os
 import secrets
 import threading
 import time
@@ -24,12 +23,11 @@ from typing import Any, Self
 from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
 from qoslab.live.watched import WatchedRun
+from qoslab.priority import step_last
 from qoslab.shipped import shipped
 
 ADDRESS = "127.0.0.1"
 EVERY_S = 1.0
-LEAST_PRIORITY = 19
-"""The nice value of what must not disturb traffic."""
 FAREWELL_S = 3.0
 """How long a browser that asked within that time is waited for at the end."""
 IDLE_S = 15.0
@@ -134,11 +132,11 @@ class LiveView:
         return server.server_port
 
     def _accept(self, server: ThreadingHTTPServer) -> None:
-        _step_back()
+        step_last()
         server.serve_forever(poll_interval=0.5)
 
     def _look(self) -> None:
-        _step_back()
+        step_last()
         due = time.monotonic()
         while not self._stop.is_set():
             try:
@@ -204,7 +202,7 @@ class _Server(ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection."""
         try:
-            _step_back()
+            step_last()
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()
@@ -249,7 +247,3 @@ class _Handler(BaseHTTPRequestHandler):
 @cache
 def _file(name: str) -> bytes:
     return shipped(f"reports/{name}").read_bytes()
-
-
-def _step_back() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)

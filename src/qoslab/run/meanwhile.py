@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from qoslab.priority import step_last
 from qoslab.results import Cell
 
-LEAST_PRIORITY = 19
-"""The nice value of work that must not disturb traffic."""
 POLL_S = 0.2
 
 Figures = Sequence[Mapping[str, object]]
@@ -55,7 +53,7 @@ class Meanwhile:
     def _work(self, begin: Begin) -> None:
         try:
             if self._punctual:
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
+                step_last()
             with_each = begin()
             while (cell := self._cells.get()) is not None and not self._stop.is_set():
                 self._told(with_each(cell))
