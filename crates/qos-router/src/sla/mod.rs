@@ -211,8 +211,7 @@ impl Agent {
                 sequence,
                 ..
             }) => {
-                let due = self.due(&Key::icmp(destination, kind, identifier, sequence), settled);
-                let at = due.unwrap_or(at);
+                let at = self.due(&Key::icmp(destination, kind, identifier, sequence), settled).unwrap_or(at);
                 self.prober.sent_icmp(identifier, sequence, at.0);
                 Own { at: Time(self.process.take_up(at.0)), stamp: None }
             }
@@ -235,8 +234,8 @@ impl Agent {
             }
             Some(frame::Probe::Udp { destination, source_port, destination_port, payload, .. }) => {
                 if let Some(&number) = self.ports.get(&(source_port, Family::of(destination))) {
-                    let due = self.due(&Key::udp(destination, source_port, destination_port, payload), settled);
-                    let at = due.unwrap_or(at);
+                    let key = Key::udp(destination, source_port, destination_port, payload);
+                    let at = self.due(&key, settled).unwrap_or(at);
                     if destination_port != CONTROL_PORT {
                         self.prober.sent_udp(number, payload, at.0);
                     }
