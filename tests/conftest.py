@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import signal
 import sys
@@ -42,6 +43,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(MADE_UNTIL_COLLECTED, 10, 10)
+
+
+@pytest.fixture(autouse=True)
+def priority_stays() -> Iterator[None]:
+    """A test that lowers its process's priority, which nobody but root can raise again, meets all that come after."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    yield
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before, "this test changed the priority of its process"
 
 
 @pytest.fixture

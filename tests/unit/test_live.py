@@ -244,7 +244,8 @@ class TestCommand:
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("os.nice", lambda by: by)
+        stepped_back = []
+        monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: stepped_back.append(True))
         folder, said, cell = going_on
         for second in range(2):
             cell.append_counters("R1", reply(second))
@@ -255,6 +256,7 @@ class TestCommand:
         assert last == "virtual lab, interrupted: 0 of 2 cells"
         assert main(["watch", str(folder.path), "--json"]) == 3
         assert json.loads(capsys.readouterr().out)["cells"][0]["classes"][0]["title"] == CLASS
+        assert len(stepped_back) == 2
 
 
 def test_small_graphs_begin_at_zero() -> None:
