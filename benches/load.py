@@ -4,9 +4,9 @@
 
 The constant flood of `tx-ring-limit`, whose longest round trip is arithmetic: a whole ring before the probe. First on a
 machine that does nothing else, then, each cell as often as asked for, with processes beside it that are busy all the
-time; no cell is tried again. Two stamps of whole milliseconds may differ by one for nothing, so that 1 ms is what a
-maximum may move by. Maxima of random sizes are luck, and left out. The exit status is 1 where a maximum of a valid cell
-has moved by more, or where fewer than three cells of four are valid.
+time; no cell of those is tried again. Two stamps of whole milliseconds may differ by one for nothing, so that 1 ms is
+what a maximum may move by. Maxima of random sizes are luck, and left out. The exit status is 1 where a maximum of a
+valid cell has moved by more, or where fewer than three cells of four are valid.
 
 Takes 20 minutes as it stands. Needs the programs of `crates/` (`./qoslab build`) and nothing else on the machine.
 """
@@ -35,6 +35,8 @@ METRIC = "rtt.max"
 MOVED_MS = 1.0
 """By so much a maximum may move: IP SLA's stamps are whole milliseconds."""
 LEAST_VALID = 15 / 20
+QUIET_ATTEMPTS = "3"
+"""At each cell that the others are compared with; beside busy processes no cell is tried again."""
 LINES, RINGS = "matrix.line", "matrix.ring"
 
 
@@ -58,15 +60,13 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def run(folder: Path, options: Sequence[str]) -> Maxima:
-    """Run the experiment, cell by cell, each once; what it found."""
+def run(folder: Path, options: Sequence[str]) -> RunFolder:
+    """Run the experiment, cell by cell."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), "--arm", "cbr", "--jobs", "1"]
-    done = subprocess.run(
-        [*command, "--attempts", "1", *options], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
-    return maxima(find_run(folder / "runs", EXPERIMENT.stem))
+    return find_run(folder / "runs", EXPERIMENT.stem)
 
 
 def maxima(made: RunFolder) -> Maxima:
@@ -97,11 +97,14 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     chosen = [word for each in arguments.only for word in ("--only", each)]
     options = [*(["--duration", arguments.duration] if arguments.duration else []), *chosen]
     with tempfile.TemporaryDirectory(prefix="qoslab-load-") as place:
-        quiet = run(Path(place), options)
-        if quiet.invalid:
-            sys.exit("a cell is not valid though nothing was to run beside it: try again on a machine that is quiet")
+        alone = run(Path(place), [*options, "--attempts", QUIET_ATTEMPTS])
+        if found := analyse(alone).invalid:
+            reasons = "\n".join(f"{cell}: {reason}" for cell, reason in found.items())
+            sys.exit(f"the machine is not quiet: not valid with nothing beside it are\n{reasons}")
+        quiet = maxima(alone)
         with busy(arguments.busy):
-            loaded = run(Path(place), [*options, "--repetitions", str(arguments.repetitions)])
+            once = [*options, "--attempts", "1", "--repetitions", str(arguments.repetitions)]
+            loaded = maxima(run(Path(place), once))
     table, counted, trusted, moved = rows(quiet, loaded)
     stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
     text = (
