@@ -11,7 +11,7 @@ import pytest
 
 from qoslab.cli import main
 from qoslab.cli.draw import FORMS
-from qoslab.exchange.drawing import FORMATS, layers, mermaid, svg
+from qoslab.report.drawing import FORMATS, layers, mermaid, svg
 from qoslab.schema import load_experiment
 from qoslab.schema.topology import load_topology
 

@@ -13,7 +13,7 @@ from qoslab.errors import UserError
 from qoslab.printing import echo
 
 FORMS = ("svg", "mermaid")
-"""`qoslab.exchange.drawing.FORMATS` by name; a test compares."""
+"""`qoslab.report.drawing.FORMATS` by name; a test compares."""
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(experiment: str, sets: tuple[str, ...], form: str, to: Path | None) 
     EXPERIMENT is a file, or the name of one in experiments/. SVG is laid out from the first host to the right; a
     flowchart of Mermaid is text for a Markdown page, which the forge lays out. Nothing is written over.
     """
-    from qoslab.exchange.drawing import FORMATS
+    from qoslab.report.drawing import FORMATS
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
 
