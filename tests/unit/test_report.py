@@ -8,7 +8,7 @@ import math
 import re
 import shutil
 import subprocess
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -266,9 +266,18 @@ class TestPage:
     def test_it_needs_no_network(self, run: RunFolder) -> None:
         page = run.report.read_text()
         markup = re.sub(r"<script\b.*?</script>", "", page, flags=re.DOTALL)
-        assert not re.search(r"""(?:src|href)=["'](?!#)""", markup)
+        assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", markup)
         assert "@import" not in markup and "url(" not in markup
         assert "default-src 'none'" in markup
+
+    def test_the_topology_is_drawn(self, run: RunFolder) -> None:
+        page = run.report.read_text()
+        (drawn,) = re.findall(r'<img class="drawn" src="data:image/svg\+xml;base64,([^"]+)"', page)
+        topology = run.manifest().experiment.topology
+        words = set(re.findall(r">([^<>]+)</tspan>", b64decode(drawn).decode()))
+        ends = [end for link in topology.links for end in link.ends]
+        assert {*topology.nodes, *(str(address) for end in ends for address in end.addresses)} <= words
+        assert '<a href="#topology">' in page and '<section id="topology">' in page
 
     def test_rendering_again_gives_the_same(self, run: RunFolder) -> None:
         before = run.report.read_bytes()

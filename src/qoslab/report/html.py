@@ -67,6 +67,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # As an image, a drawing keeps its style to itself.
+    found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
     found.filters["dark"] = lambda colour: figures.DARK.get(colour, colour)
     return found
 

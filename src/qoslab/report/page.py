@@ -32,6 +32,7 @@ from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
+from qoslab.report.drawing import svg
 from qoslab.report.lead import lead_graph
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
@@ -158,6 +159,8 @@ class Page:
     pairs: list[PairSection]
     cells: CellTable | None
     notes: list[NoteText]
+    topology: str
+    """Its drawing, SVG."""
     sweep: list[SweepSection]
     arms: list[ArmPage]
     trust: Trust
@@ -222,6 +225,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         pairs=pair_sections(experiment, outcome.pairs, manifest.cells),
         cells=cell_table(manifest, measured, why),
         notes=notes(experiment, measured, invalid, manifest.cells),
+        topology=svg(experiment.topology, f"Topology of {experiment.title}"),
         sweep=sweep,
         arms=arms,
         trust=_trust(folder, outcome, manifest.lab),
