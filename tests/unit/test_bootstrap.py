@@ -281,6 +281,28 @@ def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, 
     assert failed.returncode == 2 and "only with apt-get" in failed.stderr
 
 
+@pytest.mark.parametrize(
+    ("manager", "words", "packages"),
+    [
+        ("dnf", "sudo dnf install ", {"iperf3", "iputils", "openssh-clients", "wireshark-cli"}),
+        ("pacman", "sudo pacman -S --needed ", {"iperf3", "iputils", "openssh", "wireshark-cli"}),
+    ],
+)
+def test_other_distributions_are_told_in_their_words(
+    clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
+) -> None:
+    folder = clone.parent / "bin"
+    (folder / "apt-get").rename(folder / manager)
+    for name in ("tshark", "dumpcap", "ssh", "ping"):
+        (folder / name).unlink(missing_ok=True)
+    failed = start(clone, **bare)
+    told = failed.stderr.splitlines()[-1].strip()
+    assert failed.returncode == 2 and told.startswith(words), failed.stderr
+    named = set(told.removeprefix(words).split())
+    assert packages <= named and not named & {"tshark", "openssh-client", "iputils-ping", "rustc"}
+    assert calls(clone) == []
+
+
 @pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
 def test_it_asks_on_a_terminal(
     clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
