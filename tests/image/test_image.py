@@ -1,0 +1,61 @@
+"""The image as an ordinary build makes it (`tox -e image`), tried with podman or, where there is none, with buildah.
+
+`QOSLAB_IMAGE_BASE` names another base image, `QOSLAB_IMAGE_MOUNTS` files of this machine that the build has to see, as
+those that name a mirror: `/etc/pip.conf /etc/apt/apt.conf.d`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+TOOL = next(filter(None, map(shutil.which, ("podman", "buildah"))), None)
+IMAGE = "localhost/qoslab-tried"
+UNMASKED = ("--security-opt", "unmask=ALL")
+
+
+def call(argv: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    if TOOL is None:
+        pytest.fail("found neither podman nor buildah on this machine, expected one of them to build the image")
+    mounts = [f"--volume={path}:{path}:ro" for path in os.environ.get("QOSLAB_IMAGE_MOUNTS", "").split()]
+    base = [f"--build-arg=BASE={os.environ['QOSLAB_IMAGE_BASE']}"] if "QOSLAB_IMAGE_BASE" in os.environ else []
+    built = call([TOOL, "build", *mounts, *base, "--tag", IMAGE, TOP])
+    assert built.returncode == 0, built.stderr[-4000:]
+    return IMAGE
+
+
+def qoslab(image: str, folder: Path, *words: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    assert TOOL is not None
+    return call([TOOL, "run", "--rm", f"--volume={folder}:/work", *options, image, *words])
+
+
+def test_a_simulated_run_leaves_its_report_in_the_mounted_folder(image: str, tmp_path: Path) -> None:
+    done = qoslab(image, tmp_path, "run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s")
+    assert done.returncode in (0, 1), done.stderr
+    (report,) = tmp_path.glob("runs/policing-vs-shaping/*/report.html")
+    assert report.owner() == tmp_path.owner()
+
+
+def test_a_virtual_run_works_with_the_option_that_the_hint_names(image: str, tmp_path: Path) -> None:
+    words = ("run", "policing-vs-shaping", "--duration", "5s", "--arm", "policed", "--attempts", "3")
+    refused = qoslab(image, tmp_path, *words)
+    assert refused.returncode == 4 and "--security-opt unmask=ALL" in refused.stderr, refused.stderr
+    done = qoslab(image, tmp_path, *words, options=UNMASKED)
+    assert done.returncode in (0, 1), done.stderr
+    assert qoslab(image, tmp_path, "doctor", options=UNMASKED).returncode == 0
+
+
+def test_doctor_names_the_option(image: str, tmp_path: Path) -> None:
+    done = qoslab(image, tmp_path, "doctor")
+    assert done.returncode == 2 and "--security-opt unmask=ALL" in done.stdout, done.stdout
