@@ -203,7 +203,7 @@ def test_the_report_shows_them(outcome: Outcome, tmp_path: Path, golden: Callabl
             pairs=pair_sections(experiment, outcome.pairs, tuple(cells)),
         )
     )
-    part = html.partition('<section id="averages">')[2].partition('<section id="policed"')[0]
+    part = html.partition('<section id="averages">')[2].partition('<section id="topology"')[0]
     golden(Path(__file__).parents[1] / "goldens" / "averages.html", part)
 
 
