@@ -48,6 +48,8 @@ class Maxima:
     valid: dict[tuple[float, float], list[float]]
     invalid: dict[tuple[float, float], list[float]]
     """Of cells that are not to be trusted, nan where nothing was measured."""
+    reasons: tuple[str, ...]
+    """Why they are not, with their names."""
 
 
 @contextmanager
@@ -61,23 +63,23 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def run(folder: Path, options: Sequence[str]) -> RunFolder:
-    """Run the experiment, cell by cell."""
+def run(folder: Path, options: Sequence[str]) -> Maxima:
+    """Run the experiment, cell by cell; what it found."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), "--arm", "cbr", "--jobs", "1"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
-    return find_run(folder / "runs", EXPERIMENT.stem)
+    return maxima(find_run(folder / "runs", EXPERIMENT.stem))
 
 
 def maxima(made: RunFolder) -> Maxima:
     """The figures of all cells of a run."""
-    invalid = analyse(made).invalid
+    outcome = analyse(made)
     found = tables.read_table(made, "metrics")
     kept: tuple[dict[tuple[float, float], list[float]], ...] = ({}, {})
     for row in found[found["metric"] == METRIC].to_dict("records"):
-        kept[row["cell"] in invalid].setdefault((row[LINES], row[RINGS]), []).append(row["value"])
-    return Maxima(*kept)
+        kept[row["cell"] in outcome.invalid].setdefault((row[LINES], row[RINGS]), []).append(row["value"])
+    return Maxima(*kept, outcome.reasons)
 
 
 def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
@@ -99,13 +101,11 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     options = [*(["--duration", arguments.duration] if arguments.duration else []), *chosen]
     with tempfile.TemporaryDirectory(prefix="qoslab-load-") as place:
         options += ["--repetitions", str(arguments.repetitions)]
-        alone = run(Path(place), [*options, "--attempts", QUIET_ATTEMPTS])
-        if found := analyse(alone).invalid:
-            reasons = "\n".join(f"{cell}: {reason}" for cell, reason in found.items())
-            sys.exit(f"the machine is not quiet: not valid with nothing beside it are\n{reasons}")
-        quiet = maxima(alone)
+        quiet = run(Path(place), [*options, "--attempts", QUIET_ATTEMPTS])
+        if quiet.invalid:
+            sys.exit("\n".join(["the machine is not quiet; not valid with nothing beside them:", *quiet.reasons]))
         with busy(arguments.busy):
-            loaded = maxima(run(Path(place), [*options, "--attempts", "1"]))
+            loaded = run(Path(place), [*options, "--attempts", "1"])
     table, counted, trusted, moved = rows(quiet, loaded)
     stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
     text = (

@@ -1,4 +1,4 @@
-"""The image as an ordinary build makes it (`tox -e image`), tried with podman or, where there is none, with buildah.
+"""The image, built and tried with Podman (`tox -e image`).
 
 `QOSLAB_IMAGE_BASE` names another base image, `QOSLAB_IMAGE_MOUNTS` files of this machine that the build has to see, as
 those that name a mirror: `/etc/pip.conf /etc/apt/apt.conf.d`.
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-TOOL = next(filter(None, map(shutil.which, ("podman", "buildah"))), None)
+PODMAN = shutil.which("podman") or ""
 IMAGE = "localhost/qoslab-tried"
 UNMASKED = ("--security-opt", "unmask=ALL")
 
@@ -26,24 +26,22 @@ def call(argv: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def image() -> str:
-    if TOOL is None:
-        pytest.fail("found neither podman nor buildah on this machine, expected one of them to build the image")
+    assert PODMAN, "no podman on this machine: sudo apt-get install podman"
     mounts = [f"--volume={path}:{path}:ro" for path in os.environ.get("QOSLAB_IMAGE_MOUNTS", "").split()]
     base = [f"--build-arg=BASE={os.environ['QOSLAB_IMAGE_BASE']}"] if "QOSLAB_IMAGE_BASE" in os.environ else []
-    built = call([TOOL, "build", *mounts, *base, "--tag", IMAGE, TOP])
+    built = call([PODMAN, "build", *mounts, *base, "--tag", IMAGE, TOP])
     assert built.returncode == 0, built.stderr[-4000:]
     return IMAGE
 
 
 def qoslab(image: str, folder: Path, *words: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    assert TOOL is not None
-    return call([TOOL, "run", "--rm", f"--volume={folder}:/work", *options, image, *words])
+    return call([PODMAN, "run", "--rm", f"--volume={folder}:/work", *options, image, *words])
 
 
 def test_a_simulated_run_leaves_its_report_in_the_mounted_folder(image: str, tmp_path: Path) -> None:
     done = qoslab(image, tmp_path, "run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s")
     assert done.returncode in (0, 1), done.stderr
-    (report,) = tmp_path.glob("runs/policing-vs-shaping/*/report.html")
+    (report,) = tmp_path.glob("runs/policing-vs-shaping/2*/report.html")
     assert report.owner() == tmp_path.owner()
 
 
