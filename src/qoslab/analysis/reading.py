@@ -79,13 +79,30 @@ class Readings:
         self._known: dict[Path, tuple[FileSeal | None, Reading]] = {}
         self._experiments: dict[bytes, Experiment] = {}
 
+    @property
+    def asked(self) -> tuple[tuple[Reference, ...], bool]:
+        """What it was made with: the metrics that are named, whether captures are read."""
+        return self._wanted, self._captures
+
+    def lacks(self, cell: Cell) -> bool:
+        """Whether the cell was not read yet, or is another one by now."""
+        known = self._known.get(cell.path)
+        return known is None or known[0] != cell.record_seal()
+
+    def take(self, cell: Cell, seal: FileSeal | None, reading: Reading) -> None:
+        """What somebody else has read of the cell when its record had this seal."""
+        self._known[cell.path] = (seal, reading)
+
+    def forget(self, cell: Cell) -> None:
+        """Give back the memory of what was read of the cell."""
+        self._known.pop(cell.path, None)
+
     def of(self, cell: Cell) -> Reading:
         """What the cell's files say; they are read where that was not done before."""
-        seal = cell.record_seal()
-        known = self._known.get(cell.path)
-        if known is None or known[0] != seal:
-            self._known[cell.path] = known = (seal, self._read(cell))
-        return known[1]
+        if self.lacks(cell):
+            seal = cell.record_seal()
+            self.take(cell, seal, self._read(cell))
+        return self._known[cell.path][1]
 
     def gather(self, cells: Iterable[Cell]) -> Gathered:
         """The tables of several cells, in their order."""

@@ -30,8 +30,8 @@ def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[Exit
 
     The status is `OUTSIDE` where labs contradict each other in a figure of which something is expected.
     """
-    from qoslab.analysis import analyse
     from qoslab.analysis.across import LabRun, across, fidelity_table, figures_table
+    from qoslab.readers import analyse_by_helpers
     from qoslab.report.across import build_across
     from qoslab.report.html import across_html
     from qoslab.results import tables
@@ -39,7 +39,7 @@ def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[Exit
 
     laid = []
     for folder in chosen.runs:
-        outcome = analyse(folder)
+        outcome = analyse_by_helpers(folder)
         laid.append(LabRun(outcome.lab, folder.manifest(), outcome, tables.read_table(folder, "metrics")))
     found = across(laid)
     place = root / laid[0].manifest.experiment.name

@@ -47,12 +47,12 @@ def command(run: str | None, form: str, to: Path | None, licence: str, authors: 
     ro-crate  a ZIP file: the run as it is, described for archives; unpacked it
               is a run again, and `qoslab verify` compares its checksums
     """
-    from qoslab.analysis import analyse
     from qoslab.exchange import EXPORTS, ExportRequest, write_export
+    from qoslab.readers import analyse_by_helpers
     from qoslab.results import find_run
 
     folder = find_run(RUNS, run)
     export = EXPORTS[form]
-    request = ExportRequest(folder, analyse(folder), licence, authors)
+    request = ExportRequest(folder, analyse_by_helpers(folder), licence, authors)
     written = write_export(export, request, to or Path(f"{folder.path.parent.name}-{folder.path.name}{export.ending}"))
     echo(json.dumps({"format": form, "written": str(written)}, indent=2) if as_json else f"Written: {written}")

@@ -61,11 +61,11 @@ def command(given: Sequence[str], show: bool, index: bool, across: bool, gate: G
 
     folder = find_run(RUNS, run)
 
-    from qoslab.analysis import analyse
     from qoslab.cli.figures import print_outcome
+    from qoslab.readers import analyse_by_helpers
     from qoslab.report import render
 
-    outcome = analyse(folder)
+    outcome = analyse_by_helpers(folder)
     report = render(folder, outcome)
     print_outcome(outcome, folder, as_json=as_json)
     gate.write(folder, outcome)

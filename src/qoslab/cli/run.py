@@ -344,10 +344,10 @@ def _forget_terminal() -> None:
 
 def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
     """Analyse a run, but for what was read of it meanwhile, and write its report."""
-    from qoslab.analysis import analyse
+    from qoslab.readers import analyse_by_helpers
     from qoslab.report import render
 
-    outcome = analyse(made, readings)
+    outcome = analyse_by_helpers(made, readings)
     render(made, outcome)
     return outcome
 

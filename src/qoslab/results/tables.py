@@ -379,8 +379,8 @@ def _parameter_unit(folder: RunFolder, name: str) -> str:
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
     """A table from rows; keys that the table has no column for are left out, missing ones are null."""
-    schema = SCHEMAS[name]
-    return conform(name, pa.Table.from_pylist(rows, schema=schema).to_pandas(types_mapper=_nullable))
+    found: pd.DataFrame = pa.Table.from_pylist(rows, schema=SCHEMAS[name]).to_pandas(types_mapper=_nullable)
+    return found
 
 
 def _nullable(kind: pa.DataType) -> object:

@@ -1,0 +1,161 @@
+"""Cells that are read by several processes: the same bytes as by one, whatever happens to a helper."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_run
+
+from qoslab import readers
+from qoslab.analysis import Readings, analyse, references
+from qoslab.readers import analyse_by_helpers, read
+from qoslab.results import Cell, RunFolder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return sample_run.make_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper for any number of cells."""
+    monkeypatch.setattr(readers, "FEWEST", 1)
+
+
+def readings_of(folder: RunFolder) -> Readings:
+    manifest = folder.manifest()
+    return Readings(references(manifest.experiment, manifest.published))
+
+
+def results(folder: RunFolder) -> dict[str, bytes]:
+    files = [*folder.tables.glob("*.parquet"), *folder.path.glob("comparison.*")]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def of_helper_alone(readings: Readings, cells: list[Cell]) -> None:
+    """Have a helper read all; what it does not, is still left."""
+    readers._have_read(readings, deque(cells))
+
+
+@pytest.mark.usefixtures("several")
+def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
+    analyse(folder)
+    alone = results(folder)
+    assert len(alone) > 10
+    readings = readings_of(folder)
+    of_helper_alone(readings, folder.cells())
+    assert not any(readings.lacks(cell) for cell in folder.cells())
+    analyse(folder, readings)
+    assert results(folder) == alone
+    analyse_by_helpers(folder)
+    assert results(folder) == alone
+
+
+@pytest.mark.usefixtures("several")
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_every_cell_is_read_however_many_help(folder: RunFolder, most: int) -> None:
+    readings = readings_of(folder)
+    read(readings, folder.cells(), most)
+    # Without a helper there is nothing to be done ahead.
+    assert [readings.lacks(cell) for cell in folder.cells()] == [most == 0] * len(folder.cells())
+
+
+def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        pytest.fail("a helper was started")
+
+    monkeypatch.setattr(readers, "_helper", refuse)
+    cells = folder.cells()
+    read(readings_of(folder), cells * (readers.FEWEST // len(cells)), 0)
+    read(readings_of(folder), cells, 4)
+
+
+@pytest.mark.usefixtures("several")
+@pytest.mark.parametrize("command", [["true"], ["sh", "-c", "kill -9 $$"], ["no-such-program"]])
+def test_a_helper_that_dies_costs_nothing_but_time(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    analyse(folder)
+    alone = results(folder)
+    start = subprocess.Popen
+
+    def another(given: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        return start(command if "qoslab.readers" in given else given, **options)
+
+    monkeypatch.setattr(readers.subprocess, "Popen", another)
+    analyse_by_helpers(folder)
+    assert results(folder) == alone
+
+
+@pytest.mark.usefixtures("several")
+def test_what_is_wrong_with_a_cell_is_told_as_by_one_process(tmp_path: Path) -> None:
+    folder = sample_run.make_run(tmp_path)
+    cell = folder.cells()[0]
+    cell.experiment_file.write_text("{")
+    with pytest.raises(Exception) as alone:
+        readings_of(folder).of(cell)
+    readings = readings_of(folder)
+    of_helper_alone(readings, [cell])
+    assert readings.lacks(cell)
+    with pytest.raises(type(alone.value)) as helped:
+        read(readings, [cell, *folder.cells()[1:]], 1)
+    assert str(helped.value) == str(alone.value)
+
+
+def test_a_helper_ends_with_its_other_end() -> None:
+    ours, theirs = Pipe()
+    with theirs:
+        command = [sys.executable, "-m", "qoslab.readers", str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
+    ours.close()
+    assert process.wait(30) == 0
+
+
+def test_a_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
+    """Whoever asked is killed in mid-work: the helper is gone soon after."""
+    script = (
+        "import time\nfrom qoslab import readers\n"
+        "with readers._helper() as connection:\n"
+        "    connection.send(((), True))\n"
+        "    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as process:
+        try:
+            helper = _child(process.pid)
+        finally:
+            process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{helper}/cmdline").exists() and _command(helper):
+        assert time.monotonic() < deadline, "the helper is still there"
+        time.sleep(0.05)
+
+
+def _command(pid: int) -> bytes:
+    try:
+        found = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+    return found if b"qoslab.readers" in found else b""
+
+
+def _child(parent: int) -> int:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for each in (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+            try:
+                own = int(Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if own == parent and _command(int(each)):
+                return int(each)
+        time.sleep(0.05)
+    raise AssertionError("no helper was started")
