@@ -1,0 +1,100 @@
+"""Measures what each experiment takes in virtual time; prints a Markdown section for docs/performance.md.
+
+    python benches/virtual_time.py [NAME …] [--write]
+
+The whole command (`qoslab run NAME --lab simulated`), from start to report, one experiment after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import page
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADING = "## Virtual time"
+AIM = """\
+What `qoslab run NAME --lab simulated` takes, from start to report: wall time, and processor time of it and of all that
+it starts. The aim is two minutes for the nine files that the five articles need, here marked with a star, one after the
+other on two cores.
+"""
+NINE = frozenset(
+    (
+        *("policing-vs-shaping", "hqf-fair-queue", "hqf-classes", "hqf-nested", "wfq-precedence"),
+        *("srr-3750", "tx-ring-limit", "tcp-friendly-policer", "tcp-friendly-policer-more"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Took:
+    """One run: its cells, and seconds."""
+
+    cells: int
+    wall: float
+    processor: float
+
+
+def simulated(name: str, folder: Path) -> Took:
+    """Run an experiment; byte code is cached, as in an installation."""
+    command = [str(Path(sys.executable).with_name("qoslab")), "run", str(ROOT / f"experiments/{name}.yml")]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [*command, "--lab", "simulated"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{name}: status {done.returncode}\n{done.stderr}")
+    manifest = json.loads((folder / "runs" / name / "latest" / "manifest.json").read_text())
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(len(manifest["cells"]), wall, processor)
+
+
+def table(took: dict[str, Took]) -> list[str]:
+    """A row for each, and the sums of the nine and of all."""
+    lines = ["| experiment | cells | s | processor s |", "|---|---|---|---|"]
+    sums = {"the nine": [*NINE & took.keys()], "all": [*took]}
+    for name, each in took.items():
+        star = "*" if name in NINE else ""
+        lines.append(f"| {name}{star} | {each.cells} | {each.wall:.1f} | {each.processor:.1f} |")
+    for words, names in sums.items():
+        found = [took[name] for name in names]
+        wall, processor = sum(each.wall for each in found), sum(each.processor for each in found)
+        lines.append(f"| {words} | {sum(each.cells for each in found)} | {wall:.0f} | {processor:.0f} |")
+    return lines
+
+
+def main() -> None:
+    """Measure, print and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; all without")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    chosen = parser.parse_args()
+    if chosen.write and chosen.names:
+        parser.error("found names with --write, expected none: the section has all experiments")
+    known = sorted(file.stem for file in (ROOT / "experiments").glob("*.yml"))
+    head = page.head("Each ran once.")
+    took = {}
+    with tempfile.TemporaryDirectory() as folder:
+        # What was not imported since the installation is compiled now, and not in a run that is measured.
+        simulated("policing-vs-shaping", Path(folder))
+        for name in chosen.names or known:
+            took[name] = simulated(name, Path(folder))
+    again = ["To measure again:", "", "    python benches/virtual_time.py --write"]
+    lines = [HEADING, "", textwrap.fill(AIM, page.WIDTH), "", head, "", *table(took), "", *again]
+    page.tell("\n".join(lines) + "\n", write_it=chosen.write)
+
+
+if __name__ == "__main__":
+    main()
