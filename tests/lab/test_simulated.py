@@ -17,6 +17,7 @@ from experiment_files import experiment_file
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.labs import lab_kind
 from qoslab.labs.simulated import Simulated
+from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import worker as cluster_worker
@@ -128,12 +129,26 @@ def wait_for_simulator(command: Command) -> int:
     return found[0]
 
 
+def wait_for_counters(clean: Path) -> WatchedCell:
+    """A cell of the newest run that is computed, as one who watches sees it, with two seconds counted."""
+    deadline = time.monotonic() + 60
+    run = WatchedRun(RunFolder(newest(clean)))
+    while True:
+        run.look()
+        for cell in run.running():
+            if any(len(points) >= 2 for points in cell.rates.interfaces.values()):
+                return cell
+        assert time.monotonic() < deadline and not run.is_over
+        time.sleep(0.01)
+
+
 def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     """Two processors, and four cells: they are computed in the run, which can be interrupted and goes on."""
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
     command.wait_for("2 cells at a time")
     assert wait_for_simulator(command) == command.process.pid
+    assert not wait_for_counters(clean).over
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors
@@ -144,6 +159,7 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     assert "simulate" not in errors, "a step that takes no time is not announced"
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
+    assert not [cell for cell in cells if (newest(clean) / cell["folder"] / "coming").exists()]
 
     results = [*newest(clean).glob("tables/*.parquet"), *newest(clean).glob("comparison.*")]
     assert len(results) > 10, results

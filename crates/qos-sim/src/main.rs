@@ -1,12 +1,14 @@
 //! The command line of `qos-sim`: the only part of the crate with files and streams.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
-use std::fs::File;
-use std::io::{BufWriter, Read};
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+
+use serde::Serialize;
 
 use netio::program::{end, print, print_json, Failure};
 use qos_sim::{schema, Scenario, Simulation};
@@ -36,6 +38,9 @@ enum Command {
         /// Print the result over several lines
         #[arg(long)]
         pretty: bool,
+        /// Meanwhile add to DIR/ROUTER.jsonl what each router has counted, once a virtual second, for those who watch
+        #[arg(long, value_name = "DIR")]
+        watch: Option<PathBuf>,
     },
     /// Check a scenario without running it
     Check {
@@ -67,7 +72,7 @@ fn main() -> ExitCode {
         return end("qos-sim", Err(Failure::Usage("--mistake: no such mistake; qos-sim mistakes lists them".into())));
     }
     let result = match cli.command {
-        Command::Run { file, pretty } => run(file, pretty),
+        Command::Run { file, pretty, watch } => run(file, pretty, watch),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
         Command::Schema { of } => print(&match of {
             Schema::Scenario => schema::scenario(),
@@ -106,14 +111,29 @@ fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {
     Simulation::new(scenario).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-fn run(file: Option<PathBuf>, pretty: bool) -> Result<(), Failure> {
+/// Adds a line to a file, which is made where it is missing.
+fn append(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    OpenOptions::new().append(true).create(true).open(path)?.write_all(&line)
+}
+
+fn run(file: Option<PathBuf>, pretty: bool, watch: Option<PathBuf>) -> Result<(), Failure> {
     let simulation = set_up(&read(file)?)?;
     let open = |path: &str| match File::create(path) {
         Ok(file) => Ok(BufWriter::new(file)),
         Err(error) => Err(format!("cannot create {path}: {error}")),
     };
     let files = simulation.captures().map(|capture| open(&capture.file)).collect::<Result<Vec<_>, _>>()?;
-    let report = simulation.run(files).map_err(|error| format!("cannot write a capture: {error}"))?;
+    let mut unwritten = None;
+    let report = simulation.run_watched(files, |router, counters| {
+        let Some(folder) = &watch else { return Ok(()) };
+        let path = folder.join(format!("{router}.jsonl"));
+        append(&path, counters).inspect_err(|error| {
+            unwritten = Some(format!("cannot write {}: {error}", path.display()));
+        })
+    });
+    let report = report.map_err(|error| unwritten.unwrap_or_else(|| format!("cannot write a capture: {error}")))?;
     if !pretty {
         return print_json(&report);
     }

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use qos_core::ConfigError;
-use qos_core::Time;
+use qos_core::{ConfigError, Counters, Time};
 
 use crate::capture::Captures;
 use crate::network::{Network, LONGEST_NS};
@@ -53,7 +52,20 @@ impl Simulation {
     /// # Errors
     /// When a capture cannot be written.
     pub fn run<W: Write>(self, into: Vec<W>) -> io::Result<Report> {
-        let (world, end) = Run::new(self.world, self.captures.record(into)?).run()?;
+        self.run_watched(into, |_, _| Ok(()))
+    }
+
+    /// As [`run`](Simulation::run); `watch` gets each router's name and counters once a virtual second, as the report
+    /// has them in the end.
+    ///
+    /// # Errors
+    /// When a capture cannot be written, and those of `watch`.
+    pub fn run_watched<W: Write>(
+        self,
+        into: Vec<W>,
+        mut watch: impl FnMut(&str, &Counters) -> io::Result<()>,
+    ) -> io::Result<Report> {
+        let (world, end) = Run::new(self.world, self.captures.record(into)?, &mut watch).run()?;
         Ok(world.report(end))
     }
 }

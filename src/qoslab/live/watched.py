@@ -49,8 +49,8 @@ class WatchedCell:
             return
         # What is written whole when it is over is all there by then.
         self._read_to_the_end = self.over
-        # Readings that are there whole come last: what came of them before is known then.
-        for kind, folder in (("counters", ""), ("readings", "coming"), ("readings", "")):
+        # What is there whole comes last: what came of it before is known then, and left out by its times.
+        for kind, folder in ((kind, folder) for kind in ("counters", "readings") for folder in ("coming", "")):
             for file in sorted((self.path / folder / kind).glob("*.jsonl")):
                 self._tails.setdefault((kind, file.stem, file), Tail(file))
         for (kind, router, _), tail in self._tails.items():

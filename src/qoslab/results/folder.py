@@ -210,7 +210,8 @@ class Cell(Identified):
     def coming(self) -> Path:
         """Folder of what comes while a cell runs and is written whole when it is over, for those who watch.
 
-        `readings/R1.jsonl` with what a real router printed. It is gone with `whole`, but of a cell that broke off.
+        `readings/R1.jsonl` with what a real router printed, `counters/R1.jsonl` with what a simulated one counted. It
+        is gone with `whole`, but of a cell that broke off.
         """
         return self.path / "coming"
 
@@ -218,6 +219,13 @@ class Cell(Identified):
         """Add a show command that was just taken to what comes."""
         line = KNOWN.hidden(_line(reading).decode()).encode()
         append(self.coming / "readings" / f"{device}.jsonl", line)
+
+    def coming_counters(self) -> Path:
+        """Folder of the counters that come, a file for each router; made where it is missing."""
+        folder = self.coming / "counters"
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder.resolve()
 
     def whole(self) -> None:
         """What came is written whole."""

@@ -10,7 +10,7 @@ use crate::packet::{Content, Way};
 use crate::tcp::Segment;
 use crate::traffic::tcp::{sender, Transfer};
 
-impl<W: Write> Run<W> {
+impl<W: Write> Run<'_, W> {
     /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its
     /// timer.
     pub(super) fn with_transfer(

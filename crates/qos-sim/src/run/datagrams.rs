@@ -11,7 +11,7 @@ use crate::event_queue::Event;
 use crate::packet::{Content, Way};
 use crate::traffic::udp::{Datagram, Step};
 
-impl<W: Write> Run<W> {
+impl<W: Write> Run<'_, W> {
     /// A source has something to do.
     pub(super) fn datagram_due(&mut self, source: usize, now: Time) -> io::Result<()> {
         loop {

@@ -14,7 +14,7 @@ use crate::packet::{describe, Content, Packet, PacketId};
 use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
-impl<W: Write> Run<W> {
+impl<W: Write> Run<'_, W> {
     /// An engine's deadline has come.
     pub(super) fn engine_due(&mut self, station: usize, now: Time) -> io::Result<()> {
         self.settle(station, now)?;
@@ -167,11 +167,13 @@ impl<W: Write> Run<W> {
             let rest = |packet: &PacketId| HeaderRest { id: 0, ttl: pool.get(*packet).ttl };
             let counters = self.world.engines.counters(station, now, &rest);
             self.world.schedule(station);
-            let samples = &mut self.world.routers[node].samples;
             // The end may come with a sample.
-            if samples.last().is_none_or(|last| last.time_ns != now.0) {
-                samples.push(counters);
+            if self.world.routers[node].samples.last().is_none_or(|last| last.time_ns != now.0) {
+                if self.world.is_whole_second(now) {
+                    (self.watch)(&self.world.network.nodes[node].name, &counters)?;
+                }
                 let report = &mut self.world.routers[node];
+                report.samples.push(counters);
                 report.ip_sla.extend(self.world.agents.report(node, now));
                 report.process_busy_ns.extend(self.world.agents.process_busy_ns(node));
             }

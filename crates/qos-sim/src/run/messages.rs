@@ -28,7 +28,7 @@ enum Message {
     IsTaken(PacketId),
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> Run<'_, W> {
     /// A node's operations or responder have something to do, unless the traffic has ended.
     pub(super) fn agent_due(&mut self, node: usize, now: Time) -> io::Result<()> {
         if self.draining || !self.world.agents.of(node).is_due(now) {

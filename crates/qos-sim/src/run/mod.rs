@@ -16,17 +16,22 @@ pub(crate) use world::World;
 
 use std::io::{self, Write};
 
-use qos_core::{Duration, Output, Time};
+use qos_core::{Counters, Duration, Output, Time};
 
 use crate::capture::Recorders;
 use crate::event_queue::Event;
 use crate::packet::{PacketId, Way};
 use crate::tcp::Segment;
 
+/// Sees a router's name and counters.
+pub(crate) type Watch<'a> = dyn FnMut(&str, &Counters) -> io::Result<()> + 'a;
+
 /// A run.
-pub(crate) struct Run<W: Write> {
+pub(crate) struct Run<'a, W: Write> {
     world: World,
     recorders: Recorders<W>,
+    /// Sees the routers' counters once a second.
+    watch: &'a mut Watch<'a>,
     /// The traffic has ended.
     draining: bool,
     /// What an engine and a connection have just put out, kept for their room.
@@ -34,9 +39,9 @@ pub(crate) struct Run<W: Write> {
     segments: Vec<Segment>,
 }
 
-impl<W: Write> Run<W> {
-    pub fn new(world: World, recorders: Recorders<W>) -> Run<W> {
-        Run { world, recorders, draining: false, outputs: Vec::new(), segments: Vec::new() }
+impl<'a, W: Write> Run<'a, W> {
+    pub fn new(world: World, recorders: Recorders<W>, watch: &'a mut Watch<'a>) -> Run<'a, W> {
+        Run { world, recorders, watch, draining: false, outputs: Vec::new(), segments: Vec::new() }
     }
 
     /// Lets time pass until the run ends; returns the network as it is then, and when.

@@ -85,6 +85,11 @@ impl World {
         self.start
     }
 
+    /// Whether so many whole seconds have passed.
+    pub(super) fn is_whole_second(&self, now: Time) -> bool {
+        now.since(self.start).0 % Duration::from_secs(1).0 == 0
+    }
+
     /// Nothing is waited for and nothing under way.
     pub(super) fn is_quiet(&self) -> bool {
         self.traffic.is_complete() && self.pool.live() == 0

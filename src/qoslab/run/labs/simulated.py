@@ -183,7 +183,7 @@ class _CellRun:
         self._check()
         # A session of its own: Ctrl-C is for the run, which ends it.
         process = subprocess.Popen(
-            [*_dying_with_us(), str(own_program(PROGRAM)), "run"],
+            [*_dying_with_us(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
             cwd=self._cell.path,
             encoding="utf-8",
             errors="replace",
@@ -227,6 +227,7 @@ class _CellRun:
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.series(name)))
+        cell.whole()
         from qoslab.pcap import read_packets  # it brings NumPy, which has time while the simulator runs
 
         self._journal.findings.captures = {
