@@ -102,7 +102,9 @@ proptest! {
         bytes in 0u64..300_000,
     ) {
         // Receivers that wait longer than a timeout is would be a reason.
-        let settings = Settings { delayed_ack_min_ns: 40_000_000, ..settings };
+        let settings = Settings { delayed_ack_min_ns: 40_000_000, delayed_ack_max_ns: 40_000_000, ..settings };
+        let longest = 2 * delay_us * 1000 + settings.delayed_ack_max_ns;
+        prop_assume!(settings.rto_floor_on_variance || longest < settings.min_rto_ns);
         let (figures, _) = transfer(&Path::new(50_000_000, delay_us * 1000), &settings, 1, bytes);
         prop_assert_eq!(figures.retransmitted_segments - figures.probes, 0);
         prop_assert_eq!(figures.ssthresh.is_some() && settings.congestion_control == CongestionControl::Reno, false);
