@@ -1658,6 +1658,7 @@ class Scenario(TypedDict):
     sample_ns: NotRequired[int]
     seed: NotRequired[int]
     start_jitter_ns: NotRequired[int]
+    tick_ns: NotRequired[int]
 
 
 @final

@@ -40,6 +40,10 @@ pub struct Scenario {
     /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     #[serde(default)]
     pub host_jitter_ns: Option<u64>,
+    /// Period of the hosts' clock, on whose ticks the timers of their TCP run out, by Linux's timer wheel (CONFIG_HZ;
+    /// 250 Hz where absent). For how long each host's has run at the start is drawn at random. 0: they run out exactly.
+    #[serde(default = "four_milliseconds")]
+    pub tick_ns: u64,
     /// Each flow and each probe starts so much after its time, evenly from 0 to this.
     #[serde(default = "ten_milliseconds")]
     pub start_jitter_ns: u64,
@@ -319,6 +323,10 @@ fn a_second() -> u64 {
 
 fn thirty_seconds() -> u64 {
     30_000_000_000
+}
+
+fn four_milliseconds() -> u64 {
+    4_000_000
 }
 
 fn ten_milliseconds() -> u64 {

@@ -83,6 +83,7 @@ fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         ("drain_ns", Some(scenario.drain_ns)),
         ("start_jitter_ns", Some(scenario.start_jitter_ns)),
         ("host_jitter_ns", scenario.host_jitter_ns),
+        ("tick_ns", Some(scenario.tick_ns)),
     ] {
         if value.is_some_and(|value| value > LONGEST_NS) {
             return wrong(path, format!("found more than {LONGEST_NS} ns, which is the longest time"));

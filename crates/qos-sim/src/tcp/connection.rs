@@ -8,6 +8,7 @@ use super::segment::{Segment, SynOptions};
 use super::send::rto::{INITIAL_RTO, MAX_RTO};
 use super::send::{Emit, Outgoing, Sender};
 use super::settings::Settings;
+use super::ticks::Alarm;
 use qos_core::time::{Duration, Time};
 use qos_core::wire::ip::ecn;
 
@@ -74,6 +75,7 @@ struct Handshake {
     syn: Segment,
     sent: Time,
     timeout: Duration,
+    alarm: Alarm,
     retransmissions: u32,
 }
 
@@ -145,7 +147,8 @@ impl Connection {
             ..Segment::default()
         };
         out.push(syn);
-        self.handshake = Some(Handshake { syn, sent: now, timeout: INITIAL_RTO, retransmissions: 0 });
+        let alarm = self.settings.ticks.after(now, INITIAL_RTO);
+        self.handshake = Some(Handshake { syn, sent: now, timeout: INITIAL_RTO, alarm, retransmissions: 0 });
     }
 
     /// The application has so many more bytes to send. `u64::MAX / 2` and more are as good as without end.
@@ -321,9 +324,10 @@ impl Connection {
     /// The time of [`Connection::deadline`] has come.
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if let Some(handshake) = &mut self.handshake {
-            if handshake.sent + handshake.timeout <= now {
+            if handshake.alarm.at <= now {
                 handshake.sent = now;
                 handshake.timeout = Duration(handshake.timeout.0 * 2).min(MAX_RTO);
+                handshake.alarm = self.settings.ticks.after(now, handshake.timeout);
                 handshake.retransmissions += 1;
                 if !self.passive {
                     // Lest somebody on the way drops who offers it (RFC 3168 section 6.1.1.1).
@@ -345,7 +349,7 @@ impl Connection {
     /// When [`Connection::on_timer`] is to be called, whatever arrives before.
     pub fn deadline(&self) -> Option<Time> {
         if let Some(handshake) = &self.handshake {
-            return Some(handshake.sent + handshake.timeout);
+            return Some(handshake.alarm.at);
         }
         match (self.sender.deadline(), self.policy.deadline()) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -12,7 +12,9 @@ mod receive;
 mod segment;
 mod send;
 mod settings;
+mod ticks;
 
 pub use connection::{Connection, Figures, State};
 pub use segment::{SackBlock, SackBlocks, Segment, SynOptions, HEADER_BYTES, TIMESTAMPS_BYTES};
 pub use settings::{mss_for, CongestionControl, Profile, Settings};
+pub use ticks::Ticks;

@@ -1,6 +1,7 @@
 //! Settings of one end: those of the experiment's TCP profile, and Linux's defaults for the rest.
 
 use super::segment::{HEADER_BYTES, TIMESTAMPS_BYTES};
+use super::ticks::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,8 @@ pub struct Settings {
     pub slow_start_after_idle: bool,
     /// Duplicate threshold to begin with (sysctl tcp_reordering).
     pub reordering: u32,
+    /// The ticks on which timers run out.
+    pub ticks: Ticks,
     /// Least retransmission timeout; with `rto_floor_on_variance` the least variance term.
     pub min_rto_ns: u64,
     /// Linux adds the least timeout to the round trip; RFC 6298 compares it with the sum.
@@ -150,6 +153,7 @@ impl Settings {
             initial_window: 10,
             slow_start_after_idle: true,
             reordering: 3,
+            ticks: Ticks::NONE,
             min_rto_ns: 200 * MS,
             rto_floor_on_variance: true,
             quick_acks: 16,

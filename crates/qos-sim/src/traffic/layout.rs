@@ -16,12 +16,15 @@ use crate::network::{Network, LONGEST_NS};
 use crate::packet::descriptor;
 use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
 use crate::seed::Seed;
-use crate::tcp::Settings;
+use crate::tcp::{Settings, Ticks};
 
 /// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
 const FIRST_PORT: u16 = 32_768;
 /// Intervals of a flow that a scenario may ask for.
 const MOST_INTERVALS: u64 = 1_000_000;
+/// For how many ticks a host's clock has run when the run begins: any place in the longest slots that timers of TCP
+/// come to.
+const MOST_TICKS_RUN: u64 = 512;
 /// Streams of a flow.
 const MOST_STREAMS: u32 = 10_000;
 
@@ -331,7 +334,10 @@ fn settings(
         if let Some(other) = flow.congestion_control {
             profile.congestion_control = other;
         }
-        tcp::settings(&profile, flow, ipv6, &format!("nodes.{name}.tcp"))
+        let most = MOST_TICKS_RUN.saturating_mul(scenario.tick_ns);
+        let ran = Seed::new(scenario.seed).with("clock").with(name).random().up_to(most);
+        let settings = tcp::settings(&profile, flow, ipv6, &format!("nodes.{name}.tcp"))?;
+        Ok(Settings { ticks: Ticks::new(scenario.tick_ns, Time(scenario.epoch_ns), ran), ..settings })
     };
     Ok([settings(hosts[0])?, settings(hosts[1])?])
 }

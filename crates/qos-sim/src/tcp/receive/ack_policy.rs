@@ -1,6 +1,7 @@
 //! When the receiver acknowledges: at once, delayed, or several SACKs as one. As Linux does.
 
 use crate::tcp::settings::Settings;
+use crate::tcp::ticks::{Alarm, Ticks};
 use qos_core::time::{Duration, Time};
 
 /// SACKs of one gap that are sent at once before any wait (Linux TCP_FASTRETRANS_THRESH).
@@ -20,6 +21,7 @@ pub(crate) enum Decision {
 /// The state of delayed acknowledgements.
 #[derive(Clone, Debug)]
 pub(crate) struct AckPolicy {
+    ticks: Ticks,
     quick: u32,
     quick_most: u32,
     /// Present delay; zero before the first data.
@@ -31,7 +33,7 @@ pub(crate) struct AckPolicy {
     full: u64,
     /// The next byte expected at the last acknowledgement sent.
     acknowledged: u64,
-    timer: Option<Time>,
+    timer: Option<Alarm>,
     compression: u64,
     compression_count: u32,
     compressed: u32,
@@ -44,6 +46,7 @@ pub(crate) struct AckPolicy {
 impl AckPolicy {
     pub(crate) fn new(settings: &Settings, first: u64, sack: bool) -> AckPolicy {
         AckPolicy {
+            ticks: settings.ticks,
             quick: 0,
             quick_most: settings.quick_acks,
             delay: 0,
@@ -145,14 +148,16 @@ impl AckPolicy {
         // Not longer than a round trip, if that is known and longer than the least delay.
         let most = smoothed.map_or(self.most, |rtt| rtt.0.max(self.least).min(self.most));
         let wait = Duration(self.delay.min(most));
-        let mut until = now + wait;
+        let mut alarm = self.ticks.after(now, wait);
         if let Some(timer) = self.timer {
-            if timer <= now + Duration(wait.0 / 4) {
+            if timer.until <= now + Duration(wait.0 / 4) {
                 return Decision::Now;
             }
-            until = until.min(timer);
+            if timer.until < alarm.until {
+                alarm = self.ticks.at(now, timer.until);
+            }
         }
-        self.timer = Some(until);
+        self.timer = Some(alarm);
         Decision::Wait
     }
 
@@ -172,7 +177,7 @@ impl AckPolicy {
 
     /// Whether an acknowledgement is due; a delay that ran out doubles the next.
     pub(crate) fn due(&mut self, now: Time, rto: Duration) -> bool {
-        let delayed = self.timer.is_some_and(|timer| timer <= now);
+        let delayed = self.timer.is_some_and(|timer| timer.at <= now);
         if delayed {
             self.delay = (self.delay * 2).min(rto.0);
         }
@@ -181,7 +186,7 @@ impl AckPolicy {
 
     /// When to ask again.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        match (self.timer, self.compression_timer) {
+        match (self.timer.map(|timer| timer.at), self.compression_timer) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }

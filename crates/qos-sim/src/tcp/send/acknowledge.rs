@@ -80,7 +80,7 @@ impl Sender {
             if self.stream.fits(self.agreed.mss) {
                 self.timers.stop();
             } else {
-                self.timers.set(Timer::WindowProbe, now + self.rtt.timeout());
+                self.timers.set(Timer::WindowProbe, now, self.rtt.timeout());
             }
         }
     }

@@ -87,7 +87,7 @@ impl Sender {
             undo: Undo::default(),
             probe: TailProbe::new(settings.tail_loss_probe && agreed.sack),
             rtt: RttEstimator::after_handshake(settings, now, rtt, first),
-            timers: Timers::default(),
+            timers: Timers::new(settings.ticks),
             usage: Usage::new(settings, now, first),
             small_queue: settings.small_queue.then(SmallQueue::default),
             reduction_untold: false,

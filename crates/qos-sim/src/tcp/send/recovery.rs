@@ -170,7 +170,7 @@ impl Sender {
         }
         let Some(wait) = rack.detect(now, &mut self.board, &reordering) else { return false };
         let wait = (wait + TIMER_SLACK).min(self.rtt.timeout());
-        self.timers.set(Timer::Reordering, now + wait);
+        self.timers.set(Timer::Reordering, now, wait);
         true
     }
 

@@ -1,6 +1,7 @@
 //! Round trips: smoothed, their variance, and the retransmission timeout (RFC 6298 with Linux's bounds).
 
 use crate::tcp::settings::Settings;
+use crate::tcp::ticks::Ticks;
 use qos_core::time::{Duration, Time};
 
 /// Timeout before the first sample (RFC 6298, Linux TCP_TIMEOUT_INIT).
@@ -27,7 +28,8 @@ pub(crate) struct RttEstimator {
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
     floor: u64,
-    /// Timeout without back-off.
+    ticks: Ticks,
+    /// Timeout without back-off, in whole ticks.
     base: Duration,
     backoff: u32,
     /// The floor is a floor of the sum (RFC 6298), not of the variance.
@@ -44,6 +46,7 @@ impl RttEstimator {
             variance: 0,
             round_end: 0,
             floor: settings.min_rto_ns,
+            ticks: settings.ticks,
             base: INITIAL_RTO,
             backoff: 0,
             floor_on_sum: !settings.rto_floor_on_variance,
@@ -98,7 +101,8 @@ impl RttEstimator {
             }
         }
         let sum = (self.smoothed >> MEAN_SHIFT) + self.variance;
-        self.base = Duration(if self.floor_on_sum { sum.max(self.floor) } else { sum }.min(MAX_RTO.0));
+        let sum = if self.floor_on_sum { sum.max(self.floor) } else { sum };
+        self.base = self.ticks.whole(Duration(sum)).min(MAX_RTO);
         self.backoff = 0;
     }
 

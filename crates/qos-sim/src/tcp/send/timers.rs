@@ -1,6 +1,7 @@
 //! The one timer of the sender, which waits for one of several things (as in Linux).
 
-use qos_core::time::Time;
+use crate::tcp::ticks::{Alarm, Ticks};
+use qos_core::time::{Duration, Time};
 
 /// What the timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +17,21 @@ pub(super) enum Timer {
 }
 
 /// The timer, and how often it ran out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Timers {
-    set: Option<(Timer, Time)>,
+    ticks: Ticks,
+    set: Option<(Timer, Alarm)>,
     timeouts_in_row: u32,
 }
 
 impl Timers {
-    pub fn set(&mut self, timer: Timer, at: Time) {
-        self.set = Some((timer, at));
+    pub fn new(ticks: Ticks) -> Timers {
+        Timers { ticks, set: None, timeouts_in_row: 0 }
+    }
+
+    /// From `now` on it waits so long for `timer`.
+    pub fn set(&mut self, timer: Timer, now: Time, wait: Duration) {
+        self.set = Some((timer, self.ticks.after(now, wait)));
     }
 
     pub fn stop(&mut self) {
@@ -37,12 +44,12 @@ impl Timers {
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        self.set.map(|(_, at)| at)
+        self.set.map(|(_, alarm)| alarm.at)
     }
 
     /// What it has waited for, if the time has come.
     pub fn due(&self, now: Time) -> Option<Timer> {
-        self.set.filter(|(_, at)| *at <= now).map(|(timer, _)| timer)
+        self.set.filter(|(_, alarm)| alarm.at <= now).map(|(timer, _)| timer)
     }
 
     /// Retransmission timeouts since the last progress.

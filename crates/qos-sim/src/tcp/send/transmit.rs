@@ -49,7 +49,7 @@ impl Sender {
         }
         if self.board.out() == 0 && self.stream.waits() && self.timers.waits_for().is_none() {
             // The window is closed.
-            self.timers.set(Timer::WindowProbe, now + self.rtt.timeout());
+            self.timers.set(Timer::WindowProbe, now, self.rtt.timeout());
         }
         sent > 0
     }
@@ -140,7 +140,7 @@ impl Sender {
             }
         }
         if first && self.timers.waits_for() != Some(Timer::Reordering) {
-            self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
+            self.timers.set(Timer::Retransmit, now, self.rtt.timeout());
         }
     }
 
@@ -152,11 +152,11 @@ impl Sender {
             return;
         };
         let timeout = self.rtt.timeout();
-        let at = match self.timers.waits_for() {
-            Some(Timer::Reordering | Timer::TailProbe) => (self.board.get(head).at + timeout).max(now),
-            _ => now + timeout,
+        let wait = match self.timers.waits_for() {
+            Some(Timer::Reordering | Timer::TailProbe) => (self.board.get(head).at + timeout).since(now),
+            _ => timeout,
         };
-        self.timers.set(Timer::Retransmit, at);
+        self.timers.set(Timer::Retransmit, now, wait);
     }
 
     /// Progress was made: the timer starts anew, as a tail loss probe if one is allowed.
@@ -182,7 +182,7 @@ impl Sender {
         if until_timeout > Duration::ZERO {
             wait = wait.min(until_timeout);
         }
-        self.timers.set(Timer::TailProbe, now + wait);
+        self.timers.set(Timer::TailProbe, now, wait);
         true
     }
 
@@ -215,7 +215,7 @@ impl Sender {
         }
         emit.send(self.stream.una() - 1, 0, false, false, false);
         self.rtt.back_off();
-        self.timers.set(Timer::WindowProbe, emit.now() + self.rtt.timeout());
+        self.timers.set(Timer::WindowProbe, emit.now(), self.rtt.timeout());
     }
 
     /// The time of [`Sender::deadline`] has come.
@@ -244,6 +244,6 @@ impl Sender {
         self.counts.timeouts += 1;
         self.retransmit(emit, head, true);
         self.rtt.back_off();
-        self.timers.set(Timer::Retransmit, emit.now() + self.rtt.timeout());
+        self.timers.set(Timer::Retransmit, emit.now(), self.rtt.timeout());
     }
 }
