@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.model.experiment import Node
+from qoslab.model.experiment import TCP_PROFILES, Node
 from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, platform_of
+from qoslab.platforms.tcp import without_effect
 
 HOST = Node(platform="host")
 R3725 = Node(platform="ios", model="3725")
@@ -107,3 +108,21 @@ def test_hardware(model: object) -> None:
 def test_image_of_the_article_s_router() -> None:
     # `System image file is "flash:…"`, in the form that a 2811 prints it.
     assert MODELS["2811"].image_file("hqf") == "c2800nm-adventerprisek9-mz.124-24.T2.bin"
+
+
+@pytest.mark.parametrize(
+    ("changed", "release", "told"),
+    [
+        ({}, "6.16.12-arch1-1", False),
+        ({}, "6.17.0-5-generic", True),
+        ({}, "7.0.0", True),
+        ({"sack": False}, "6.18.44", False),
+        ({"recovery": 1}, "6.18.44", False),
+        ({}, "unknown", False),
+    ],
+)
+def test_what_a_kernel_does_not_heed_of_a_tcp_profile_is_told(
+    changed: dict[str, int | bool], release: str, told: bool
+) -> None:
+    profile = TCP_PROFILES["legacy-2008"].model_copy(update=changed)
+    assert bool(without_effect(profile, release)) == told

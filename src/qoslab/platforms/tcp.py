@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 RTAX_RTO_MIN = 13
 """Number of the route attribute (linux/rtnetlink.h); the kernel heeds it only when it is locked."""
+ALWAYS_RACK = (6, 17)
+"""The release of Linux from which on `tcp_recovery` cannot turn RACK off any more."""
 
 SYSCTLS: dict[str, str | int] = {
     # A new namespace copies these two from the machine; the values are Linux' own where memory is plentiful.
@@ -32,6 +35,18 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
         "net.ipv4.tcp_early_retrans": profile.early_retrans,
         "net.ipv4.tcp_frto": profile.frto,
     }
+
+
+def without_effect(profile: TcpProfile, release: str) -> str:
+    """What of a profile a kernel of that release takes and does not heed; empty where it heeds all of it.
+
+    Linux 6.17 took out the counting of SACKed segments (its commit 1c120191dcec, "tcp: remove obsolete and unused
+    RFC3517/RFC6675 loss recovery code"); bit 0 of `tcp_recovery` is still there.
+    """
+    if not profile.sack or profile.recovery & 1:
+        return ""
+    version = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
+    return f"Linux {release} finds losses by time (RACK), whatever tcp.recovery says" if version >= ALWAYS_RACK else ""
 
 
 def answers(closed_ports: bool) -> dict[str, str | int]:

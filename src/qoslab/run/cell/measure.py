@@ -17,6 +17,7 @@ from qoslab.model.experiment import Stage
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
+from qoslab.platforms.tcp import without_effect
 from qoslab.results import HostClockRecord, StallRecord
 from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.cards import Cards
@@ -158,6 +159,7 @@ class CellRun:
         stalls = {host: self._lab.host(host).stalls() for host in hosts}
         found.stalls = {host: each for host, each in stalls.items() if each is not None}
         self._keep_host_counters(1)
+        self._tell_of_kernels()
         cards.keep(self.cell)
         found.cpu_s = load.seconds
         self._keep_results(results)
@@ -293,6 +295,15 @@ class CellRun:
         for host in dict.fromkeys(name for flow in flows for name in (flow.source, flow.destination)):
             shown = self._lab.host(host).read("/proc/net/snmp", "/proc/net/netstat")
             self.cell.write(self.cell.host_counters(host)[moment], shown)
+
+    def _tell_of_kernels(self) -> None:
+        """Warn of what the senders' kernels do not heed of the arm's TCP profile."""
+        profile = self._experiment.tcp_of(self._arm)
+        flows = self._experiment.flows_of(self._arm)
+        for host in dict.fromkeys(flow.source for flow in flows if flow.protocol == "tcp"):
+            release = self._lab.host(host).read("/proc/sys/kernel/osrelease").strip()
+            if text := without_effect(profile, release):
+                self._journal.warn(f"{host}: {text}")
 
     def _keep_engine_configuration(self, router: str) -> None:
         path = self.cell.configuration(f"{router}.engine.json")
