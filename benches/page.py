@@ -30,19 +30,19 @@ def head(made: str) -> str:
     return textwrap.fill(f"{machine()}. {made}", WIDTH)
 
 
-def tell(section: str, *, write_it: bool) -> None:
+def tell(section: str, *, write_it: bool, to: Path = PAGE) -> None:
     """Print a section, and write it when asked to."""
     print(section)
     if write_it:
-        write(section)
+        write(section, to)
 
 
-def write(section: str) -> None:
+def write(section: str, to: Path = PAGE) -> None:
     """Put a section in the place of the one with the same heading, which is its first line; a new one comes last."""
     heading = section.partition("\n")[0]
     level = heading.partition(" ")[0]
-    text = PAGE.read_text(encoding="utf-8")
+    text = to.read_text(encoding="utf-8")
     found = re.search(rf"^{re.escape(heading)}\n.*?(?=^#{{2,{len(level)}}} |\Z)", text, re.MULTILINE | re.DOTALL)
     start, end = found.span() if found else (len(text), len(text))
     parts = (text[:start].rstrip("\n"), section.strip("\n"), text[end:].strip("\n"))
-    PAGE.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    to.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
