@@ -27,6 +27,7 @@ from qoslab.results import (
     runs,
     tables,
 )
+from qoslab.results.records import Session
 from qoslab.traffic import Output
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -271,3 +272,15 @@ class TestTables:
         run.replace("tables/flows.parquet", b"PAR1 no")
         with pytest.raises(UserError, match="cannot be read"):
             tables.read_table(run, "flows")
+
+
+def test_a_run_takes_as_long_as_somebody_worked_on_it() -> None:
+    def at(minute: int) -> datetime:
+        return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
+
+    killed, resumed = Session(started=at(0)), Session(started=at(50), ended=at(52))
+    first = Session(started=at(10), ended=at(30))
+    whole = manifest(started=at(0), ended=at(52), sessions=(killed, first, resumed))
+    assert whole.took_s == 22 * 60
+    assert manifest(started=at(0), ended=at(52)).took_s == 52 * 60
+    assert manifest(started=at(0), ended=None, sessions=(killed,)).took_s is None

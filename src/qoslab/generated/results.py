@@ -92,7 +92,7 @@ def _shown(row: RunFigure) -> bool:
 
 def _run(baseline: Baseline) -> str:
     manifest = baseline.manifest
-    took = "" if manifest.ended is None else f", {(manifest.ended - manifest.started).total_seconds():.0f} s"
+    took = "" if manifest.took_s is None else f", {manifest.took_s:.0f} s"
     cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
     repetitions = max((each.repetition for each in manifest.cells), default=1)
     cells += f", {repetitions} repetitions each (medians, 95 % intervals)" if repetitions > 1 else ""

@@ -520,6 +520,14 @@ class Manifest(Record):
     """Every call that worked on the run, the last one included."""
 
     @property
+    def took_s(self) -> float | None:
+        """How long was worked on it, without the time in which it lay interrupted; None while it goes on."""
+        if self.ended is None:
+            return None
+        spans = [(each.started, each.ended) for each in self.sessions] or [(self.started, self.ended)]
+        return sum((ended - started).total_seconds() for started, ended in spans if ended is not None)
+
+    @property
     def valid(self) -> bool:
         """Whether there are cells and all of them are valid."""
         return bool(self.cells) and all(cell.valid or cell.spared for cell in self.cells)
