@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
-from qoslab.analysis.goodput import goodput_figures, jain
+from qoslab.analysis.goodput import goodput_figures, jain, share_figures
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import steady_figures, together
@@ -34,6 +34,22 @@ class TestGoodput:
         assert figures["goodput.flow.min"] == pytest.approx(800)
         assert figures["goodput.flow.max"] == pytest.approx(1200)
         assert figures["goodput.spread"] == pytest.approx(1.5)
+
+    def test_flows_by_their_order(self) -> None:
+        flows = flows_table(*(("x", 10.0, size) for size in (5000, 1250, 3750, 2500)))
+        figures = dict(goodput_figures(flows))
+        names = ("min", "second_min", "median", "second_max", "max")
+        assert [figures[f"goodput.flow.{name}"] for name in names] == [1000, 2000, 2500, 3000, 4000]
+        alone = dict(goodput_figures(flows.head(1)))
+        assert alone["goodput.flow.median"] == 4000
+        assert not {"goodput.flow.second_min", "goodput.flow.second_max"} & alone.keys()
+
+    def test_a_share_is_of_all_traffic(self) -> None:
+        flows = flows_table(("x", 10.0, 1000), ("y", 20.0, 6000))
+        assert dict(share_figures(flows[flows["traffic"] == "x"], flows)) == {"goodput.share": 0.25}
+        assert dict(share_figures(flows, flows)) == {"goodput.share": 1}
+        nothing = flows.assign(bytes=0)
+        assert dict(share_figures(nothing, nothing)) == {}
 
     def test_traffics_add_up(self) -> None:
         figures = dict(goodput_figures(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000))))

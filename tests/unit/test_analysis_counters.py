@@ -58,6 +58,10 @@ class TestCounters:
             "shape.excess_bits": 25000,
             "shape.interval_ms": 25,
             "shape.increment_bytes": 3125,
+            "shape.sent_packets": 1085,
+            "shape.sent_bytes": 1642690,
+            "shape.delayed_packets": 1085,
+            "shape.delayed_bytes": 1642690,
             "shape.queue_depth.during": 23,
             "shape.active.during": 1,
         }
@@ -218,9 +222,15 @@ class TestObserved:
             "police.bc": 31250,
             "police.conformed_packets": 414,
             "police.exceeded_packets": 174,
+            "police.conformed_bytes": 597983,
+            "police.exceeded_bytes": 263436,
+            "police.conformed_rate": 13000,
+            "police.exceeded_rate": 6000,
             "police.exceed_share": 174 / 588,
         }
         assert list(table["drops_police_packets"]) == [174]
+        found = dict(class_figures(EachClass(table, 9.0), ClassSelector.parse(None)))
+        assert (found["class.packets"], found["class.bytes"]) == (588, 861419)
 
     def test_shape_metrics(self) -> None:
         assert dict(shape_figures(self.table("shaped"), 9.0)) == {
@@ -229,6 +239,10 @@ class TestObserved:
             "shape.excess_bits": 25000,
             "shape.interval_ms": 25,
             "shape.increment_bytes": 3125,
+            "shape.sent_packets": 477,
+            "shape.sent_bytes": 691577,
+            "shape.delayed_packets": 454,
+            "shape.delayed_bytes": 684108,
             "shape.queue_depth.during": 50,
             "shape.active.during": 1,
         }

@@ -9,15 +9,22 @@ from typing import cast
 
 import pandas as pd
 
-from qoslab.analysis.classes import CLASS, Line, Lines, dropped, interfaces_of, last_of_class, selected, waiting
+from qoslab.analysis.classes import (
+    CLASS,
+    Line,
+    Lines,
+    dropped,
+    interfaces_of,
+    last_of_class,
+    printed,
+    selected,
+    waiting,
+)
 from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import ClassSelector
 from qoslab.model.moments import DURING, WINDOW_FROM
-
-PRINTED_RATE_BPS = 1000
-"""Routers print rates in whole multiples of this."""
 
 _Key = tuple[str, str, str, str, str]
 """What a class is known by: a row of CLASS."""
@@ -35,6 +42,8 @@ _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
     "class.passed",
     "class.share",
     "class.line_share",
+    "class.packets",
+    "class.bytes",
     "class.drops",
     "class.ecn_marks",
     "class.offered.during",
@@ -83,6 +92,8 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
     if mine.empty:
         return
     last = last_of_class(mine)
+    for unit in ("packets", "bytes"):
+        yield f"class.{unit}", total(last[unit], f"{unit} of classes")
     yield "class.drops", total(dropped(last, "packets"), "drops of every reason")
     marks = last["random_detect_ecn_mark_packets"]
     if marks.notna().any():
@@ -220,10 +231,6 @@ def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _
         found["queue_depth"] = float(depth)
     offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
     if pd.notna(offered) and pd.notna(lost):
-        found |= {"offered": _printed(offered), "dropped": _printed(lost)}
-        found["passed"] = _printed(offered) - _printed(lost)
+        rates = printed(pd.Series([offered, lost]))
+        found |= {"offered": float(rates[0]), "dropped": float(rates[1]), "passed": float(rates[0] - rates[1])}
     return found
-
-
-def _printed(rate_bps: float) -> float:
-    return float(int(rate_bps / PRINTED_RATE_BPS + 0.5) * PRINTED_RATE_BPS)

@@ -15,6 +15,8 @@ from qoslab.results.tables import DROP_REASONS
 
 CLASS = ["device", "interface", "direction", "policy", "class"]
 """What a class is known by."""
+PRINTED_RATE_BPS = 1000
+"""Routers print rates in whole multiples of this."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,8 @@ def only_value(values: pd.Series) -> float | None:
     """The value that all have; None where they differ or there is none."""
     found = values.dropna().unique()
     return float(found[0]) if len(found) == 1 else None
+
+
+def printed(rates_bps: pd.Series) -> pd.Series:
+    """Rates as a router prints them; nan where one is not known."""
+    return (rates_bps.astype(float) / PRINTED_RATE_BPS + 0.5).floordiv(1) * PRINTED_RATE_BPS

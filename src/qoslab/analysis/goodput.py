@@ -70,6 +70,9 @@ def jain(goodputs: pd.Series) -> float:
     "goodput.sum",
     "goodput.flow.min",
     "goodput.flow.max",
+    "goodput.flow.second_min",
+    "goodput.flow.second_max",
+    "goodput.flow.median",
     "goodput.spread",
     "fairness.jain",
     "datagrams.lost",
@@ -85,6 +88,10 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
     least, greatest = float(each.min()), float(each.max())
     yield "goodput.flow.min", least
     yield "goodput.flow.max", greatest
+    yield "goodput.flow.median", float(each.median())
+    if len(each) > 1:
+        yield "goodput.flow.second_min", float(each.nsmallest(2).iloc[-1])
+        yield "goodput.flow.second_max", float(each.nlargest(2).iloc[-1])
     if greatest > 0:
         yield "goodput.spread", greatest / least if least > 0 else math.inf
         yield "fairness.jain", jain(each)
@@ -99,3 +106,13 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
         arrived = datagrams[~few]
         if not arrived.empty:
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
+
+
+@metrics_of("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
+def share_figures(flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[Figure]:
+    """What those of one cell's flows got that are meant, of what `everything` got."""
+    if flows.empty:
+        return
+    together = total_bps(everything)
+    if together > 0:
+        yield "goodput.share", total_bps(flows) / together

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from qoslab.analysis.classes import last_of_class, only_value
+from qoslab.analysis.classes import last_of_class, only_value, printed
 from qoslab.analysis.missing import Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 
@@ -23,6 +23,10 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.bc",
     "police.conformed_packets",
     "police.exceeded_packets",
+    "police.conformed_bytes",
+    "police.exceeded_bytes",
+    "police.conformed_rate",
+    "police.exceeded_rate",
     "police.exceed_share",
     "police.tokens_lost",
     "police.tokens_lost.longest",
@@ -41,6 +45,9 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     conformed, exceeded, violated = (total(counts[name], "packets of policers") for name in counts)
     yield "police.conformed_packets", conformed
     yield "police.exceeded_packets", exceeded
+    for colour in ("conformed", "exceeded"):
+        yield f"police.{colour}_bytes", total(policed[f"police_{colour}_bytes"], "bytes of policers")
+        yield f"police.{colour}_rate", total(printed(policed[f"police_{colour}_rate_bps"]), "rates of policers")
     if isinstance(conformed, Missing) or isinstance(exceeded, Missing) or isinstance(violated, Missing):
         yield "police.exceed_share", Missing(next(each for each in (conformed, exceeded) if isinstance(each, Missing)))
     elif conformed + exceeded + violated:

@@ -19,11 +19,16 @@ _SHAPE = {
     "shape.interval_ms": "shape_interval_ms",
     "shape.increment_bytes": "shape_increment_bytes",
 }
+_COUNTERS = {
+    f"shape.{which}_{unit}": f"shape_{which}_{unit}" for which in ("sent", "delayed") for unit in ("packets", "bytes")
+}
+"""Only the print of the classic generation has them."""
 
 
 @metrics_of(
     "classes",
     *_SHAPE,
+    *_COUNTERS,
     "shape.queue_depth.during",
     "shape.active.during",
     traffic_s=lambda selection: selection.cell.traffic_s,
@@ -38,6 +43,8 @@ def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
         value = only_value(last[column])
         if value is not None:
             yield metric, value
+    for metric, column in _COUNTERS.items():
+        yield metric, total(last[column], "counters of shapers")
     running = shaped[(shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s)]
     if running.empty:
         return
