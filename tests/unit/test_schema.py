@@ -223,7 +223,12 @@ def test_published_figures_of_the_article() -> None:
                 outside.append(expectation.metric)
     assert outside == [
         "police.conformed_packets @ conformed_bytes 1992832 B",
-        "shape.queue_depth.during @ time 6 s",
+        "police.conformed_rate @ conformed_bytes 1992832 B",
+        "shape.queue_depth.during @ time 5.7 s",
+        "shape.sent_packets @ time 5.7 s",
+        "class.bytes @ time 5.7 s",
+        "class.packets @ time 5.7 s",
+        "class.offered.during @ time 5.7 s",
     ], "all others are as predicted"
 
 
