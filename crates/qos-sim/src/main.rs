@@ -1,6 +1,8 @@
 //! The command line of `qos-sim`: the only part of the crate with files and streams.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
+#[cfg(not(feature = "mistakes"))]
+use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +23,10 @@ struct Cli {
     #[cfg(feature = "mistakes")]
     #[arg(long, value_name = "NAME", global = true)]
     mistake: Option<String>,
+    /// Refused: a program makes no mistakes
+    #[cfg(not(feature = "mistakes"))]
+    #[arg(long = "mistake", value_name = "NAME", global = true, hide = true, value_parser = no_mistake)]
+    _mistake: Option<Infallible>,
     /// Write there, after a run, the names of the mistakes by whose switches it has come, one a line
     #[cfg(feature = "mistakes")]
     #[arg(long, value_name = "FILE", global = true)]
@@ -63,6 +69,12 @@ enum Schema {
     Scenario,
     /// The result
     Result,
+}
+
+/// What a program that people use says of a mistake, whatever its name.
+#[cfg(not(feature = "mistakes"))]
+fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
+    Err("this program makes none: only builds for tests know mistakes on purpose (`tox -e prove` makes one)")
 }
 
 fn main() -> ExitCode {
