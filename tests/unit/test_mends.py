@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mends"))
-from take_back import MENDS, Mend  # noqa: E402
+from mends import MENDS, Mend  # noqa: E402
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.weakness)
