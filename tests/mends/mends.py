@@ -325,7 +325,7 @@ MENDS = (
         "src/qoslab/cli/listing.py",
         "    except Exception as error:  # one",
         "    except QoslabError as error:  # one",
-        "tests/unit/test_hostile.py::test_list_shows_foreign_titles_and_what_is_broken",
+        "tests/unit/test_hostile.py::test_one_experiment_that_a_defect_meets_is_listed_among_the_others",
     ),
     Mend(
         "a script in a received run is run",
@@ -365,8 +365,8 @@ MENDS = (
     Mend(
         "a line that is no answer ends the collector",
         "src/qoslab/run/helper.py",
-        "            except (ValueError, LookupError, TypeError):\n",
-        "            except LookupError:\n",
+        "who waits for an answer goes on waiting.\n                continue\n",
+        "\n                break\n",
         "tests/unit/test_collector.py::test_a_line_that_is_no_answer",
     ),
     Mend(

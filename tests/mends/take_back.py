@@ -20,9 +20,11 @@ FAILED = 1
 """Exit status of pytest where tests failed; others say that it could not run them."""
 SECONDS = 300
 """What takes longer hangs, which does not go unnoticed."""
+BUILDING = 6
+"""So many times as long the first run of tests may take, which builds crates."""
 
 
-def run(tests: str, top: Path) -> int:
+def run(tests: str, top: Path, seconds: float = SECONDS) -> int:
     """The exit status of these tests with the code of the folder: 0, `FAILED`, or another one."""
     environment = {**os.environ, "PYTHONPATH": str(top / "src"), "CARGO_TARGET_DIR": str(ROOT / "target/mends")}
     if tests.startswith("tests/"):
@@ -32,7 +34,7 @@ def run(tests: str, top: Path) -> int:
         command = ["cargo", "test", "--locked", "-q", "-p", crate, name]
     try:
         done = subprocess.run(
-            command, cwd=top, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+            command, cwd=top, env=environment, capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
         return FAILED
@@ -58,7 +60,7 @@ def main() -> int:
         (top / "target").mkdir()
         (top / "target/release").symlink_to(ROOT / "target/release")
         for tests in dict.fromkeys(mend.tests for mend in chosen):
-            if run(tests, top) != 0:
+            if run(tests, top, BUILDING * SECONDS) != 0:
                 print(f"fail with all mends in place: {tests}")
                 return 2
         for mend in chosen:
