@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,14 +12,20 @@ from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, reading_rows
+from qoslab.errors import DamageError, QoslabError
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
-from qoslab.model.moments import DURING
+from qoslab.model.moments import DURING, traffic_time
 from qoslab.pcap import TCP, UDP
 from qoslab.results import Cell, CellRecord
 
 WHOLE_PACKET = 1600
 """Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a file raises that has another shape than ours."""
+STRAY_S = 600.0
+"""How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
+each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,20 +54,24 @@ def add_counters(
     counted, lines = cell.devices_with_counters(), lines_of(experiment)
     names = _traffic_of(record, experiment)
     for device in counted:
-        replies = list(cell.counter_replies(device))
-        for row in raw.class_rows(device, replies, origin_ns):
-            add("classes", row)
-        for row in raw.interface_rows(device, replies, origin_ns):
-            add("interfaces", row)
-        for row in raw.queue_rows(device, replies, origin_ns):
-            add("queues", row)
-        for row in raw.conversation_rows(device, replies, origin_ns, names):
-            add("conversations", row)
+        try:
+            replies = list(cell.counter_replies(device))
+            _check(device, replies, origin_ns, experiment)
+            for name, row in _counted_rows(device, replies, origin_ns, names):
+                add(name, row)
+        except QoslabError as error:
+            problems.append(error.message)
+        except DAMAGE:
+            problems.append(f"the counters of {device} are damaged")
     seconds = experiment.duration.seconds
     moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
     for entry in record.observed:
         if entry.command.startswith(COMMAND) and entry.device not in counted:
-            parsed = cell.parsed(entry.device, entry.moment, entry.command)
+            try:
+                parsed = cell.parsed(entry.device, entry.moment, entry.command)
+            except QoslabError as error:
+                problems.append(error.message)
+                continue
             if entry.before is not None and entry.after is not None:
                 times: raw.Row = instants(ns(entry.before), ns(entry.after), origin_ns)
             elif entry.moment in moments:
@@ -74,9 +84,46 @@ def add_counters(
         try:
             for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines):
                 add(name, row)
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except QoslabError as error:
+            problems.append(error.message)
+        except DAMAGE:
             problems.append(f"the readings of {device} are damaged")
     return problems
+
+
+def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:
+    """`DamageError` where counters are not of the cell: none, of nobody, of other interfaces, of another time."""
+    hint = "the file was changed or damaged"
+    interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
+    if not interfaces:
+        raise DamageError(f'found counters of "{device}", which the topology does not have', hint=hint)
+    if not replies:
+        raise DamageError(f"{device} left no counters", hint=hint)
+    latest = traffic_time(experiment, experiment.arms[0]).seconds + STRAY_S
+    for reply in replies:
+        if foreign := sorted(set(reply["interfaces"]) - interfaces):
+            message = f'found counters of the interface "{foreign[0]}" of {device}, which the topology does not have'
+            raise DamageError(message, hint=hint)
+        time_s = (reply["time_ns"] - origin_ns) / 1e9
+        if not -STRAY_S <= time_s <= latest:
+            message = f"the counters of {device}: found some of {time_s:g} s from the start of the traffic"
+            raise DamageError(f"{message}, expected -{STRAY_S:g} to {latest:g} s", hint=hint)
+
+
+def _counted_rows(
+    device: str,
+    replies: Sequence[Mapping[str, Any]],
+    origin_ns: int,
+    traffic_of: Callable[[Mapping[str, Any]], str | None],
+) -> Iterator[tuple[str, raw.Row]]:
+    """Tables and rows of what a virtual router counted."""
+    tables = {
+        "classes": raw.class_rows(device, replies, origin_ns),
+        "interfaces": raw.interface_rows(device, replies, origin_ns),
+        "queues": raw.queue_rows(device, replies, origin_ns),
+        "conversations": raw.conversation_rows(device, replies, origin_ns, traffic_of),
+    }
+    return ((name, row) for name, rows in tables.items() for row in rows)
 
 
 def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,25 +11,23 @@ import pandas as pd
 
 from qoslab.analysis import raw
 from qoslab.analysis.arrivals import Arriving, reports_of, unlike
-from qoslab.analysis.counters import add_counters, lines_of, ns
+from qoslab.analysis.counters import DAMAGE, STRAY_S, add_counters, lines_of, ns
 from qoslab.analysis.limiters import limiter_rows
 from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
 from qoslab.capture import CaptureError
-from qoslab.errors import QoslabError
+from qoslab.errors import QoslabError, UserError
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
+from qoslab.model.matrix import as_values
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import traffic_time
 from qoslab.pcap import read_packets
 from qoslab.results import Cell, CellRecord, FileSeal, tables
+from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
-
-STRAY_S = 600.0
-"""How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
-each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
 
 TABLES = (
     "flows",
@@ -117,10 +115,12 @@ class Readings:
     def _read(self, cell: Cell) -> Reading:
         record = cell.record()
         own = self._experiment(cell)
+        _check(cell, record, own)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
         problems = _collect(cell, record, own, lambda name, row: rows[name].append(keys | row))
-        read = {name: tables.frame(name, content) for name, content in rows.items()}
+        read, damaged = _framed(rows)
+        problems += damaged
         if self._captures:
             arriving = Arriving(reports_of(own, record))
             table, unreadable = _packets(cell, record, own, arriving)
@@ -145,6 +145,38 @@ class Readings:
         if content not in self._experiments:
             self._experiments[content] = cell.experiment()
         return self._experiments[content]
+
+
+def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
+    """`UserError` where a cell's records are not of the cell that the manifest says, or not of each other."""
+    hint = "the file was changed"
+    identity = CellIdentity(record.arm, tuple(as_values(record.parameters).items()), record.repetition)
+    if identity != cell.identity:
+        message = f"{cell.record_file}: found the record of {identity.folder}, expected that of {cell.name}"
+        raise UserError(message, hint=hint)
+    if cell.arm not in [arm.name for arm in experiment.arms]:
+        raise UserError(f'{cell.experiment_file}: found no arm "{cell.arm}"', hint=hint)
+    traffic = {flow.name for flow in experiment.flows_of(experiment.arm(cell.arm))}
+    recorded = {flow.traffic for flow in record.flows}
+    for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
+        file, other = (cell.experiment_file, cell.record_file) if name in recorded else (cell.record_file, "")
+        of = f", of which {other} has a record" if other else ""
+        raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
+
+
+def _framed(rows: Mapping[str, list[raw.Row]]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """The tables, and which of them have values of another kind than ours: nothing of these is taken."""
+    found, problems = {}, []
+    for name, content in rows.items():
+        try:
+            found[name] = tables.frame(name, content)
+            if (counts := found[name].select_dtypes("Int64")).lt(0).any(axis=None):
+                column = counts.columns[counts.lt(0).any()][0]
+                raise ValueError(f"found {column} below zero")
+        except DAMAGE as error:
+            problems.append(f"what the table {name} is made of is damaged: {str(error).partition(chr(10))[0]}")
+            found[name] = tables.frame(name, [])
+    return found, problems
 
 
 def _joined(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -183,7 +215,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             continue
         try:
             row = raw.probe_row(probe.name, json.loads(cell.text(file)))
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (*DAMAGE, RecursionError):
             problems.append(f'the figures of probe "{probe.name}" are damaged')
             continue
         add("probes", row)

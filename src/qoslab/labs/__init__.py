@@ -6,6 +6,7 @@ module of the same name in `qoslab.run.labs`. Nobody else compares the names of 
 
 from __future__ import annotations
 
+from qoslab.errors import UserError
 from qoslab.labs.base import LabKind, report_step
 from qoslab.labs.external import External
 from qoslab.labs.simulated import Simulated
@@ -16,7 +17,12 @@ LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(),
 
 
 def lab_kind(name: str) -> LabKind:
-    """The kind of that name; `KeyError` where there is none."""
+    """The kind of that name; `UserError` where there is none."""
+    if name not in LABS:
+        raise UserError(
+            f'found the kind of lab "{name}", expected one of {", ".join(LABS)}',
+            hint="a record was changed, or a newer qoslab wrote it",
+        )
     return LABS[name]
 
 

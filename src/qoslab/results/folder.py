@@ -336,18 +336,15 @@ class Cell(Identified):
         return sorted(file.stem for file in (self.path / "counters").glob("*.jsonl"))
 
     def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
-        """The kept replies in order. A last line that was cut off by the end of the run is left out."""
+        """The kept replies in order."""
         return (reply for reply in self._objects(self.counters(device)) if reply.get("ok") is True)
 
     def _objects(self, path: Path) -> Iterator[dict[str, Any]]:
-        """The JSON objects of a file with one in each line; a last line that was cut off is left out."""
-        lines = _read_text(path).splitlines(keepends=True)
-        for number, line in enumerate(lines, start=1):
+        """The JSON objects of a file with one in each line."""
+        for number, line in enumerate(_read_text(path).splitlines(), start=1):
             try:
                 reply = json.loads(line)
             except ValueError as error:
-                if number == len(lines) and not line.endswith("\n"):
-                    return
                 raise UserError(f"{path}:{number}: no JSON: {error}", hint="the file was changed or damaged") from error
             except RecursionError as error:
                 raise UserError(f"{path}:{number}: nested too deeply", hint="the file was changed") from error
@@ -360,16 +357,18 @@ class Cell(Identified):
         return _read_text(path)
 
     def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
-        """A show command as Genie parsed it; None where it did not."""
+        """A show command as Genie parsed it; None where it did not, `UserError` where the file is damaged."""
         path = self.observation(device, moment, command)
         path = path.with_name(path.name + ".json")
         if not path.exists():
             return None
         try:
             content = json.loads(_read_text(path))
-        except (ValueError, RecursionError):
-            return None
-        return content if isinstance(content, dict) and "unparsed" not in content else None
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: no JSON: {error}", hint="the file was changed or damaged") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{path}: found no JSON object", hint="the file was changed or damaged")
+        return None if "unparsed" in content else content
 
 
 class RunFolder:

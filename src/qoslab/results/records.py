@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
@@ -19,6 +20,8 @@ from qoslab.schema import CellIdentity
 
 FORMAT = 3
 """Version of the run folder's layout and records. A reader refuses every other version."""
+YEARS = (1970, 2200)
+"""In which a machine's clock may be: nanoseconds since 1970 have 63 bits."""
 
 
 class Record(BaseModel):
@@ -335,6 +338,13 @@ class PollingRecord(Record):
     """The most that the router said of its processor over five seconds; None where it says nothing."""
 
 
+def _of_this_age(moment: datetime) -> datetime:
+    """A moment from which nanoseconds can be counted in 64 bits, whatever else is added to them."""
+    if not YEARS[0] <= moment.year <= YEARS[1]:
+        raise ValueError(f"found a moment of the year {moment.year}, expected one from {YEARS[0]} to {YEARS[1]}")
+    return moment
+
+
 class FlowRecord(Record):
     """Where and when a flow ran."""
 
@@ -343,9 +353,9 @@ class FlowRecord(Record):
     source: IPv4Address | IPv6Address
     destination: IPv4Address | IPv6Address
     port: int
-    started: datetime
+    started: Annotated[datetime, AfterValidator(_of_this_age)]
     """When its client was started."""
-    began: datetime | None = None
+    began: Annotated[datetime, AfterValidator(_of_this_age)] | None = None
     """When its connections were first seen to be there; None where it has none or nobody looked."""
 
 
@@ -518,6 +528,15 @@ class Manifest(Record):
     """Every cell that was planned, whether it came to be run or not."""
     sessions: tuple[Session, ...] = ()
     """Every call that worked on the run, the last one included."""
+
+    @field_validator("cells")
+    @classmethod
+    def _once(cls, cells: tuple[CellSummary, ...]) -> tuple[CellSummary, ...]:
+        """Each cell counts once."""
+        names = Counter(cell.name for cell in cells)
+        if twice := next((name for name, count in names.items() if count > 1), ""):
+            raise ValueError(f"found the cell {twice} more than once")
+        return cells
 
     @property
     def took_s(self) -> float | None:
