@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -380,6 +381,8 @@ FATES = {
     "queued": "Still queued",
 }
 _RARE = ("priority", "random", "random_tail", "purged")
+SHOWN_MOST = 2**20
+"""Characters of a file that a report shows."""
 SILENT = "(the router printed nothing)"
 
 
@@ -392,7 +395,7 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
         if not file.exists():
             continue
         title = titles.get(entry.moment, f"At {entry.moment}")
-        part = Part(title, cell.text(file).strip("\n") or SILENT, entry.moment not in order)
+        part = Part(title, _shown(cell, file).strip("\n") or SILENT, entry.moment not in order)
         groups.setdefault((entry.device, entry.command), []).append(part)
     found = []
     for (device, command), moments in groups.items():
@@ -400,6 +403,14 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
             moments[-1] = Part(moments[-1].title, moments[-1].text, len(moments[-1].text.splitlines()) < 40)
         found.append(Observed(device, command, moments))
     return found
+
+
+def _shown(cell: Cell, file: Path) -> str:
+    """The text of one of the cell's files, the end left out where it is longer than anybody reads."""
+    content = cell.text(file)
+    if len(content) <= SHOWN_MOST:
+        return content
+    return f"{content[:SHOWN_MOST]}\n({len(content) - SHOWN_MOST} more characters are in {file.name})"
 
 
 def _indented(content: str) -> str:
@@ -425,7 +436,7 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
         for suffix, title in names.items():
             file = folder / (device + suffix)
             if file.exists():
-                content = cell.text(file)
+                content = _shown(cell, file)
                 if suffix.endswith("json"):
                     content = _indented(content)
                 parts.append(Part(title.format(device), content.strip("\n"), suffix == ".ios"))

@@ -1,0 +1,247 @@
+"""Run folders of somebody who means harm, who seals anew what he has changed.
+
+Each is the sample run of the tests with a change of its first cell, or of its records, the exit status of its report,
+and words that say what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CELL = "cells/policed/1"
+Change = Callable[[Path], None]
+
+
+def written(name: str, content: str | bytes) -> Change:
+    """A file of the cell is this."""
+
+    def change(run: Path) -> None:
+        path = run / CELL / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return change
+
+
+def changed(name: str, how: Callable[[Any], object]) -> Change:
+    """A file of the run with JSON is changed."""
+
+    def change(run: Path) -> None:
+        path = run / name
+        content = json.loads(path.read_text())
+        how(content)
+        path.write_text(json.dumps(content, indent=2))
+
+    return change
+
+
+def counted(how: Callable[[Any], object]) -> Change:
+    """Each reply of the router's counters is changed."""
+
+    def change(run: Path) -> None:
+        path = run / CELL / "counters/R1.jsonl"
+        replies = [json.loads(line) for line in path.read_text().splitlines()]
+        for reply in replies:
+            how(reply)
+        path.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
+
+    return change
+
+
+def interface(reply: Any) -> Any:
+    """The counters of the interface with the policy."""
+    return reply["interfaces"]["FastEthernet0/1"]
+
+
+def classes(reply: Any) -> Any:
+    """Those of the class."""
+    policy = interface(reply)["policy_output"]
+    return policy["classes"][0]
+
+
+def stranger(run: Path) -> None:
+    """Counters of a router that is nowhere in the topology."""
+    written("counters/R99.jsonl", (run / CELL / "counters/R1.jsonl").read_bytes())(run)
+
+
+def received(how: Callable[[Any], object]) -> Change:
+    """Each interval of each stream, as the receiver says, is changed."""
+    return changed(
+        f"{CELL}/traffic/transfer.server.json",
+        lambda said: [how(stream) for each in said["intervals"] for stream in each["streams"]],
+    )
+
+
+MANIFEST, RECORD, EXPERIMENT = "manifest.json", f"{CELL}/cell.json", f"{CELL}/experiment.json"
+SCRIPT = "<script>alert(0)</script>"
+
+RUNS: dict[str, tuple[Change, int, str]] = {
+    "the same cell twice": (
+        changed(MANIFEST, lambda run: run["cells"].append(run["cells"][0])),
+        2,
+        r"manifest\.json: cells: .*found the cell policed/1 more than once",
+    ),
+    "a format of tomorrow": (
+        changed(MANIFEST, lambda run: run.update(format=999)),
+        2,
+        r"manifest\.json: found format 999, expected \d+",
+    ),
+    "no kind of lab": (
+        changed(MANIFEST, lambda run: run.update(lab="nonsense")),
+        2,
+        r'found the kind of lab "nonsense", expected one of virtual, simulated',
+    ),
+    "a number below the first": (
+        changed(MANIFEST, lambda run: run["cells"][0].update(repetition=-1)),
+        3,
+        r"policed/-1: ",
+    ),
+    "a cell of no kind of lab": (
+        changed(RECORD, lambda cell: cell.update(lab="nonsense")),
+        2,
+        r'found the kind of lab "nonsense"',
+    ),
+    "the record of another cell": (
+        changed(RECORD, lambda cell: cell.update(arm="shaped")),
+        2,
+        r"cell\.json: found the record of shaped/1, expected that of policed/1",
+    ),
+    "a record of other parameters": (
+        changed(RECORD, lambda cell: cell.update(parameters={"p": "9" * 4000})),
+        2,
+        r"found the record of policed/p=9.*expected that of policed/1",
+    ),
+    "traffic that nobody recorded": (
+        changed(RECORD, lambda cell: cell.update(flows=[])),
+        2,
+        r'cell\.json: found no traffic "transfer"',
+    ),
+    "traffic of another age": (
+        changed(RECORD, lambda cell: cell["flows"][0].update(started="0001-01-01T00:00:00Z")),
+        3,
+        r"policed/1: cell\.json: flows\.0\.started: .*found a moment of the year 1, expected one from 1970 to 2200",
+    ),
+    "an observation elsewhere": (
+        changed(RECORD, lambda cell: cell["observed"][0].update(file="observations/../../../../../secret")),
+        3,
+        r"policed/1: cell\.json: observed\.0\.file: ",
+    ),
+    "an experiment of another arm": (
+        changed(EXPERIMENT, lambda experiment: experiment["arms"][0].update(name="other")),
+        2,
+        r'experiment\.json: found no arm "policed"',
+    ),
+    "an experiment without the traffic": (
+        changed(EXPERIMENT, lambda experiment: experiment.update(traffic=[])),
+        2,
+        r'experiment\.json: found no traffic "transfer"',
+    ),
+    "an experiment of three years": (
+        changed(EXPERIMENT, lambda experiment: experiment.update(duration="99999999 s")),
+        3,
+        r"policed/1: iperf3 server, .*the test ended after 4\.2 s, expected 99999999 s",
+    ),
+    "an experiment that is deep": (written("experiment.json", "[" * 20000), 2, r"experiment\.json: .*recursion limit"),
+    "counters that are empty": (written("counters/R1.jsonl", ""), 3, r"policed/1: R1 left no counters"),
+    "counters that are refusals": (
+        written("counters/R1.jsonl", '{"ok": false}\n' * 100_000),
+        3,
+        r"policed/1: R1 left no counters",
+    ),
+    "counters that were cut": (written("counters/R1.jsonl", '{"ok": '), 3, r"policed/1: .*R1\.jsonl:1: no JSON"),
+    "counters that are deep": (written("counters/R1.jsonl", "[" * 20000), 3, r"policed/1: .*R1\.jsonl:1: nested"),
+    "counters of many digits": (
+        written("counters/R1.jsonl", '{"ok": true, "time_ns": ' + "9" * 5000 + "}\n"),
+        3,
+        r"policed/1: .*R1\.jsonl:1: no JSON: Exceeds the limit",
+    ),
+    "counters of another age": (
+        counted(lambda reply: reply.update(time_ns=10**30)),
+        3,
+        r"policed/1: the counters of R1: found some of 1e\+21 s from the start .*, expected -600 to 604 s",
+    ),
+    "counters of another shape": (
+        counted(lambda reply: reply.update(interfaces=7)),
+        3,
+        r"policed/1: the counters of R1 are damaged",
+    ),
+    "policies of another shape": (
+        counted(lambda reply: interface(reply).update(policy_input=7.5)),
+        3,
+        r"policed/1: the counters of R1 are damaged",
+    ),
+    "counters that are words": (
+        counted(lambda reply: classes(reply).update(packets="many")),
+        3,
+        r"policed/1: what the table classes is made of is damaged: Could not convert 'many'",
+    ),
+    "counters below zero": (
+        counted(lambda reply: classes(reply).update(packets=-5)),
+        3,
+        r"policed/1: what the table classes is made of is damaged: found packets below zero",
+    ),
+    "counters beyond all": (
+        counted(lambda reply: classes(reply).update(packets=2**63)),
+        3,
+        r"policed/1: what the table classes is made of is damaged: ",
+    ),
+    "counters of an interface with a script": (
+        counted(lambda reply: reply["interfaces"].update({SCRIPT: interface(reply)})),
+        3,
+        r'policed/1: found counters of the interface "<script>.*, which the topology does not have',
+    ),
+    "counters of a stranger": (stranger, 3, r'policed/1: found counters of "R99", which the topology does not have'),
+    "readings of another shape": (
+        written("readings/R1.jsonl", '{"x": 1}\n'),
+        3,
+        r"policed/1: the readings of R1 are damaged",
+    ),
+    "hosts that say nothing": (written("hosts/client.after.txt", "x"), 3, r"policed/1: .*client\.before\.txt: cannot"),
+    "bytes below zero": (
+        received(lambda stream: stream.update(bytes=-5)),
+        3,
+        r"policed/1: what the table intervals is made of is damaged: found bytes below zero",
+    ),
+    "bytes without number": (
+        received(lambda stream: stream.update(bytes=float("nan"))),
+        3,
+        r"policed/1: iperf3, .*the JSON is not what iperf3 prints",
+    ),
+    "a tool's error with keys": (
+        changed(f"{CELL}/traffic/transfer.server.json", lambda said: said.update(error=f"\x1b[31m{SCRIPT}")),
+        3,
+        r"policed/1: iperf3 server, .*: \\x1b\[31m<script>",
+    ),
+    "a name that is no text": (
+        lambda run: (run / CELL / "config" / "\udcff.ios").write_text("x") and None,
+        3,
+        r"policed/1: cell\.json: : Invalid JSON: lone leading surrogate",
+    ),
+}
+"""By what is wrong: the change, the exit status, and a regular expression of what is said."""
+
+
+def large(run: Path) -> None:
+    """A configuration that fills a report."""
+    written("config/R1.ios", "x" * 60_000_000)(run)
+
+
+def many(run: Path) -> None:
+    """Configurations of nobody."""
+    for number in range(2000):
+        written(f"config/D{number}.ios", "x")(run)
+
+
+TEXTS: dict[str, Change] = {
+    "a configuration without end": large,
+    "many configurations": many,
+    "a configuration that is no text": written("config/R1.ios", b"\xff\xfe" * 1000),
+    "what was in force, and is deep": written("config/R1.engine.json", "[" * 20000),
+    "an observation with a script": written("observations/R1/before.show-policy-map-interface.txt", SCRIPT),
+    "a title with keys": changed(MANIFEST, lambda run: run["experiment"].update(title=f"\x1b]0;x\x07{SCRIPT}")),
+    "a machine without end": changed(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
+}
+"""What is shown and decides nothing: the report is as it was, and nothing of it is obeyed."""
