@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-PAGES = [TOP / "README.md", TOP / "SECURITY.md", *sorted((TOP / "docs").glob("*.md"))]
+PAGES = [TOP / "README.md", TOP / "SECURITY.md", *sorted((TOP / "docs").rglob("*.md"))]
 FAULT = re.compile(
-    r"\b(?:dies|died|killed|SIG(?:TERM|INT|KILL|HUP)|Ctrl-C|interrupted|loss of power|full disk|suspended|"
-    r"clock was set|damaged?|panics?|half-made)\b"
+    r"\b(?:dies|died|dead|killed|SIG(?:TERM|INT|KILL|HUP)|Ctrl-C|interrupted|loss of power|full disk|suspended|"
+    r"clock was set|damaged?|panics?|half-made|restored|rescued?|cut off|restarts|breaks off|broken off|"
+    r"crash(?:es|ed)?)\b"
 )
 HELD = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
 BEGINS = re.compile(r"\s*(?:[-*] |\d+\. |\|)")
@@ -54,7 +55,7 @@ def there_is(test: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_every_promise_about_a_fault_has_its_test(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert not unheld(text), "say which test holds it: <!-- held by: FILE::TEST -->"
