@@ -1,0 +1,189 @@
+"""Small changes that no test notices: what is kept of them, and that those which are accepted are few, with reasons."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+import mistakes  # noqa: E402
+import record  # noqa: E402
+from record import Survivor, Tried  # noqa: E402
+
+import mutants  # noqa: E402
+
+ACCEPTED_PERCENT = 3
+TESTS = ROOT / "crates" / "qos-core" / "tests" / "it"
+FILE = record.CRATE / "src" / "router" / "tx_ring.rs"
+NAME = "crates/qos-core/src/router/tx_ring.rs"
+LINE = "self.used < limit"
+CHANGE = "replace < with <= in TxRing<P>::has_room"
+
+CARGO = f"""#!{sys.executable}
+# Stands for cargo: the first pass notices one change of three, the second another one.
+import pathlib, sys
+if sys.argv[1] == "test":
+    sys.exit({{status}})
+name = sys.argv[sys.argv.index("--file") + 1]
+if "--list" in sys.argv:
+    print(name + ":1:1: a")
+    sys.exit(0)
+found = pathlib.Path(sys.argv[sys.argv.index("--output") + 1]) / "mutants.out"
+found.mkdir(exist_ok=True, parents=True)
+first, second, third = (name + ":" + rest for rest in ("1:1: a", "2:2: b", "3:3: c"))
+quick = "--cargo-arg=--lib" not in sys.argv
+(found / "caught.txt").write_text(first if quick else second)
+(found / "missed.txt").write_text(second + "\\n" + third if quick else third)
+sys.exit(2)
+"""
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record of its own."""
+    for name in ("TRIED", "SURVIVORS", "PAGE"):
+        monkeypatch.setattr(record, name, tmp_path / name)
+    record.PAGE.write_text(f"# Mutants\n\n{record.MARK}\nold\n")
+    return tmp_path
+
+
+def line_of(text: str) -> int:
+    return FILE.read_text().splitlines().index(" " * 8 + text) + 1
+
+
+def entry(**counts: int) -> Tried:
+    none = {"caught": 0, "timeout": 0, "unviable": 0, "missed": 0}
+    return Tried(NAME, record.digest(FILE), **{**none, **counts}, commit="abc", day="2026-01-02")
+
+
+def test_accepted_survivors_are_few_and_have_reasons() -> None:
+    tried = record.read_tried()
+    accepted = [each for each in record.read_survivors() if each.reason]
+    assert [each for each in accepted if len(each.reason.split()) < 5] == []
+    assert 100 * len(accepted) <= ACCEPTED_PERCENT * sum(entry.compiled for entry in tried.values())
+
+
+def test_every_survivor_is_one_of_a_file_that_was_tried() -> None:
+    names = [each.file for each in record.read_survivors()]
+    assert {name: names.count(name) for name in names} == {
+        name: entry.missed for name, entry in record.read_tried().items() if entry.missed
+    }
+
+
+def test_the_page_is_what_was_recorded() -> None:
+    _, _, tables = record.PAGE.read_text().partition(record.MARK + "\n")
+    assert tables == record.page(record.read_tried(), record.read_survivors())
+
+
+@pytest.mark.parametrize("name", mutants.SLOW)
+def test_slow_tests_are_there(name: str) -> None:
+    module, _, test = name.partition("::")
+    assert f"fn {test}" in (TESTS / f"{module}.rs").read_text()
+
+
+def test_a_survivor_is_known_by_the_text_of_its_line() -> None:
+    found = Survivor.of(f"{NAME}:{line_of(LINE)}:19: {CHANGE}", FILE)
+    assert found == Survivor(NAME, LINE, CHANGE)
+    with pytest.raises(ValueError, match="expected FILE:LINE:COLUMN: CHANGE"):
+        Survivor.of("nothing", FILE)
+
+
+def test_a_reason_stays_with_its_change(kept: Path) -> None:
+    accepted, other = Survivor(NAME, LINE, CHANGE), Survivor(NAME, 'say("a\\b")', "replace b with c")
+    record.keep(entry(caught=8, missed=2, unviable=1), [other, accepted])
+    reason = 'A ring of "no" packets cannot be configured. ' + "It is refused with its policy, by \\d. " * 4
+    with_reason = record.SURVIVORS.read_text().replace(
+        f'change = "{CHANGE}"\n', f"change = \"{CHANGE}\"\nreason = '''{reason}'''\n"
+    )
+    record.SURVIVORS.write_text(with_reason)
+    for _ in range(2):
+        record.keep(entry(caught=8, missed=2, unviable=1), [other, accepted])
+    assert record.read_survivors() == [other, replace(accepted, reason=reason.strip())]
+    assert all(len(line) <= 120 for line in record.SURVIVORS.read_text().splitlines())
+    text = record.PAGE.read_text()
+    assert "old" not in text
+    assert "Of 10 changes that compile, in 1 files, the tests notice 8;\n1 are accepted (10.0 %), 1 are open." in text
+    assert "| `router/tx_ring.rs` | 10 | 8 | 2 | 1 | `abc` | 2026-01-02 |" in text
+    record.keep(entry(caught=10), [])
+    assert record.read_survivors() == []
+
+
+def test_a_file_is_tried_again_when_it_is_another_one() -> None:
+    assert mutants.stale(FILE, {})
+    assert not mutants.stale(FILE, {NAME: entry()})
+    assert mutants.stale(FILE, {NAME: replace(entry(), digest="0")})
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mutants.Tree:
+    """A copy that is worked on by a cargo of ours."""
+    cargo = tmp_path / "bin" / "cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(CARGO.format(status=0))
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(mutants, "environment", lambda how: dict(os.environ))
+    (tmp_path / "tree").mkdir()
+    return mutants.Tree(tmp_path / "tree")
+
+
+def test_what_the_quick_pass_misses_is_tried_with_all_tests(tree: mutants.Tree, tmp_path: Path) -> None:
+    found = tree.outcomes(FILE, tmp_path / "kept", float("inf"))
+    assert found == {f"{NAME}:1:1: a": "caught", f"{NAME}:2:2: b": "caught", f"{NAME}:3:3: c": "missed"}
+
+
+def test_nothing_is_tried_where_tests_fail_without_a_change(tree: mutants.Tree, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "cargo").write_text(CARGO.format(status=101))
+    with pytest.raises(mutants.NotTriedError, match="fail without a change"):
+        tree.outcomes(FILE, tmp_path / "kept", float("inf"))
+
+
+def test_a_copy_has_what_the_crates_have_and_no_more(tree: mutants.Tree, tmp_path: Path) -> None:
+    gone = tmp_path / "tree" / "crates" / "qos-core" / "src" / "gone.rs"
+    changed = tmp_path / "tree" / FILE.relative_to(ROOT)
+    for file in (gone, changed):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("changed")
+    tree.prepare()
+    assert not gone.exists()
+    assert changed.read_text() == FILE.read_text()
+    at = changed.stat().st_mtime_ns
+    tree.prepare()
+    assert changed.stat().st_mtime_ns == at
+
+
+@pytest.mark.parametrize(
+    ("line", "dead"),
+    [
+        ("    7 if mistaken!(Low) => ^a / 2^, b", True),
+        ("    x if ^x > 1^ && mistaken!(Low) => x - 1, b", True),
+        ("    x if mistaken!(Low) => f(1, ^2^), b", True),
+        ("    x if mistaken!(Low) => {\n        f(^1^)\n    }\n    y => b", True),
+        ("    if mistaken!(Low) { ^a^ } else { b }", True),
+        ("    if mistaken!(Low) { a } else { ^b^ }", False),
+        ("    x if mistaken!(Low) => a, ^b^", False),
+        ("    x if mistaken!(Low) => {\n        f(1)\n    }\n    y => ^b^", False),
+        ("    if ^a^ && !mistaken!(Low) { b }", False),
+        ("    if a && !mistaken!(Low) { ^b^ }", False),
+        ("    if ^a^ && (b && mistaken!(Low) || c) { d }", False),
+        ("    ^if mistaken!(Low) { a } else { b }^", False),
+    ],
+)
+def test_what_is_done_by_mistake_alone_is_not_changed(line: str, dead: bool) -> None:
+    text = f"fn f() {{\n{line}\n}}\n"
+    before, _, _ = text.partition("^")
+    place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+    names = [f"a.rs:{place}: replace x with y in f"]
+    assert list(mistakes.without_effect(names, text.replace("^", ""))) == names * dead
+
+
+def test_a_mistake_that_is_made_is_a_change() -> None:
+    text = "x if x > 1 && mistaken!(Low) => a,\n"
+    guard = "a.rs:1:6: replace match guard x > 1 && mistaken!(Low) with"
+    names = [f"{guard} true in f", "a.rs:1:12: replace && with || in f", f"{guard} false in f"]
+    assert list(mistakes.without_effect(names, text)) == names[2:]
