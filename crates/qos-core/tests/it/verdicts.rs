@@ -264,6 +264,33 @@ fn a_precedence_is_three_bits() {
     }
 }
 
+/// Each field is set, and counted as marked, where a frame has it: code points of both versions of IP, or of version 4.
+#[test]
+fn a_field_is_set_where_a_frame_has_it() {
+    let kinds = [frames::udp(100, 11, 1, 2), frames::ipv6(11, 17, &[0; 8]), arp()];
+    let table = [
+        ("dscp", 21, [(21, 0, 0, 1), (21, 0, 0, 1), (0, 0, 0, 0)]),
+        ("ip_dscp", 21, [(21, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
+        ("precedence", 5, [(0b101_011, 0, 0, 1), (0b101_011, 0, 0, 1), (0, 0, 0, 0)]),
+        ("ip_precedence", 5, [(0b101_011, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
+        ("cos", 5, [(11, 5, 0, 1), (11, 5, 0, 1), (0, 5, 0, 1)]),
+        ("qos_group", 21, [(11, 0, 21, 1), (11, 0, 21, 1), (0, 0, 21, 1)]),
+    ];
+    for (field, value, expected) in table {
+        for (frame, expected) in kinds.iter().zip(expected) {
+            let set = json!({"set": [{"field": field, "value": value}]});
+            let mut engine = router(&[], json!({"type": "any"}), set);
+            engine.transmit(Time(0), PORT, parse(frame, Ethernet), 0);
+            let mut outputs = Vec::new();
+            run(&mut engine, Time(SECOND), &mut outputs);
+            let [Output::Departure(Departure { descriptor, .. })] = outputs[..] else { panic!("{outputs:?}") };
+            let marked = class(&mut engine, Time(SECOND), 0).set[0].packets;
+            let found = (descriptor.dscp, descriptor.cos, descriptor.qos_group, marked);
+            assert_eq!(found, expected, "{field} of {} bytes", frame.len());
+        }
+    }
+}
+
 /// What is not IP is in its class, and is not policed.
 #[test]
 fn frames_that_are_not_ip_are_not_policed() {
