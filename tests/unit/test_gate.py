@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from qoslab.analysis import analyse
 from qoslab.cli import group, main
 from qoslab.cli.gate import artifacts
+from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import read_run
 from qoslab.report import gate
 from qoslab.report.page import build_page
@@ -81,6 +82,14 @@ def test_the_summary_says_what_moved(run: RunFolder) -> None:
     assert "[artifacts](https://example.net/1)" in text
     assert text.startswith("## ! ") and "Outside tolerance" in text.splitlines()[0]
     assert "### No figures have moved" in summary(run, run)
+
+
+@pytest.mark.parametrize("page", ["docs/ci.md", "docs/how-to/compare.md", "docs/architecture.md"])
+def test_pages_say_when_a_figure_has_moved(page: str) -> None:
+    words = " ".join((TOP / page).read_text().split())
+    told = re.findall(r"has moved where its verdict is another, or where it differs by more than (.*?) of", words)
+    assert told == [f"{100 * NEGLIGIBLE:g} %"]
+    assert "greater of the two and the two intervals, if there are any, have nothing in common" in words
 
 
 def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
