@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,22 @@ def test_pgf_needs_latex(
     assert "found no pdflatex" in capsys.readouterr().err
 
 
+def recorded(name: str) -> bytes:
+    """What a tool of others wrote."""
+    return (RECORDED / "foreign" / name).read_bytes()
+
+
+IRTT = recorded("irtt.json")
+PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+IRTT_VERSION = b'{"version": {"irtt": "0.9.0", "json_format": 1}'
+IRTT_2 = IRTT.replace(b'"json_format": 1', b'"json_format": 2')
+NO_VALUE = b'{"metadata": {"NAME": "rrul"}, "results": {}, "version": 4, "x_values": []}'
+CUT_CAPTURE = (RECORDED / "capture/four-streams.pcapng").read_bytes()[:-7]
+NO_STREAM = (
+    b'{"start": {"connected": [], "version": "iperf 3.12", "test_start": {"protocol": "TCP"}},'
+    b' "intervals": [], "end": {"streams": []}}'
+)
+CUT_LATER = recorded("iperf3-tcp.client.txt").partition(b"[  7]   0.00-3.00   sec  7.25 MBytes  20.3 Mbits/sec    0")[0]
 CSV = "time_s,video_kbps,rtt_ms\n1,800,10\n2,900,12.5\n3,1000,\n"
 
 
@@ -247,6 +264,93 @@ def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
     assert "file over file" in page and "What the capture has" in page
 
 
+FLOW = ("traffic", "protocol", "seconds", "bytes", "goodput_bps", "sender_bps", "retransmits", "datagrams", "lost")
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    "file, flows, count",
+    [
+        ("iperf3-tcp.client", [("", "tcp", 3.0, round(7.25 * MIB), 20.3e6, 20.3e6, 0, None, None)] * 2, 6),
+        ("iperf3-tcp.server", [("", "tcp", 3.0, round(7.25 * MIB), 20.3e6, None, None, None, None)] * 2, 6),
+        ("iperf3-udp.client", [("", "udp", 2.01, 405 * MIB, 1.69e9, 3e9, None, 83261, 36054)], 2),
+        ("iperf3-udp.server", [("", "udp", 2.01, 405 * MIB, 1.69e9, None, None, 83261, 36054)], 2),
+        (
+            "iperf3-reverse-mbytes.client",
+            [("", "tcp", 2.0, round(9.62 * MIB), 4.81 * MIB * 8, 4.81 * MIB * 8, 0, None, None)],
+            2,
+        ),
+        (
+            "iperf3-both-ways.client",
+            [(way, "tcp", 2.0, round(2.5 * MIB), 10.5e6, 10.5e6, 0, None, None) for way in (" TX-C", " RX-C")],
+            4,
+        ),
+        (
+            "iperf3-server-output.client",
+            [
+                (" TX-C", "tcp", 1.0, round(1.25 * MIB), 10.5e6, 10.5e6, 0, None, None),
+                (" RX-C", "tcp", 1.0, round(1.25 * MIB), 10.5e6, 10.5e6, 1, None, None),
+            ],
+            2,
+        ),
+        (
+            "iperf3-stamps.client",
+            [("", "tcp", 2.0, round(2.38 * MIB), 9951e3, 10485e3, 0, None, None)],
+            4,
+        ),
+        ("iperf3-omitted.client", [("", "tcp", 2.0, round(2.38 * MIB), 9.95e6, 9.96e6, 0, None, None)], 2),
+        ("iperf-mbytes.server", [("", "tcp", 2.0112, round(4.13 * MIB), 2.05 * MIB * 8, None, None, None, None)], 2),
+        ("iperf-kbytes.client", [("", "tcp", 2.0193, 4224 * 1024, 2092 * 1024 * 8, None, None, None, None)], 2),
+        ("iperf-bytes.server", [("", "tcp", 2.0005, 4325436, 2162143 * 8, None, None, None, None)], 2),
+        ("iperf-udp-kbytes.server", [("", "udp", 2.0023, 1029 * 1024, 514 * 1024 * 8, None, None, 717, 0)], 2),
+    ],
+)
+def test_what_iperf_prints_for_people(file: str, flows: list[tuple[object, ...]], count: int) -> None:
+    found = read_foreign(RECORDED / f"foreign/{file}.txt")
+    assert found.form.split()[0] == file.split("-")[0]
+    given = [tuple(row.get(key) for key in FLOW) for row in found.rows["flows"]]
+    assert given == [(file + way, *rest) for way, *rest in flows]
+    assert len(found.rows["intervals"]) == count
+    # Sums of what intervals have are those of the whole, as far as rounded figures are.
+    whole, parts = (sum(int(str(row["bytes"])) for row in found.rows[name]) for name in ("flows", "intervals"))
+    assert parts == pytest.approx(whole, rel=0.06) or found.name == "iperf3-udp.client"
+
+
+def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
+    found = read_foreign(RECORDED / "foreign/iperf3-udp.server.txt")
+    parts = [(row["start_s"], row["end_s"], row["bytes"], row["bps"]) for row in found.rows["intervals"]]
+    assert parts == [(0.0, 1.0, 209 * MIB, 1.76e9), (1.0, 2.01, 196 * MIB, 1.63e9)]
+    assert found.rows["flows"][0]["jitter_ms"] == 0.017
+    sent = read_foreign(RECORDED / "foreign/iperf3-udp.client.txt")
+    assert [row["bytes"] for row in sent.rows["intervals"]] == [357 * MIB] * 2
+    assert any("handed to its kernel" in note for note in sent.notes)
+    assert not any("handed to its kernel" in note for note in found.notes)
+
+
+def test_a_server_that_waited_for_more_may_be_ended(tmp_path: Path) -> None:
+    file = tmp_path / "server.txt"
+    # Its last test, and the words of Ctrl-C, which come before the output that was kept back.
+    file.write_bytes(b"Server listening on 5313 (test #4)" + recorded("iperf3-tests.server.txt").split(b"(test #4)")[1])
+    found = read_foreign(file)
+    assert [(row["traffic"], row["retransmits"]) for row in found.rows["flows"]] == [
+        ("server RX-S", None),
+        ("server TX-S", 1),
+    ]
+
+
+def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "lost.json"
+    document = json.loads(IRTT)
+    for trip in document["round_trips"]:
+        trip["lost"] = "true"
+    file.write_text(json.dumps(document))
+    assert main(["import", str(file), "--to", str(tmp_path / "made")]) == 0
+    made = json.loads((tmp_path / "made/import.json").read_text())["files"][0]
+    count = len(document["round_trips"])
+    assert made["notes"] == [f"{count} of {count} packets had no answer"]
+    assert not (tmp_path / "made/tables/samples.parquet").exists()
+
+
 @pytest.mark.parametrize(
     "name, content, said",
     [
@@ -263,8 +367,49 @@ def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
         ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not what flent writes"),
         ("other.json", b'{"start": {"version": "iperf 3.12"}}', "it is not what iperf3 writes"),
         ("failed.json", b'{"start": {"version": "iperf 3.12"}, "error": "no route"}', "ended with an error: no route"),
-        ("odd.pcap", b"\xd4\xc3\xb2\xa1" + b"\0" * 10, ""),
+        ("odd.pcap", b"\xd4\xc3\xb2\xa1" + b"\0" * 10, "found 14 bytes, expected a pcap file"),
+        ("none.pcap", PCAP_HEADER, "found a capture without a packet"),
+        (
+            "cut.pcapng",
+            CUT_CAPTURE,
+            "the block at byte 67808 is broken or stops early",
+        ),
+        ("head.csv", b"time_s,a_kbps\n", "found a header without values"),
+        ("blank.csv", b"time_s,a_kbps\n1,\n2,\n", "found a header without values"),
+        (
+            "none.json",
+            IRTT.replace(b'"json_format": 1', b'"json_format": 2'),
+            "found format 2 of irtt's JSON, expected 1",
+        ),
+        ("old.json", b'{"irtt": {}, "round_trips": []}', "found format None of irtt's JSON, expected 1"),
+        (
+            "no-trips.json",
+            IRTT_VERSION + b', "round_trips": []}',
+            "found no round trip",
+        ),
+        (
+            "trips.json",
+            IRTT_VERSION + b"}",
+            "it is not what irtt writes: no 'round_trips'",
+        ),
+        (
+            "none.flent",
+            NO_VALUE,
+            "found no value",
+        ),
+        ("none3.json", NO_STREAM, "found no stream, expected some"),
+        (
+            "refused.txt",
+            recorded("iperf3-refused.client.txt"),
+            "an error: unable to connect to server: Connection",
+        ),
+        ("broken.txt", recorded("iperf3-interrupted.client.txt"), "error: interrupt - the client has terminated"),
+        ("tests.txt", recorded("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
+        ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no line of iperf3 over a whole test"),
+        ("cut-later.txt", CUT_LATER, "found stream [7] with fewer lines over the whole test than another"),
+        ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no line of iperf 2 over a whole test"),
     ],
+    ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
 )
 def test_foreign_files_that_do_not_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, said: str

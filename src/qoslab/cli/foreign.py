@@ -32,7 +32,7 @@ def command(files: tuple[Path, ...], to: Path | None, form: str | None, as_json:
 
     \b
     capture  pcapng or pcap, plain or compressed by gzip
-    iperf3   what iperf3 -J printed
+    iperf3   what iperf3 printed, JSON of -J or text
     iperf    what iperf 2 printed
     irtt     what irtt client -o wrote
     flent    a data file of flent

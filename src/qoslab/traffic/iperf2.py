@@ -6,7 +6,7 @@ Reads the report of 2.0 (which the article shows) and of 2.1 with `-e`. What has
 - Where the congestion control does not exist, the client says so and goes on with the machine's own.
 - The server never ends by itself.
 - `[SUM]` lines of a server may mix streams of different tests; sums are computed from the streams.
-- KByte and MByte are powers of 1024, Kbits and Mbits powers of 1000.
+- KByte and MByte are powers of 1024, also of a rate (`-f M`), Kbits and Mbits powers of 1000.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ _CONNECTED = re.compile(
 )
 _REPORT = re.compile(
     r"^\[ *(?P<id>\d+)\] +(?P<start>\d+\.\d+)- *(?P<end>\d+\.\d+) sec +"
-    r"(?P<amount>[\d.]+) (?P<unit>[KMGT]?Bytes?) +(?P<rate>[\d.]+) (?P<rate_unit>[KMGT]?bits)/sec(?P<rest>.*)$"
+    r"(?P<amount>[\d.]+) (?P<unit>[KMGT]?Bytes?) +"
+    r"(?P<rate>[\d.]+) (?P<rate_unit>[KMGT]?)(?P<rate_in>bits|Bytes)/sec(?P<rest>.*)$"
 )
 _DATAGRAMS = re.compile(r"^ +(?P<jitter>[\d.]+) ms +(?P<lost>-?\d+)/ *(?P<total>\d+)")
 _WRITES = re.compile(r"^ +\d+/\d+ +(?P<retransmits>\d+) ")
@@ -151,7 +152,8 @@ def read_report(text: str) -> Report:
 def _line(report: re.Match[str]) -> Line | None:
     try:
         amount = round(float(report["amount"]) * _BYTES[report["unit"].split("B")[0]])
-        rate = float(report["rate"]) * _BITS[report["rate_unit"].split("b")[0]]
+        unit = report["rate_unit"]
+        rate = float(report["rate"]) * (_BITS[unit] if report["rate_in"] == "bits" else 8 * _BYTES[unit])
     except ValueError:
         return None
     datagrams = _DATAGRAMS.match(report["rest"])

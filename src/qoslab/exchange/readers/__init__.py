@@ -16,7 +16,7 @@ __all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
 
 READERS: tuple[Reader, ...] = (
     Reader("capture", "pcapng or pcap, as they are or compressed by gzip", capture.knows, capture.read),
-    Reader("iperf3", "what iperf3 -J printed", iperf3.knows, iperf3.read),
+    Reader("iperf3", "what iperf3 printed, JSON of -J or text", iperf3.knows, iperf3.read),
     Reader("irtt", "what irtt client -o wrote", irtt.knows, irtt.read),
     Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
     Reader("iperf", "what iperf 2 printed", iperf2.knows, iperf2.read),

@@ -24,7 +24,11 @@ def read(path: Path) -> Foreign:
         table = bin_packets(read_packets(path))
     except CaptureError as error:
         raise UserError(error.message, hint=error.hint) from error
+    if table.empty:
+        raise UserError(
+            f"{path}: found a capture without a packet, expected some", hint="was it taken where they pass?"
+        )
     found = Foreign(path.name.split(".")[0], "capture")
     found.packets = table.assign(capture=found.name)
-    found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9 if len(table) else 0.0
+    found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9
     return found

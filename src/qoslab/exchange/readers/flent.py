@@ -58,6 +58,8 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             _stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step)
         else:
             found.samples += [{"series": name, "unit": unit, "time_s": time, "value": value} for time, value in points]
+    if not streams and not found.samples:
+        raise UserError(f"{path}: found no value that flent measured, expected some")
     found.notes.append(f"values are flent's at steps of {step:g} s; bytes are what they come to")
     return found
 

@@ -1,4 +1,4 @@
-"""What `iperf3 -J` printed, of one side alone."""
+"""What `iperf3` printed, of one side alone: JSON of `-J`, or text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
+from qoslab.exchange.readers import iperf3_text
+from qoslab.exchange.readers.base import Foreign, document_of, head_of, not_as_written, number
 
 
 def knows(head: bytes) -> bool:
-    """By its first keys."""
-    return head.lstrip().startswith(b"{") and b'"start"' in head and (b'"connected"' in head or b'"version"' in head)
+    """By its first keys, or as text."""
+    return _json(head) or iperf3_text.knows(head)
 
 
 def read(path: Path) -> Foreign:
     """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
+    if not head_of(path).lstrip().startswith(b"{"):
+        return iperf3_text.read(path)
     document = document_of(path, "iperf3 -J")
     if error := document.get("error"):
         raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="it measured nothing, or not to the end")
@@ -25,11 +28,17 @@ def read(path: Path) -> Foreign:
         raise not_as_written(path, "iperf3", error) from error
 
 
+def _json(head: bytes) -> bool:
+    return head.lstrip().startswith(b"{") and b'"start"' in head and (b'"connected"' in head or b'"version"' in head)
+
+
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
     start, end = document["start"], document["end"]
     udp = start["test_start"]["protocol"] == "UDP"
     found = Foreign(path.stem.removesuffix(".json"), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
     numbers = {entry["socket"]: (place, int(entry["local_port"])) for place, entry in enumerate(start["connected"], 1)}
+    if not end["streams"]:
+        raise UserError(f"{path}: found no stream, expected some")
     for each in end["streams"]:
         entry = each["udp"] if udp else each["receiver"]
         sent = each.get("udp" if udp else "sender", {})

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
 
+_FORMAT = 1
+"""Of its JSON; the one that 0.9 writes."""
 _DELAYS = {"rtt": "round trip", "send": "one way, out", "receive": "one way, back"}
 
 
@@ -18,6 +21,12 @@ def knows(head: bytes) -> bool:
 def read(path: Path) -> Foreign:
     """Each packet's round trip, and its ways out and back where the server stamped it, over the time of sending."""
     document = document_of(path, "irtt")
+    version = document.get("version")
+    form = version.get("json_format") if isinstance(version, dict) else None
+    if form != _FORMAT:
+        raise UserError(
+            f"{path}: found format {form!r} of irtt's JSON, expected {_FORMAT}", hint="irtt 0.9 writes that one"
+        )
     try:
         return _read(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -27,6 +36,8 @@ def read(path: Path) -> Foreign:
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
     found = Foreign(path.name.removesuffix(".gz").removesuffix(".json"), f"irtt {document['version']['irtt']}")
     trips = document["round_trips"]
+    if not trips:
+        raise UserError(f"{path}: found no round trip, expected some")
     zero: float | None = None
     lost = 0
     for trip in trips:

@@ -53,6 +53,8 @@ def read(path: Path) -> Foreign:
         for points, value in zip(series, values[1:], strict=True):
             if value is not None:
                 points.append((time, value))
+    if not any(series):
+        raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
     for (name, unit), points in zip(columns, series, strict=True):
         if unit in _RATE:
             _stream(found, name, [(time, value * _RATE[unit]) for time, value in points])

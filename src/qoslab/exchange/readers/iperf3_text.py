@@ -1,0 +1,204 @@
+"""What iperf3 printed for people, of one side alone.
+
+Seen with 3.12: a line over the whole test ends with `sender` or `receiver`; a client prints both, a server its own.
+Parts that were to be omitted count from 0 as the test does. KBytes are 1024 bytes, Kbits 1000 bits. What the other side
+printed (`--get-server-output`) repeats the figures under other numbers of streams. A server prints test after test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.exchange.readers.base import Foreign, text_of
+
+_STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
+_CONNECTED = re.compile(_STREAM + r" local (?P<local>\S+) port (?P<port>\d+) connected to \S+ port \d+")
+_LINE = re.compile(
+    _STREAM + r" +(?P<start>\d+\.\d\d)-(?P<end>\d+\.\d\d) +sec +"
+    r"(?P<amount>\d+(?:\.\d+)?) (?P<unit>[KMGT]?)Bytes +"
+    r"(?P<rate>\d+(?:\.\d+)?) (?P<rate_unit>[KMGT]?)(?P<rate_in>bits|Bytes)/sec(?P<rest>.*)$"
+)
+_DATAGRAMS = re.compile(r" +(?P<jitter>[\d.]+) ms +(?P<lost>-?\d+)/(?P<total>\d+) ")
+_COUNT = re.compile(r" +(?P<count>\d+)\b")
+_END = re.compile(r" (?P<end>sender|receiver|\(omitted\))\s*$")
+_SAID = re.compile(r"iperf3: (?P<said>.+)$")
+_VERSION = re.compile(r"(?:^| )iperf (?P<version>3\.\S+)$")
+_KNOWN = re.compile(
+    rb"\bport \d+ connected to \S+ port \d+"
+    rb"|-\d+\.\d\d +sec  .*/sec.*\b(?:sender|receiver) *$|-\d+\.\d\d {2,}sec  .*/sec|^iperf3: |^iperf Done\.",
+    re.MULTILINE,
+)
+_BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Of a stream, between two moments (seconds)."""
+
+    start_s: float
+    end_s: float
+    bytes: int
+    bps: float
+    jitter_ms: float | None
+    lost: int | None
+    datagrams: int | None
+    retransmits: int | None
+    """None also where the line is a receiver's."""
+
+
+@dataclass
+class _Stream:
+    role: str
+    """Of a test in both directions, as `TX-C`."""
+    port: int | None = None
+    udp: bool = False
+    intervals: list[_Line] = field(default_factory=list)
+    sender: _Line | None = None
+    receiver: _Line | None = None
+
+
+@dataclass
+class _Test:
+    streams: dict[int, _Stream] = field(default_factory=dict)
+    client: bool = False
+    reverse: bool = False
+    sent: bool = False
+    """Whether its intervals have what only a sender prints."""
+
+
+def knows(head: bytes) -> bool:
+    """By a connection, a line of its report, or what it says in the end or of an error."""
+    return not head.lstrip().startswith(b"{") and _KNOWN.search(head) is not None
+
+
+def read(path: Path) -> Foreign:
+    """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
+    text = text_of(path)
+    tests = _tests(text)
+    measured = [test for test in tests if test.streams]
+    if len(measured) > 1:
+        raise UserError(
+            f"{path}: found {len(measured)} tests of a server, expected one",
+            hint='cut the file where it says "Server listening", and import its parts',
+        )
+    idle = len(tests) > 1 and not tests[-1].streams
+    for match in (_SAID.search(row) for row in text.splitlines()):
+        # One that waits for the next test is ended by hand.
+        if match is not None and not (idle and match["said"] == "interrupt - the server has terminated"):
+            raise UserError(
+                f"{path}: iperf3 ended with an error: {match['said'].removeprefix('error - ')}",
+                hint="it measured nothing, or not to the end",
+            )
+    versions = [match["version"] for match in map(_VERSION.search, text.splitlines()) if match is not None]
+    found = Foreign(path.name.removesuffix(".gz").removesuffix(".txt"), " ".join(["iperf3", *versions[:1]]))
+    _fill(path, found, measured[0] if measured else _Test())
+    return found
+
+
+def _tests(text: str) -> list[_Test]:
+    """Of a server one after the other; of a client the only one."""
+    tests = [_Test()]
+    for row in _own(text):
+        test = tests[-1]
+        if "Server listening on " in row:
+            tests.append(_Test())
+        elif "Connecting to host " in row:
+            test.client = True
+        elif "Reverse mode, " in row:
+            test.reverse = True
+        elif match := _CONNECTED.search(row):
+            test.streams[int(match["id"])] = _Stream("", int(match["port"]))
+        elif match := _LINE.search(row):
+            _take(test, match)
+    return tests
+
+
+def _own(text: str) -> Iterator[str]:
+    """The rows without those of the other side, which end with an empty one."""
+    others = False
+    for row in text.splitlines():
+        others = "Server output:" in row or (others and bool(row.strip()))
+        if not others:
+            yield row
+
+
+def _take(test: _Test, match: re.Match[str]) -> None:
+    stream = test.streams.setdefault(int(match["id"]), _Stream(""))
+    stream.role = match["role"] or ""
+    rest = match["rest"]
+    end = _END.search(rest)
+    datagrams, count = _DATAGRAMS.match(rest), _COUNT.match(rest)
+    line = _Line(
+        start_s=float(match["start"]),
+        end_s=float(match["end"]),
+        bytes=round(float(match["amount"]) * _BYTES[match["unit"]]),
+        bps=_bps(match),
+        jitter_ms=float(datagrams["jitter"]) if datagrams else None,
+        lost=int(datagrams["lost"]) if datagrams else None,
+        datagrams=int(datagrams["total"]) if datagrams else None,
+        retransmits=int(count["count"]) if count and not datagrams else None,
+    )
+    if end is None:
+        test.sent = test.sent or line.retransmits is not None
+        stream.intervals.append(line)
+    elif end["end"] != "(omitted)":
+        stream.udp = datagrams is not None
+        setattr(stream, end["end"], line)
+
+
+def _bps(match: re.Match[str]) -> float:
+    rate, unit = float(match["rate"]), match["rate_unit"]
+    return rate * _BITS[unit] if match["rate_in"] == "bits" else rate * 8 * _BYTES[unit]
+
+
+def _fill(path: Path, found: Foreign, test: _Test) -> None:
+    ends = {number: _ends(stream) for number, stream in test.streams.items()}
+    if not any(ends.values()):
+        raise UserError(
+            f'{path}: found no line of iperf3 over a whole test, expected "sender" or "receiver" at its end',
+            hint="was it copied whole, and did the test last to its end?",
+        )
+    # In both directions each end of the lines is there for each stream; of a server's, its own end alone.
+    both = {len(each) for each in ends.values()}
+    if len(both) > 1:
+        short = min(ends, key=lambda number: len(ends[number]))
+        raise UserError(
+            f"{path}: found stream [{short}] with fewer lines over the whole test than another, expected as many",
+            hint="was it copied whole?",
+        )
+    for place, stream in enumerate(test.streams.values(), start=1):
+        total = stream.receiver or stream.sender
+        assert total is not None
+        traffic = f"{found.name} {stream.role}".strip()
+        found.flow(
+            place,
+            total.end_s - total.start_s,
+            total.bytes,
+            traffic=traffic,
+            tool="iperf3",
+            protocol="udp" if stream.udp else "tcp",
+            local_port=stream.port,
+            goodput_bps=total.bps,
+            sender_bps=stream.sender.bps if stream.sender is not None else None,
+            retransmits=stream.sender.retransmits if stream.sender is not None else None,
+            datagrams=total.datagrams,
+            lost=total.lost,
+            jitter_ms=total.jitter_ms,
+        )
+        found.seconds = max(found.seconds, total.end_s)
+        for line in stream.intervals:
+            found.interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
+    found.notes.append("iperf3 rounds bytes and rates of a text to three digits; iperf3 -J has them all")
+    if test.sent or (test.client and not test.reverse):
+        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+    if any(stream.receiver is None for stream in test.streams.values()):
+        found.notes.append("where it has no line of the receiver, figures are the sender's")
+
+
+def _ends(stream: _Stream) -> list[str]:
+    return [name for name in ("sender", "receiver") if getattr(stream, name) is not None]
