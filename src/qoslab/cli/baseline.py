@@ -15,6 +15,7 @@ from qoslab.errors import ExitStatus, UserError
 from qoslab.labs import LABS
 from qoslab.plan import Options, make_plan
 from qoslab.printing import echo
+from qoslab.results.files import replace
 from qoslab.schema import load_sweep
 from qoslab.shipped import checkout
 
@@ -96,7 +97,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     echo(f"{keep(folder, top).relative_to(top)} written")
     text = FILES[RESULTS](top)
     if (top / RESULTS).read_text(encoding="utf-8") != text:
-        (top / RESULTS).write_text(text, encoding="utf-8")
+        replace(top / RESULTS, text.encode())
         echo(f"{RESULTS} written")
 
 

@@ -9,7 +9,6 @@ import click
 from qoslab.cli.completion import experiments
 from qoslab.cli.options import set_option
 from qoslab.cli.places import experiment_file
-from qoslab.errors import UserError
 from qoslab.printing import echo
 
 FORMS = ("svg", "mermaid")
@@ -27,6 +26,7 @@ def command(experiment: str, sets: tuple[str, ...], form: str, to: Path | None) 
     EXPERIMENT is a file, or the name of one in experiments/. SVG is laid out from the first host to the right; a
     flowchart of Mermaid is text for a Markdown page, which the forge lays out. Nothing is written over.
     """
+    from qoslab.exchange.base import whole
     from qoslab.report.drawing import FORMATS
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
@@ -36,11 +36,6 @@ def command(experiment: str, sets: tuple[str, ...], form: str, to: Path | None) 
     if to is None:
         echo(text.rstrip("\n"))
         return
-    try:
-        with to.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise UserError(f"{to}: found a file from before, expected none", hint="give another name") from error
-    except OSError as error:
-        raise UserError(f"{to}: cannot be written: {error.strerror}") from error
+    with whole(to) as draft:
+        draft.write_text(text, encoding="utf-8")
     echo(f"Written: {to}", err=True)

@@ -69,7 +69,7 @@ def gate_options(function: _F) -> _F:
     @functools.wraps(function)
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
         for option, path in (("--junit", junit), ("--summary", summary)):
-            if path is not None and not os.access(path.parent, os.W_OK):
+            if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
                 raise UserError(f"{option} {path}: found no folder {path.parent} to write in, expected one")
         return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
 

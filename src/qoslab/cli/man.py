@@ -6,12 +6,14 @@ import copy
 import inspect
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import click
 
 from qoslab import __version__
 from qoslab.printing import echo
+from qoslab.results.files import writing
 
 
 @click.command()
@@ -28,7 +30,6 @@ def command(to: Path | None) -> None:
     an older version is replaced.
     """
     folder = to or user_folder()
-    folder.mkdir(parents=True, exist_ok=True)
     count = write_pages(folder)
     echo(f"{count} pages written to {folder}; read them with: man qoslab")
 
@@ -40,15 +41,21 @@ def user_folder() -> Path:
 
 
 def write_pages(folder: Path) -> int:
-    """Write a page for each command; how many there are."""
+    """Write a page for each command; how many there are. `UserError` where they cannot be; old ones stay then."""
     from click_man.core import write_man_pages
 
     from qoslab.cli import group
 
-    for old in folder.glob("qoslab*.1"):
-        old.unlink()
-    write_man_pages("qoslab", _eager(group, click.Context(group)), version=__version__, target_dir=str(folder), date="")
-    return len(list(folder.glob("qoslab*.1")))
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".qoslab.") as place:
+            pages = _eager(group, click.Context(group))
+            write_man_pages("qoslab", pages, version=__version__, target_dir=place, date="")
+            made = {page.name: page.rename(folder / page.name) for page in sorted(Path(place).iterdir())}
+        for old in folder.glob("qoslab*.1"):
+            if old.name not in made:
+                old.unlink()
+    return len(made)
 
 
 def _eager(found: click.Command, context: click.Context) -> click.Command:

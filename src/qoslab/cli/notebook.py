@@ -15,6 +15,7 @@ from qoslab.errors import UserError
 from qoslab.extras import need
 from qoslab.labs.simulated import Simulated
 from qoslab.printing import echo
+from qoslab.results.files import drafted
 from qoslab.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
@@ -75,8 +76,8 @@ def find_notebook(experiment: str | None) -> Path:
     if wanted is not None and wanted in known:
         own = NOTEBOOKS / f"{wanted}.ipynb"
         if not own.exists():
-            NOTEBOOKS.mkdir(exist_ok=True)
-            shutil.copyfile(known[wanted], own)
+            with drafted(own) as draft:
+                shutil.copyfile(known[wanted], draft)
         return own
     found = f'found "{experiment}"' if experiment is not None else "found no name"
     raise UserError(

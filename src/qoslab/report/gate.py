@@ -25,6 +25,7 @@ from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict
 from qoslab.results import Manifest
+from qoslab.results.files import replace, writing
 from qoslab.schema.document import parse_document
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -216,6 +217,7 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
 
 
 def saved(path: Path, content: bytes, *, more: bool) -> None:
-    """Write a file, or more of it."""
-    with path.open("ab" if more else "wb") as file:
-        file.write(content)
+    """Write a file, or more of it, whole; `UserError` where that cannot be, and what was there stays."""
+    with writing(path):
+        before = path.read_bytes() if more and path.is_file() else b""
+    replace(path, before + content)

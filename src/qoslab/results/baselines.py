@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TypeVar
 
 from qoslab.errors import UserError
 from qoslab.model.run_figures import RunFigure, Score
+from qoslab.results.files import replace
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest
 
@@ -57,13 +57,13 @@ def keep(folder: RunFolder, top: Path) -> Path:
     """Keep a run as the baseline of its experiment and lab, in place of one before; returns the baseline's folder."""
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
-    kept.mkdir(parents=True, exist_ok=True)
     for name in (COMPARISON, MANIFEST):
-        shutil.copyfile(folder.path / name, kept / name)
+        replace(kept / name, (folder.path / name).read_bytes())
     for name in (AVERAGES, SCORES):
-        (kept / name).unlink(missing_ok=True)
         if (folder.path / name).exists():
-            shutil.copyfile(folder.path / name, kept / name)
+            replace(kept / name, (folder.path / name).read_bytes())
+        else:
+            (kept / name).unlink(missing_ok=True)
     return kept
 
 

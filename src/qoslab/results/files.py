@@ -53,6 +53,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
+        if error.filename is not None and Path(error.filename) in path.parents:
+            raise UserError(f"{path}: cannot be written: {error.filename} is no folder") from error
         raise UserError(
             f"{path}: found a file from before, expected none", hint="run folders are written once; start a new run"
         ) from error
@@ -89,9 +91,15 @@ def append(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file that may be there already: the old one stays until the new one is whole and synced."""
+    """Write a file that may be there already: the old one stays until the new one is whole and synced.
+
+    What is no file, as a pipe or a terminal, is written to as it is.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     with writing(path):
+        if path.exists() and not path.is_file():
+            DISK.append(path, content)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)  # of a process of that number that was killed
         try:
