@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from qoslab.errors import MachineError
 from qoslab.shipped import checkout, packed
@@ -21,6 +22,12 @@ OWN_PROGRAMS = {
 """Names and what they are."""
 
 
+_ELF, _ELF_ORDER, _ELF_MACHINE, _ELF_HEAD = b"\x7fELF", 5, 18, 20
+"""How a program of Linux begins, and where its header has the order of bytes and the processor, which ends there."""
+_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22, "armv7l": 40, "i686": 3}
+"""What `uname -m` says, and the same in that header (https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html)."""
+
+
 def variable_of(name: str) -> str:
     """The variable of the environment that may name a program in place of ours."""
     return "QOSLAB_" + name.upper().replace("-", "_")
@@ -30,22 +37,41 @@ def own_program(name: str) -> Path:
     """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the wheel's, or the
     one in PATH.
 
-    `MachineError` where there is none.
+    `MachineError` where there is none, or it was built for another machine than this one.
     """
     variable = variable_of(name)
     named = os.environ.get(variable)
     if named is not None:
         if not os.access(named, os.X_OK):
             raise MachineError(f"{variable} names {named}, which is no program")
-        return Path(named).absolute()
+        return _for_this_machine(name, Path(named).absolute())
     top = checkout()
     ours = packed("bin") / name if top is None else top / "target/release" / name
     if os.access(ours, os.X_OK):
-        return ours
+        return _for_this_machine(name, ours)
     installed = shutil.which(name)
     if installed is None:
         raise MachineError(
             f"{name}, {OWN_PROGRAMS[name]}, is neither at {ours} nor in PATH",
             hint=f"Build it in a working copy (cargo build --release), and put it into PATH or name it in {variable}.",
         )
-    return Path(installed).absolute()
+    return _for_this_machine(name, Path(installed).absolute())
+
+
+def _for_this_machine(name: str, program: Path) -> Path:
+    """The same program; `MachineError` where its header names another kind of processor than the kernel does."""
+    with program.open("rb") as file:
+        head = file.read(_ELF_HEAD)
+    here = os.uname().machine
+    if not head.startswith(_ELF) or len(head) < _ELF_HEAD or here not in _MACHINES:
+        return program
+    order: Literal["little", "big"] = "little" if head[_ELF_ORDER] == 1 else "big"
+    number = int.from_bytes(head[_ELF_MACHINE:_ELF_HEAD], order)
+    if number == _MACHINES[here]:
+        return program
+    built = next((machine for machine, each in _MACHINES.items() if each == number), f"machine {number} of ELF")
+    raise MachineError(
+        f"{program} is built for {built}, expected {name} for {here}, which this machine is",
+        hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
+        f"and name it in {variable_of(name)}.",
+    )

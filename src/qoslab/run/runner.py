@@ -77,13 +77,14 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`), or
     `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
     """
+    made_with = machinery(lab_kind(request.plan.lab))
+    # Before there is a folder: a program that is missing, or of another machine, leaves nothing behind.
+    tools = made_with.versions(request.place, request.plan.experiment)
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options), ExitStack() as watching:
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = lab_kind(request.plan.lab).real_time
         told = Told(progress, folder, steps=real_time)
-        made_with = machinery(lab_kind(request.plan.lab))
-        tools = made_with.versions(request.place, request.plan.experiment)
         programs = lab_kind(request.plan.lab).programs
         facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(programs)}))
         cells = RunCells(folder, request.plan.cells, tools)

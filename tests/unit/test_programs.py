@@ -1,0 +1,92 @@
+"""Where the programs of the crates are found, and what is said of those that cannot run here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from qoslab import programs
+from qoslab.cli import main
+from qoslab.errors import MachineError
+from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program, variable_of
+
+HERE = os.uname().machine
+OTHER = "aarch64" if HERE != "aarch64" else "x86_64"
+EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
+
+
+def foreign(name: str, folder: Path) -> Path:
+    """The same program with another processor in its header."""
+    content = bytearray(own_program(name).read_bytes())
+    content[18:20] = programs._MACHINES[OTHER].to_bytes(2, "little")
+    made = folder / name
+    made.write_bytes(content)
+    made.chmod(0o755)
+    return made
+
+
+def test_the_kernel_refuses_such_a_program(tmp_path: Path) -> None:
+    """Without which the rest would assert nothing."""
+    with pytest.raises(OSError, match="Exec format error"):
+        os.posix_spawn(foreign("flood", tmp_path), ["flood", "--version"], os.environ)
+
+
+@pytest.mark.parametrize("name", OWN_PROGRAMS)
+def test_a_program_for_another_machine_is_named_with_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    made = foreign(name, tmp_path)
+    monkeypatch.setenv(variable_of(name), str(made))
+    with pytest.raises(MachineError) as told:
+        own_program(name)
+    assert told.value.message == f"{made} is built for {OTHER}, expected {name} for {HERE}, which this machine is"
+    assert told.value.hint == (
+        f"Install the wheel for {HERE}, or build it in a working copy (cargo build --release) "
+        f"and name it in {variable_of(name)}."
+    )
+
+
+@pytest.mark.parametrize("place", ["wheel", "path"])
+def test_it_is_found_wherever_the_program_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    made = foreign(SIMULATOR, tmp_path)
+    monkeypatch.delenv(variable_of(SIMULATOR), raising=False)
+    monkeypatch.setattr(programs, "checkout", lambda: None)
+    monkeypatch.setattr(programs, "packed", lambda name: tmp_path if place == "wheel" else tmp_path / "nothing")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MachineError, match=f"{made} is built for {OTHER}"):
+        own_program(SIMULATOR)
+
+
+def test_a_run_with_it_ends_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = foreign(SIMULATOR, tmp_path)
+    monkeypatch.setenv(variable_of(SIMULATOR), str(made))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s"]) == 2
+    assert f"{made} is built for {OTHER}" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [SIMULATOR]
+
+
+def test_a_capture_is_not_read_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = foreign("qos-pcap", tmp_path)
+    monkeypatch.setenv(variable_of("qos-pcap"), str(made))
+    capture = Path(__file__).parents[1] / "recorded/capture/four-streams.pcapng"
+    assert main(["import", str(capture), "--to", str(tmp_path / "made")]) == 2
+    assert f"{made} is built for {OTHER}" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
+def test_scripts_and_programs_of_this_machine_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    for program in (script, own_program(SIMULATOR)):
+        monkeypatch.setenv(variable_of(SIMULATOR), str(program))
+        assert own_program(SIMULATOR) == program
