@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from commands import Command
+from commands import Command, run
 from labs import inside
 from test_external import EXPERIMENT_OF_IT
 from test_iosd import session
-from test_run import latest, variant
+from test_run import EXPERIMENT, latest, variant
 
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -181,3 +182,54 @@ def _passwords(listed: object) -> Iterator[str]:
 def login_is_not_among(doors: set[str], secrets: dict[str, str]) -> bool:
     """What Ansible is given is the doors' passwords, and none of a device."""
     return not doors & set(secrets.values())
+
+
+def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "") -> tuple[int, str]:
+    """Exit status and screen of a `qoslab` on a terminal, where its questions are answered; killed at `until`."""
+    ours, theirs = os.openpty()
+    command = Command(folder, *arguments, terminal=theirs)
+    os.close(theirs)
+    screen, answered = "", 0
+    with suppress(OSError):  # the terminal is gone when the last one has closed it
+        while part := os.read(ours, 4096):
+            screen += part.decode()
+            question = next((each for each in answers if screen[answered:].endswith(each)), None)
+            if question is not None:
+                answered = len(screen)
+                os.write(ours, answers[question].encode() + b"\n")
+            if until and until in screen:
+                command.process.kill()
+                break
+    status = command.process.wait(60)
+    os.close(ours)
+    return status, screen
+
+
+def test_passwords_that_are_asked_for_let_in_and_are_found_nowhere(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, inventory = exposed
+    login = lab.ssh("R1")
+    assert login.password is not None and login.enable is not None
+    text, found = re.subn(r" +ansible_(become_)?password: .*\n", "", inventory.read_text())
+    assert found == 2
+    inventory.write_text(text)
+    answers = {
+        f"Password of {login.user} on R1 (empty: a key): ": login.password,
+        "Enable secret of R1 (empty: none): ": login.enable,
+    }
+    cell = (str(EXPERIMENT), "--lab", str(inventory), "--duration", "20s", "--arm", "policed")
+    status, checked = typed(clean, answers, "lab", "check", str(inventory), str(EXPERIMENT), "--ask")
+    assert status == 0, checked
+    with Watch({os.getpid(), *inside(lab)}) as watch:
+        status, cut = typed(clean, answers, "run", *cell, "--ask", until="traffic")
+    assert status == -signal.SIGKILL, cut
+    status, rescued = typed(clean, answers, "lab", "rescue", str(inventory), "--ask")
+    assert status == 0 and "are as they were before the run" in rescued, rescued
+    assert all(question in screen for question in answers for screen in (checked, cut, rescued))
+    kept = {str(path): path.read_bytes() for path in (clean / "runs").rglob("*") if path.is_file()}
+    assert any("/door/" in path for path in kept)
+    places = {**kept, "screens": (checked + cut + rescued).encode(), **{who: said for said, who in watch.seen.items()}}
+    secrets = (login.password.encode(), login.enable.encode())
+    assert [place for place, said in places.items() if any(secret in said for secret in secrets)] == []
+    # And without being asked nobody gets in.
+    status, _, errors = run(clean, "lab", "check", str(inventory), str(EXPERIMENT))
+    assert status == 2 and "R1: login refused" in errors, errors

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import Choice, experiment_argument, json_option, set_option
+from qoslab.cli.options import Choice, ask_option, experiment_argument, json_option, set_option
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.labs import kind_at
-from qoslab.platforms import platform_of
+from qoslab.platforms import platform_of, routers_of
 from qoslab.printing import echo
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def down(name: str | None, every: bool) -> None:
 @click.argument("inventory", type=click.Path(path_type=Path))
 @experiment_argument
 @set_option
-def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
+@ask_option
+def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> None:
     """Look whether an experiment can be run on the nodes of an inventory, as a run does first. Nothing is changed.
 
     Findings are printed a line each: what was found, what was expected, what to do.
@@ -179,6 +180,10 @@ def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
     if look is None:
         raise UserError(f"found {inventory}, expected the path of an inventory")
     _, sweep = open_sweep(experiment, sets, str(inventory))
+    if ask:
+        from qoslab.run.devices.asking import ask_for
+
+        ask_for(inventory, routers_of(sweep.experiment.topology))
     checked = look(str(inventory), Choice(lab=str(inventory)).plan(sweep))
     for line in checked.seen:
         echo(line)
@@ -199,13 +204,19 @@ def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
     help="Reach this router on its console: a port of a terminal server, by telnet; without it that of the "
     "inventory (qoslab_console). May be repeated.",
 )
-def rescue(inventory: Path, consoles: Sequence[str]) -> None:
+@ask_option
+def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
     """Restore the routers of an inventory after a run that was killed before it could.
 
     Only what that run configured is taken back; what others changed since stays, and is told.
     """
+    from qoslab.run.rescue import left_on
     from qoslab.run.rescue import rescue as restore
 
+    if ask and (routers := left_on(inventory)):
+        from qoslab.run.devices.asking import ask_for
+
+        ask_for(inventory, routers)
     lines = dict(map(_console, consoles))
     about = restore(inventory, lambda text: echo(text, err=True), lines)
     if about is None:

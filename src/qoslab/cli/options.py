@@ -87,6 +87,9 @@ lab_option = click.option(
     metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
     help=f"Where cells run. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
+ask_option = click.option(
+    "--ask", is_flag=True, help="Ask on the terminal for passwords of routers that the inventory leaves out."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 

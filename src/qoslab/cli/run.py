@@ -25,6 +25,7 @@ from qoslab.cli.options import (
     JOBS,
     Choice,
     LiveChoice,
+    ask_option,
     cell_options,
     json_option,
     live_options,
@@ -36,6 +37,7 @@ from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.labs import LabKind
 from qoslab.plan import Plan
+from qoslab.platforms import routers_of
 from qoslab.printing import echo
 from qoslab.schema import load_published
 from qoslab.schema.expectations import parameters_of
@@ -94,6 +96,7 @@ NEWEST = ""
     "processes of this machine. See docs/scaling.md.",
 )
 @tls_options
+@ask_option
 @live_options
 @gate_options
 @json_option
@@ -107,6 +110,7 @@ def command(
     resume: str | None,
     scheduler: str | None,
     tls: Mapping[str, Path | None],
+    ask: bool,
     live: LiveChoice,
     gate: Gate,
     as_json: bool,
@@ -134,6 +138,8 @@ def command(
         return ExitStatus.WITHIN
     if choice.kind.real_time:
         _check_filters(prepared.request.plan)
+    if ask:
+        _ask(choice, prepared.request.plan.experiment)
     return _carry_out(prepared, gate, as_json=as_json)
 
 
@@ -266,6 +272,15 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:
     print_outcome(outcome, made, as_json=as_json)
     gate.write(made, outcome)
     return outcome.exit_status
+
+
+def _ask(choice: Choice, experiment: Experiment) -> None:
+    """Ask for passwords before there is any thread: a terminal belongs to one."""
+    if not choice.kind.placed:
+        raise click.UsageError(f"found --ask for {choice.kind.title}, expected --lab with an inventory: none is needed")
+    from qoslab.run.devices.asking import ask_for
+
+    ask_for(Path(choice.place), routers_of(experiment.topology))
 
 
 def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping[str, Path | None]) -> None:

@@ -23,6 +23,12 @@ Line = tuple[str, int]
 """Address and port of a terminal server at which a console is."""
 
 
+def left_on(inventory: Path) -> tuple[str, ...]:
+    """The routers of an inventory on which a run has left its state; none where none has."""
+    state = RestoreState.of(inventory)
+    return routers_of(state.about().topology) if state.is_there() else ()
+
+
 def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
     """Bring the routers of an inventory back to before the run that left its state; None where none did.
 

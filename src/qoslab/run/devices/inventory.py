@@ -29,15 +29,18 @@ _FROM_ENVIRONMENT = re.compile(r"""lookup\(\s*['"](?:ansible\.builtin\.)?env['"]
 _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
 """In the name of a variable."""
 
+What = Literal["password", "enable"]
 _TAKEN: dict[str, str] = {}
 """What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
 UTF8 = {"LC_ALL": "C.UTF-8"}
 """For Ansible, which ends at once where the locale is none of UTF-8; this one is on every system with a C library of
 GNU or musl."""
 
+_GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
+"""What the user said of passwords that an inventory leaves out, by its file and node."""
+
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
-What = Literal["password", "enable"]
 SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
 """Variables by what they hold."""
 VARIABLES = (
@@ -319,14 +322,23 @@ def _is_true(value: object) -> bool:
     return str(value).lower() in ("true", "yes", "on", "1")
 
 
+def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
+    """Have the inventory `source` say this of its nodes, too, while this process lasts; empty texts say nothing."""
+    _GIVEN[source.resolve()] = given
+
+
 def _listed(source: Path) -> dict[str, Any]:
-    """What `ansible-inventory --list` says, templates rendered and secrets decrypted."""
+    """What `ansible-inventory --list` says, templates rendered and secrets decrypted; and what was given besides."""
     if not source.exists():
         raise UserError(
             f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
         )
     stat = source.stat()
-    return _listed_once(source, stat.st_mtime_ns, stat.st_size)
+    listed = _listed_once(source, stat.st_mtime_ns, stat.st_size)
+    variables = dict(listed["_meta"]["hostvars"])
+    for node, secrets in _GIVEN.get(source.resolve(), {}).items():
+        variables[node] = {**variables.get(node, {}), **{SECRETS[what][0]: text for what, text in secrets.items()}}
+    return {**listed, "_meta": {"hostvars": variables}}
 
 
 @functools.cache

@@ -1,0 +1,87 @@
+"""Passwords that an inventory leaves out: asked for once, where there is a terminal, and shown to nobody."""
+
+from __future__ import annotations
+
+import getpass
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.cli.places import open_sweep
+from qoslab.redaction import KNOWN
+from qoslab.run.devices.asking import ask_for
+from qoslab.run.devices.inventory import IosAccess, read_inventory
+from qoslab.run.devices.state import RestoreState
+
+RACK = """\
+ios:
+  vars: {ansible_user: ann}
+  hosts:
+    R1: {ansible_host: 192.0.2.1}
+    R2: {ansible_host: 192.0.2.2, ansible_ssh_pass: it-is-there-2, ansible_become_pass: this-as-well-2}
+    R3: {ansible_host: 192.0.2.3, ansible_password: it-is-there-3}
+    R4: {ansible_host: 192.0.2.4}
+"""
+
+
+def words(source: Path) -> dict[str, tuple[str | None, str | None]]:
+    found = read_inventory(source)
+    return {name: (each.password, each.enable) for name, each in found.items() if isinstance(each, IosAccess)}
+
+
+def test_what_is_not_there_is_asked_for_and_read_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rack = tmp_path / "rack.yml"
+    rack.write_text(RACK)
+    before = words(rack)
+    said = {
+        "Password of ann on R1 (empty: a key): ": "typed-password-1",
+        "Enable secret of R1 (empty: none): ": "typed-secret-1",
+        "Enable secret of R3 (empty: none): ": "",
+    }
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: said.pop(prompt))
+    ask_for(rack, ("R1", "R2", "R3"))
+    assert said == {}
+    assert words(rack) == {
+        **before,
+        "R1": ("typed-password-1", "typed-secret-1"),
+    }
+    assert before["R3"] == ("it-is-there-3", None) and before["R4"] == (None, None)
+    # By another name it is the same inventory.
+    monkeypatch.chdir(tmp_path)
+    assert words(Path("rack.yml")) == words(rack)
+    assert KNOWN.hidden("R1 has typed-password-1 and typed-secret-1") == "R1 has <removed> and <removed>"
+
+
+@pytest.mark.parametrize("command", ["check", "rescue"])
+def test_without_a_terminal_nothing_is_asked(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    rack = tmp_path / "rack.yml"
+    rack.write_text("all: {children: {ios: {hosts: {R1: {}}}, host: {hosts: {client: {}, server: {}}}}}\n")
+    words = ["lab", command, str(rack), "--ask"]
+    if command == "check":
+        words.append("policing-vs-shaping")
+    else:
+        topology = open_sweep("policing-vs-shaping", [])[1].experiment.topology
+        RestoreState.of(rack).begin(inventory=rack, run=tmp_path / "runs/a", topology=topology)
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("qoslab")), *words],
+        cwd=tmp_path,
+        input="typed-blindly\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.splitlines() == [
+        "qoslab: found no terminal to ask for passwords, expected one for --ask",
+        "  Have the inventory take them from a vault, the environment or a keyring (docs/real-lab.md).",
+    ]
+
+
+def test_a_lab_without_passwords_has_none_to_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "policing-vs-shaping", "--lab", "simulated", "--ask"]) == 2
+    assert "found --ask for simulation, expected --lab with an inventory" in capsys.readouterr().err
