@@ -14,6 +14,7 @@ PURPOSE = {
     "cluster": "running cells on a Dask cluster",
     "notebook": "JupyterLab",
     "figures": "drawing figures for papers",
+    "keyring": "taking passwords of inventories from the desktop's keyring",
 }
 """What each extra is for; its packages are in pyproject.toml."""
 

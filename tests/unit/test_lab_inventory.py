@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, RouterSettings
+from qoslab.redaction import KNOWN
 from qoslab.run.devices.inventory import HostAccess, IosAccess, parse_lab, read_lab
 from qoslab.run.labs.external.channel import ssh_command
 from qoslab.run.labs.external.lab import Place
@@ -294,6 +295,47 @@ def vaulted(folder: Path) -> Path:
     text = INVENTORY.replace("{ansible_host: 192.0.2.1, qoslab_known_hosts: keys}", "")
     text = text.replace("R1: \n", f"R1:\n          ansible_host: 192.0.2.1\n          ansible_password: {secret}\n")
     return write(folder, text)
+
+
+KEYRING = """\
+from keyring.backend import KeyringBackend
+
+class Known(KeyringBackend):
+    priority = 1
+    def get_password(self, service, username):
+        return {("rack", "admin"): "zebra-crossing"}.get((service, username))
+    def set_password(self, service, username, password):
+        raise NotImplementedError
+"""
+
+
+def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
+    """An inventory with a password in a keyring that knows one of `admin`."""
+    (folder / "known_keyring.py").write_text(KEYRING)
+    patch.setenv("PYTHON_KEYRING_BACKEND", "known_keyring.Known")
+    patch.setenv("PYTHONPATH", str(folder))
+    word = f"{{{{ lookup('community.general.keyring', 'rack {user}') }}}}"
+    text = INVENTORY.replace("qoslab_known_hosts: keys}", f'ansible_password: "{word}"}}', 1)
+    assert "keyring" in text
+    return write(folder, text)
+
+
+def test_a_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    router = read_lab(in_keyring(tmp_path, monkeypatch, "admin")).routers["R1"]
+    assert isinstance(router, IosAccess) and router.password == "zebra-crossing"
+    assert KNOWN.hidden("it is zebra-crossing") == "it is <removed>"
+
+
+def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = in_keyring(tmp_path, monkeypatch, "nobody")
+    with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:
+        read_lab(file)
+    assert caught.value.hint == "Put it into the keyring: keyring set SERVICE USER."
+    # As it is without the package.
+    (tmp_path / "keyring.py").write_text("raise ImportError\n")
+    with pytest.raises(UserError, match="missing required python library 'keyring'") as caught:
+        read_lab(file)
+    assert caught.value.hint == "pip install 'qoslab[keyring]'"
 
 
 def test_a_vault_without_its_password_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

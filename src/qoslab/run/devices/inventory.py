@@ -415,9 +415,17 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
         failed = {}
     told = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
     said = f"\n{told}" if told else f" {(errors or printed).strip()}"
+    return UserError(f"{name} cannot read {source}:{said}", hint=_to_unlock(said))
+
+
+def _to_unlock(said: str) -> str:
+    """What to do where Ansible came by no secret."""
+    if "LOOKUP(keyring)" in said:
+        return "pip install 'qoslab[keyring]'"
+    if "servicename:" in said:
+        return "Put it into the keyring: keyring set SERVICE USER."
     locked = "vault" in said or "ecrypt" in said
-    hint = "Name the file with the vault's password in ANSIBLE_VAULT_PASSWORD_FILE." if locked else ""
-    return UserError(f"{name} cannot read {source}:{said}", hint=hint)
+    return "Name the file with the vault's password in ANSIBLE_VAULT_PASSWORD_FILE." if locked else ""
 
 
 def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
