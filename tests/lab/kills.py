@@ -48,20 +48,29 @@ class Rack:
     lasts_s: float
     """How long a run takes in whose way nothing comes."""
 
-    def shown(self) -> dict[str, str]:
-        """What a run may change on hosts, and leave there."""
-        return {host: state(self.lab, host) for host in HOSTS}
+    def shown(self, *hosts: str) -> dict[str, str]:
+        """What a run may change on these hosts, or on all, and leave there."""
+        return {host: state(self.lab, host) for host in hosts or HOSTS}
+
+    def running(self, *hosts: str) -> list[str]:
+        """What runs on these hosts, or on all; of what nobody can be told any more to have started it, too."""
+        others = {f"net:[{self._namespace(host)}]" for host in set(HOSTS) - set(hosts or HOSTS)}
+        return [words for pid, words in programs(self.lab).items() if not others & set(_namespaces(pid))]
+
+    def _namespace(self, host: str) -> int:
+        return Path(f"/proc/{self.lab.pid}/fd/{self.lab.handle(host)}").stat().st_ino
 
     def configured(self) -> list[str]:
         """What a run may change on the router."""
         commands = ("show running-config", "show startup-config", "dir", "show reload")
         return session(self.lab, "terminal length 0", *commands).splitlines()
 
-    def wait_until_clean(self, since: float) -> float:
-        """Fail where a host is not as it was in time; how long it took."""
-        while programs(self.lab) or self.shown() != self.hosts:
+    def wait_until_clean(self, since: float, *hosts: str) -> float:
+        """Fail where one of these hosts, or of all, is not as it was in time; how long it took."""
+        wanted = {host: self.hosts[host] for host in hosts or HOSTS}
+        while self.running(*hosts) or self.shown(*hosts) != wanted:
             took = time.monotonic() - since
-            assert took < CLEAN_S, (took, programs(self.lab), self.shown(), self.hosts)
+            assert took < CLEAN_S, (took, self.running(*hosts), self.shown(*hosts), wanted)
             time.sleep(0.05)
         return time.monotonic() - since
 
@@ -117,41 +126,49 @@ def of_the_run(command: Command, words: tuple[str, ...]) -> list[int]:
     return sorted(found)
 
 
-def kill_the_run(command: Command, made: Rack, draw: random.Random) -> bool:
+def _namespaces(pid: int) -> Iterator[str]:
+    """The network namespaces of a process, of what started it, and so on."""
+    with suppress(OSError):
+        while pid > 1:
+            yield str(Path(f"/proc/{pid}/ns/net").readlink())
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def kill_the_run(command: Command, made: Rack, draw: random.Random) -> float:
     """Without a word."""
     command.process.kill()
-    return True
+    return made.wait_until_clean(time.monotonic())
 
 
-def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> bool:
+def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
     """As a lid that is closed; hosts hear nothing, and are left meanwhile."""
     running = [command.process.pid, *of_the_run(command, ("ssh",))]
     for pid in running:
         _signal(pid, signal.SIGSTOP)
     began = time.monotonic()
     try:
-        made.wait_until_clean(began)
+        took = made.wait_until_clean(began)
         time.sleep(max(0.0, began + SUSPENDED_S - time.monotonic()))
     finally:
         for pid in running:
             _signal(pid, signal.SIGCONT)
-    return False
+    return took
 
 
-def cut_a_host(command: Command, made: Rack, draw: random.Random) -> bool:
-    """Its connection is gone."""
+def cut_a_host(command: Command, made: Rack, draw: random.Random) -> float:
+    """Its connection is gone. The other is left when the run has ended."""
     host = draw.choice(HOSTS)
     port = str(read_lab(made.inventory).hosts[host].port)
     for pid in of_the_run(command, ("ssh", port)):
         _signal(pid, signal.SIGKILL)
-    return False
+    return made.wait_until_clean(time.monotonic(), host)
 
 
-def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> bool:
+def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> float:
     """All logins are gone, and nobody logs in any more."""
     for pid in of_the_run(command, ("qoslab.run.door.process",)):
         _signal(pid, signal.SIGKILL)
-    return False
+    return made.wait_until_clean(time.monotonic())
 
 
 def _signal(pid: int, number: int) -> None:
@@ -159,14 +176,16 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-Cut = Callable[[Command, Rack, random.Random], bool]
+Cut = Callable[[Command, Rack, random.Random], float]
 CUTS: tuple[tuple[Cut, int], ...] = (
     (kill_the_run, 4),
     (cut_a_host, 2),
     (cut_the_routers, 2),
     (suspend_the_run, 1),
 )
-"""Each with how often it is drawn beside the others; whether it ends the run."""
+"""Each with how often it is drawn beside the others. They say how long hosts that heard nothing any more, or those of a
+run that ended by it, took until they were as they were.
+"""
 
 
 def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None) -> str:
@@ -179,17 +198,15 @@ def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None) -> str:
     cut = cut or drawn
     assert made.shown() == made.hosts
     command, moment = begun(made, clean, draw)
-    ends = cut(command, made, draw)
-    took = made.wait_until_clean(time.monotonic()) if ends else 0.0
+    took = cut(command, made, draw)
     status, output, errors = command.end()
     said = f"\n{output}\n{errors}"
-    if not ends:
-        assert status in (0, 1, 2, 3), said
-        took = made.wait_until_clean(time.monotonic())
+    assert status in ((-signal.SIGKILL,) if cut is kill_the_run else (0, 1, 2, 3)), said
+    made.wait_until_clean(time.monotonic())
     assert "Traceback" not in said, said
     assert made.held() == {}
     _rescued(made, clean, said)
-    return f"{cut.__name__} after {moment:.2f} s, hosts clean after {took:.2f} s"
+    return f"{cut.__name__} after {moment:.2f} s, hosts clean {took:.2f} s later"
 
 
 def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]:

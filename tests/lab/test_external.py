@@ -69,16 +69,16 @@ def state(lab: Lab, host: str) -> str:
     return "\n".join([shown.stdout, *sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))])
 
 
-def programs(lab: Lab) -> list[str]:
-    """What runs in the lab besides its daemons."""
-    found = []
+def programs(lab: Lab) -> dict[int, str]:
+    """What runs in the lab besides its daemons, by number of the process."""
+    found = {}
     for pid in inside(lab):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
         if words and alive(pid) and not any(each in words for each in ("supervisor", "qos-router", "qoslab.lab.")):
-            found.append(words[:200])
+            found[pid] = words[:200]
     return found
 
 
@@ -86,7 +86,7 @@ def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
     """Fail where a host is not as it was in time."""
     deadline = time.monotonic() + CLEAN_S
     while programs(lab) or any(state(lab, host) != shown for host, shown in before.items()):
-        assert time.monotonic() < deadline, "\n".join([*programs(lab), *_changes(lab, before)])
+        assert time.monotonic() < deadline, "\n".join([*programs(lab).values(), *_changes(lab, before)])
         time.sleep(0.05)
 
 
@@ -101,7 +101,7 @@ def hosts(lab: Lab) -> dict[str, str]:
 
 def sending(lab: Lab) -> bool:
     """Whether the client's iperf3 runs."""
-    return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab))
+    return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
 
 
 def iperf3_runs(lab: Lab) -> None:
@@ -209,7 +209,7 @@ def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed:
     os.kill(ssh, signal.SIGKILL)
     started = time.monotonic()
     while (
-        any("iperf3" in each and "192.168.20.2" in each for each in programs(lab))
+        any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
         or state(lab, "client") != before["client"]
     ):
         assert time.monotonic() < started + CLEAN_S, programs(lab)
