@@ -15,7 +15,9 @@ from qoslab.errors import IosError
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.reading import clutter_of, read_running
 from qoslab.ios.running_config import render, render_interface
+from qoslab.lab.virtual_router import load_configuration
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 
@@ -144,3 +146,67 @@ def test_an_open_banner_is_an_error() -> None:
 def test_lines_behind_end_are_an_error() -> None:
     with pytest.raises(IosError, match="x:3: there is a line after `end`: hostname R2"):
         parse_config("hostname R1\nend\nhostname R2", hardware(), source="x")
+
+
+CLUTTERED = """\
+!
+router ospf 7
+ network 10.0.0.0 0.255.255.255 area 0
+!
+version 12.4
+!
+hostname R1
+!
+ip cef
+!
+policy-map Police
+ class class-default
+  netflow-sampler S
+   police 1000000 31250 31250
+     conform-action transmit
+     exceed-action drop
+!
+interface FastEthernet0/0
+ ip nat inside
+ crypto map TUNNELS
+ ip address 10.0.0.1 255.255.255.0
+ duplex auto
+ speed auto
+!
+interface FastEthernet0/1
+ no ip address
+ shutdown
+ duplex auto
+ speed auto
+!
+line con 0
+line aux 0
+line vty 0 4
+ login
+!
+end
+"""
+"""Of the routing process, the sampler, the translation and the tunnel the model knows nothing."""
+
+
+def test_lines_that_the_model_does_not_have_stay_where_they_stand() -> None:
+    hardware = Hardware("3725", ("FastEthernet0/0", "FastEthernet0/1"))
+    blank = Device(hardware)
+    blank.clutter = clutter_of(read_running(CLUTTERED, hardware))
+    device, refused = load_configuration(blank, CLUTTERED)
+    assert (refused, render(device)) == ([], CLUTTERED)
+    # They go with their block.
+    apply(device, "no policy-map Police\n")
+    policy = CLUTTERED[CLUTTERED.index("policy-map") : CLUTTERED.index("interface FastEthernet0/0")]
+    without = CLUTTERED.replace(policy, "")
+    assert render(device) == without
+    assert render_interface(device, "FastEthernet0/0").splitlines()[:2] == [
+        "interface FastEthernet0/0",
+        " ip nat inside",
+    ]
+    # Of a configuration in which they are not, they are none.
+    again, refused = load_configuration(blank, without.replace(" crypto map TUNNELS\n", ""))
+    assert refused == [] and render(again) == without.replace(" crypto map TUNNELS\n", "")
+    # Others, and the same ones elsewhere, are refused.
+    for text in (CLUTTERED.replace("TUNNELS", "OTHERS"), CLUTTERED.replace(" no ip address\n", " ip nat inside\n")):
+        assert len(load_configuration(blank, text)[1]) == 1

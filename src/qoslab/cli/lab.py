@@ -37,6 +37,12 @@ def command() -> None:
 @click.option("--old-ssh", is_flag=True, help="IOS routers offer SSH with SHA-1 and CBC only, as in their time.")
 @click.option("--telnet", is_flag=True, help="IOS routers take logins by telnet as well.")
 @click.option(
+    "--clutter",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Lines of this running configuration that IOS routers do not have are printed in theirs, without effect.",
+)
+@click.option(
     "--expose",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -54,6 +60,7 @@ def up(
     name: str | None,
     old_ssh: bool,
     telnet: bool,
+    clutter: Path | None,
     expose: Path | None,
     together: bool,
     sets: Sequence[str],
@@ -68,8 +75,9 @@ def up(
     from qoslab.schema.topology import load_topology
 
     path = experiment_file(file)
+    lines = "" if clutter is None else _text_of(clutter)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet))
+    lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet, lines))
     try:
         if expose is not None:
             _expose(lab, expose, together=together)
@@ -82,6 +90,15 @@ def up(
             echo(f"run an experiment in it: qoslab run {file} --lab {expose}")
     finally:
         lab.close()
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{file} cannot be read: {error}", hint="It is to be what `show running-config` prints."
+        ) from error
 
 
 def _expose(lab: Lab, file: Path, *, together: bool) -> None:

@@ -14,7 +14,7 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import MODES, ConfigSession
 from qoslab.ios.diff import subject
-from qoslab.ios.model.device import Device, Generation, Hardware, Interface
+from qoslab.ios.model.device import Clutter, Device, Generation, Hardware, Interface
 from qoslab.ios.model.names import interface_name
 from qoslab.ios.parse import HEADING
 
@@ -43,6 +43,10 @@ class Unread:
     """One blank between words."""
     reason: str
     """Why: what the command line says."""
+    head: Chain = field(default=(), compare=False)
+    """The lines above it that are known, outermost first, as they stand in a running configuration."""
+    depth: int = field(default=0, compare=False)
+    """How many lines are above it there, known or not."""
 
 
 @dataclass(slots=True)
@@ -53,6 +57,11 @@ class Reading:
     unread: list[Unread] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
     """Where lines were carried out: mode and names."""
+
+
+def clutter_of(reading: Reading) -> Clutter:
+    """Return the lines that were not read, as a device has them that prints them all the same."""
+    return tuple((each.head, " " * each.depth + each.text) for each in reading.unread)
 
 
 def normalised(line: str) -> str:
@@ -120,7 +129,12 @@ def likely_hardware(text: str, family: str) -> Hardware:
 
 def read_running(text: str, hardware: Hardware) -> Reading:
     """Read a running configuration by its blocks: what is indented belongs to the line above it."""
-    reading = Reading(Device(hardware))
+    return read_onto(Device(hardware), text)
+
+
+def read_onto(device: Device, text: str) -> Reading:
+    """The same of a device that begins as `device`, which is changed."""
+    reading = Reading(device)
     session = ConfigSession(reading.device)
     above: list[_Above] = []
     for line in _lines(text, lambda: session.collecting):
@@ -138,7 +152,8 @@ def read_running(text: str, hardware: Hardware) -> Reading:
             reason = _carry_out(session, line, nested=depth > 0)
         if reason:
             place = tuple(block_name(each.text) for each in above)
-            reading.unread.append(Unread(place, normalised(line), reason))
+            head = tuple(each.text for each in above if not each.unread)
+            reading.unread.append(Unread(place, normalised(line), reason, head, len(above)))
         above.append(_Above(depth, normalised(line), bool(reason)))
         session.finished = False
     return reading

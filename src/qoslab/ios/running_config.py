@@ -8,19 +8,42 @@ from __future__ import annotations
 
 from qoslab.ios.commands.interface import interface_block
 from qoslab.ios.config import load
-from qoslab.ios.model.device import Device
+from qoslab.ios.model.device import Clutter, Device
 from qoslab.ios.registry import BLOCKS
 
 
 def render(device: Device) -> str:
     """Return the configuration that `show running-config` prints below its heading, from `version` to `end`."""
     blocks = (block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device))
-    return "!\n" + "".join("\n".join(block) + "\n!\n" for block in blocks if block) + "end\n"
+    text = "!\n" + "".join("\n".join(block) + "\n!\n" for block in blocks if block) + "end\n"
+    return with_clutter(text, device.clutter)
 
 
 def render_interface(device: Device, name: str) -> str:
     """Return the block of one interface, as `show running-config interface X` prints it between `!` and `end`."""
-    return "\n".join(interface_block(device.interfaces[name])) + "\n"
+    text = "\n".join(interface_block(device.interfaces[name])) + "\n"
+    return with_clutter(text, tuple(each for each in device.clutter if each[0]))
+
+
+def with_clutter(text: str, clutter: Clutter) -> str:
+    """Return a configuration with lines that the model does not have: each behind the line that it stands below.
+
+    Those that stand below none come first; those of blocks that are not there are left out.
+    """
+    if not clutter:
+        return text
+    below: dict[tuple[str, ...], list[str]] = {}
+    for head, line in clutter:
+        below.setdefault(head, []).append(line)
+    own = below.pop((), None)
+    lines = [] if own is None else ["!", *own]
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip(" "))
+        above = [*(each for each in above if each[0] < depth), (depth, " ".join(line.split()))]
+        # Of a block that comes twice, as in a banner, the first is meant.
+        lines += [line, *below.pop(tuple(each for _, each in above), ())]
+    return "\n".join(lines) + "\n"
 
 
 load()

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qoslab.errors import UserError
+from qoslab.ios.reading import clutter_of, read_running
+from qoslab.ios.running_config import with_clutter
 from qoslab.lab.wiring import DATA_PLANE_SUFFIX
 from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import hardware
 
 USER = "lab"
 PASSWORD_BYTES = 12
@@ -20,12 +24,14 @@ SPEC_FORMAT = 1
 
 @dataclass(frozen=True)
 class WaysIn:
-    """How virtual IOS routers may be logged in to."""
+    """How virtual IOS routers may be logged in to, and what else one finds there."""
 
     old_ssh: bool = False
     """SSH with SHA-1 and CBC only, as routers of the articles' age."""
     telnet: bool = False
     """Telnet as well."""
+    clutter: str = ""
+    """A running configuration, of which the lines that they do not have are in theirs, too, without any effect."""
 
 
 MODERN_SSH = WaysIn()
@@ -38,6 +44,16 @@ def credentials() -> dict[str, str]:
         "password": secrets.token_urlsafe(PASSWORD_BYTES),
         "enable": secrets.token_urlsafe(PASSWORD_BYTES),
     }
+
+
+def cluttered(config: str, topology: Topology, router: str, ways: WaysIn) -> str:
+    """A router's startup configuration with the clutter that it is to have. `UserError` where that is none."""
+    if not ways.clutter:
+        return config
+    unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
+    if not unknown:
+        raise UserError(f"found no line that {router} does not have, expected some of other features for its clutter")
+    return with_clutter(config, unknown)
 
 
 def specification(
@@ -70,6 +86,7 @@ def specification(
                 "ssh_port": (ports or {}).get(router, 0),
                 "ssh": "old" if ways.old_ssh else "modern",
                 "telnet_port": 0 if ways.telnet else None,
+                "clutter": bool(ways.clutter),
                 "users": [{"name": login["user"], "password": login["password"], "privilege": 1}],
                 "enable_secret": login["enable"],
             }

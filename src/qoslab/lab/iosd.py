@@ -16,6 +16,7 @@ SPEC is a JSON file:
          "ssh_port": 0,                           0: any free port
          "ssh": "modern",                         or "old": SHA-1 and CBC only, as IOS of the articles' age
          "telnet_port": null,                     a port too, where the router takes logins by telnet
+         "clutter": false,                        whether lines of startup_config that the model does not have are kept
          "users": [{"name": "lab", "password": "…", "privilege": 1}],
          "enable_secret": "…"}}}
 
@@ -24,8 +25,9 @@ The ready file: `{"format": 1, "host_key": "ssh-ed25519 AAAA…", "routers": {"R
 logins. Routers of each age of SSH have a host key in common. When something fails before that, the reason
 is on standard error and the exit status is 1. The process ends on SIGTERM and SIGINT.
 
-A line of the startup configuration that the router refuses is a failure, except at a `reload`. Users of the running
-configuration (`username X privilege N secret P`) may log in too.
+A line of the startup configuration that the router refuses is a failure, except at a `reload`. With `clutter` lines
+that the model does not have are printed where they stand in it, and have no effect; none can be typed. Users of the
+running configuration (`username X privilege N secret P`) may log in too.
 
 The ports are for the user of this process alone: a connection of anyone else of the machine is closed before a word is
 said. A login has 30 s and three tries; of connections that have not logged in, the latest hundred stay.
@@ -48,6 +50,7 @@ import asyncssh
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
+from qoslab.ios.reading import clutter_of, read_onto
 from qoslab.lab.control import ControlClient
 from qoslab.lab.sshd import ALGORITHMS, Judge, SshPort, Starting, host_key
 from qoslab.lab.stack import IpStack, NamespaceThread
@@ -85,6 +88,7 @@ class RouterSpec:
     ssh_port: int
     ssh: str
     telnet_port: int | None
+    clutter: bool
     users: tuple[User, ...]
     enable_secret: str
 
@@ -102,6 +106,7 @@ class RouterSpec:
             ssh_port=data["ssh_port"],
             ssh=data["ssh"],
             telnet_port=data["telnet_port"],
+            clutter=data["clutter"],
             users=tuple(User(each["name"], each["password"], each["privilege"]) for each in data["users"]),
             enable_secret=data["enable_secret"],
         )
@@ -164,8 +169,11 @@ class Daemon:
         hardware = model.hardware(spec.generation)
         control = ControlClient(spec.control)
         stack = IpStack(self._namespaces, spec.netns, hardware.interfaces, spec.plane_netns)
+        blank = Device(hardware, hostname=spec.name)
+        if spec.clutter:
+            blank.clutter = clutter_of(read_onto(blank.copy(), spec.startup_config.read_text(encoding="utf-8")))
         router = VirtualRouter(
-            Make(model, model.software(hardware.generation), Device(hardware, hostname=spec.name)),
+            Make(model, model.software(hardware.generation), blank),
             Bound(control, stack, spec.startup_config),
             enable_secret=spec.enable_secret,
             log=_log,

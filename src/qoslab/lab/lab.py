@@ -560,7 +560,7 @@ class Lab:
         known = next(filter(None, before.values()), None)
         login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
         for router in routers:
-            config = startup_config(self.topology, router, login)
+            config = ios_routers.cluttered(startup_config(self.topology, router, login), self.topology, router, ways)
             (self.runtime(router) / "startup-config").write_text(config, encoding="utf-8")
         folder = self.runtime(IOSD)
         folder.mkdir()

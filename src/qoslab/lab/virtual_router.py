@@ -37,6 +37,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.secrets import verify
+from qoslab.ios.reading import clutter_of, read_onto
 from qoslab.lab.applets import Applets
 from qoslab.lab.control import ControlClient
 from qoslab.lab.countdown import Countdown
@@ -505,7 +506,12 @@ def _read_cpu(pid: int) -> _CpuSample:
 
 
 def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
-    """Read a configuration text; return the device and the lines that were refused, each with its reason."""
+    """Read a configuration text; return the device and the lines that were refused, each with its reason.
+
+    Lines that `blank` has as clutter are taken where they stand in it, and have no effect.
+    """
+    if blank.clutter:
+        return _load_cluttered(blank, text)
     device = blank.copy()
     session = ConfigSession(device)
     refused: list[str] = []
@@ -517,3 +523,12 @@ def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
         if session.finished:
             break
     return device, refused
+
+
+def _load_cluttered(blank: Device, text: str) -> tuple[Device, list[str]]:
+    reading = read_onto(blank.copy(), text)
+    found = clutter_of(reading)
+    known = frozenset(blank.clutter)
+    reading.device.clutter = tuple(each for each in found if each in known)
+    unknown = (line for line, each in zip(reading.unread, found, strict=True) if each not in known)
+    return reading.device, [f"{line.text!r}: {line.reason}" for line in unknown]

@@ -313,6 +313,10 @@ class Secret:
     text: str
 
 
+Clutter = tuple[tuple[tuple[str, ...], str], ...]
+"""Lines with their indentation, each behind the known lines above it, outermost first."""
+
+
 @dataclass(slots=True)
 class Device:
     """A whole running configuration."""
@@ -360,6 +364,8 @@ class Device:
     """On a switch only."""
     kept: KeptLines = NONE_KEPT
     """Lines without effect."""
+    clutter: Clutter = ()
+    """Lines that the model does not have at all: printed where they stand, never typed, and without effect."""
 
     @property
     def mls_qos(self) -> SwitchQos:
