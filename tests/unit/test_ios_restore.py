@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import ios_running
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,8 @@ from qoslab.errors import QoslabError
 from qoslab.ios.diff import lines_between
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply
-from qoslab.ios.restore import collisions, restoration, unrestored
+from qoslab.ios.reading import clutter_of, likely_hardware, read_running
+from qoslab.ios.restore import Restoration, collisions, restoration, unrestored
 from qoslab.ios.running_config import render
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
@@ -205,6 +207,98 @@ def test_a_banner_that_looks_like_configuration() -> None:
     apply(device, text)
     found = restoration(BEFORE, BEFORE.replace("ntp", f"{text}ntp"), [text], HARDWARE)
     assert (found.lines, found.left) == (("no banner motd",), ())
+
+
+PUSHED_ON = {
+    "R2901": """class-map match-all TEST
+ match dscp af41
+policy-map LIMIT
+ class TEST
+  police 1000000 31250 conform-action transmit exceed-action drop
+ class class-default
+  shape average 2000000
+interface GigabitEthernet0/1
+ service-policy output LIMIT
+""",
+    "R2811": """policy-map LIMIT
+ class class-default
+  police 1000000 31250 conform-action transmit exceed-action drop
+interface FastEthernet0/0
+ service-policy input LIMIT
+ load-interval 30
+interface Serial0/1/0
+ tx-ring-limit 3
+""",
+    "S2960": """mls qos srr-queue output cos-map queue 2 threshold 1 5
+interface FastEthernet0/1
+ srr-queue bandwidth share 25 25 25 25
+ no priority-queue out
+interface GigabitEthernet0/1
+ srr-queue bandwidth limit 50
+""",
+    "S3750": """class-map match-all TEST
+ match ip dscp af11
+policy-map LIMIT
+ class TEST
+  police 1000000 8000 exceed-action drop
+mls qos queue-set output 2 threshold 1 50 60 70 80
+interface GigabitEthernet1/0/1
+ service-policy input LIMIT
+ srr-queue bandwidth shape 0 0 0 0
+ queue-set 2
+""",
+}
+OTHERWISE = {
+    "ip subnet-zero",
+    "ip classless",
+    "ip source-route",
+    "no ipv6 cef",
+    "no service password-encryption",
+    "no ip route-cache",
+    "no ip domain-lookup",
+}
+"""Defaults of one release or the other, which the model leaves out or words as its own release does."""
+
+
+def lines_of(text: str) -> set[tuple[str, ...]]:
+    """Each with those above it. Terminal lines, which are printed in ranges, are one block, and so is a class."""
+    found, above = set(), list[tuple[int, str]]()
+    for line in text.splitlines():
+        if not line.strip() or line.startswith(("!", "Building", "Current")):
+            continue
+        depth = len(line) - len(line.lstrip())
+        words = "line" if line.startswith("line ") else " ".join(line.split())
+        if above and above[0][1].startswith("policy-map "):
+            depth = min(depth, 2)
+        above = [*(each for each in above if each[0] < depth), (depth, words)]
+        found.add(tuple(each for _, each in above))
+    return found
+
+
+@pytest.mark.parametrize("name", PUSHED_ON)
+def test_configurations_as_devices_print_them_are_read_and_given_back(name: str) -> None:
+    text, pushed = getattr(ios_running, name), PUSHED_ON[name]
+    reading = read_running(text, likely_hardware(text, "switch" if name.startswith("S") else "router"))
+    reading.device.clutter = clutter_of(reading)
+    hardware, before = reading.device.hardware, render(reading.device)
+    # Every line was read, or stands aside where it stood.
+    assert len(reading.unread) >= 5
+    assert {each for each in lines_of(text) - lines_of(before) if each[-1] not in OTHERWISE} == set()
+    assert collisions(text, pushed, hardware) == []
+    after = reading.device.copy()
+    apply(after, pushed)
+    printed = render(after)
+    assert lines_of(printed) - lines_of(before), "nothing was pushed"
+    # The device prints the lines that the run has left as it printed them before.
+    found = restoration(text, printed, [pushed], hardware)
+    assert found.left == ()
+    unread = {each.text for each in reading.unread}
+    assert not [line for line in found.lines if line.strip().removeprefix("no ") in unread]
+    apply(after, "\n".join(found.lines))
+    assert render(after) == before
+    assert unrestored(text, before, [pushed], hardware) == []
+    # Nothing is to be done where that is what there is.
+    assert restoration(text, text, [pushed], hardware) == Restoration((), ())
 
 
 CLUTTER = {
