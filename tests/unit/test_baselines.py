@@ -152,7 +152,7 @@ def test_experiments_are_measured_and_kept_by_one_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(TOP / "project/experiments", tmp_path / "experiments")
+    shutil.copytree(TOP / "project", tmp_path, dirs_exist_ok=True)
     file = tmp_path / "experiments/first-policy.yml"
     file.write_text(file.read_text().replace("duration: 10 s", "duration: 1 s"))
     (tmp_path / "docs").mkdir()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import ansible_runner
 import pytest
 
 from qoslab.cli import main
+from qoslab.run.devices.ansible.session import AnsibleSession
+from qoslab.shipped import shipped
 
 
 @pytest.fixture
@@ -34,7 +38,40 @@ def test_all_of_it_stays_in_its_folder(project: Path) -> None:
     assert [path.name for path in project.parent.iterdir()] == ["mine"]
     made = {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
     assert {".gitignore", ".gitlab-ci.yml", ".github/workflows/qos.yml", "README.md"} <= made
+    assert {"reports/README.md", "reports/published/first-policy.csv"} <= made
     assert {"experiments/first-policy.yml", "analysis/first-policy.ipynb", "inventory/hardware.example.yml"} <= made
+
+
+def test_its_figures_stand_beside_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["comparison"]
+    told = [(row["arm"], row["published"], row["verdict"], row["publication"]) for row in rows]
+    assert told == [
+        ("policed", 1923000, "within", "as predicted"),
+        ("shaped", 1916000, "within", "as predicted"),
+    ]
+    page = (project / "runs/first-policy/latest/report.html").read_text()
+    assert "qoslab&#39;s own virtual lab" in page or "qoslab's own virtual lab" in page
+    file = project / "reports/published/first-policy.csv"
+    file.write_text(file.read_text().replace("1916000", "1700000"))
+    assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["comparison"]
+    assert [row["publication"] for row in rows] == ["as predicted", "not reproduced"]
+
+
+def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An experiment folder of others is data; a playbook is a program."""
+    played: list[dict[str, Any]] = []
+    monkeypatch.setattr(ansible_runner, "run", lambda **given: played.append(given))
+    (project / "playbooks").mkdir()
+    (project / "playbooks/session.yml").write_text("- hosts: localhost\n  tasks: [{command: touch PWNED}]\n")
+    with AnsibleSession(project / "inventory/mine.yml", before=project / "before") as session:
+        session.start()
+        assert session._thread is not None
+        session._thread.join(30)
+    (given,) = played
+    assert Path(given["project_dir"]) == shipped("playbooks") != (project / "playbooks").resolve()
+    assert given["envvars"]["ANSIBLE_ROLES_PATH"] == str(shipped("playbooks") / "roles")
 
 
 def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ _OTHER = ("inventory/hardware.example.yml",)
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Make FOLDER: an experiment that runs, its template, a notebook, an example of an inventory, workflows.
+    """Make FOLDER: an experiment that runs, its template, published figures, a notebook, an inventory, workflows.
 
     FOLDER must not be there yet, or be empty. Everything of the project stays in it.
     """

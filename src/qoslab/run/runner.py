@@ -74,11 +74,10 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
     Meanwhile the routers are restored, of a lab that stays before that; leaving the block waits for it. What makes the
-    figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`), or
-    `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
+    figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`; a tool before there is
+    a folder), or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what there was.
     """
     made_with = machinery(lab_kind(request.plan.lab))
-    # Before there is a folder: a program that is missing, or of another machine, leaves nothing behind.
     tools = made_with.versions(request.place, request.plan.experiment)
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options), ExitStack() as watching:
