@@ -11,7 +11,7 @@ import logging
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pyats import aetest
 from pyats.easypy import runtime
@@ -27,6 +27,9 @@ from qoslab.run.progress import RunProgress
 from qoslab.run.runner import carry_out
 
 _LOG = logging.getLogger(__name__)
+
+parameters: dict[str, Any] = {"run": None}
+"""Of the script, until there is a run. A section's own would come before what the setup says."""
 
 
 class _Progress(RunProgress):
@@ -112,8 +115,6 @@ class Averages(aetest.Testcase):  # type: ignore[misc]
 
 class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
     """What is left of the run."""
-
-    parameters: ClassVar[dict[str, Any]] = {"run": None}
 
     @aetest.subsection  # type: ignore[untyped-decorator]
     def routers_as_found(self, run: Any, steps: Any) -> None:
