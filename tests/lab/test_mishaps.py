@@ -29,6 +29,14 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 LEAVES_S = 5.0
 """Until a run is over whose user has interrupted it twice."""
+AHEAD_NS = 250_000_000
+CLOCK = """
+import os, sys, time
+wall = time.time_ns
+time.time_ns = lambda: wall() + ({ahead} if os.path.exists("{mark}") else 0)
+exec(sys.argv[-1])
+"""
+"""A Python for agents: the host's clock is set while a file is there."""
 BANNER = "banner motd ^Authorised>^"
 """As a prompt, to whoever looks for one."""
 
@@ -179,6 +187,32 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
     assert status == 2 and re.search(r"R1: found serial number \w+, expected serial number FTX0000A0AA, on", errors), (
         errors
     )
+    wait_until_clean(lab, kept)
+
+
+def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
+    before, kept = running(lab), hosts(lab)
+    mark, python = clean / "set", clean / "python"
+    (clean / "agent.py").write_text(CLOCK.format(ahead=AHEAD_NS, mark=mark))
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {clean}/agent.py "$@"\n')
+    python.chmod(0o755)
+    mine = clean / "mine.yml"
+    text, found = re.subn(
+        r"^( +)server:\n", rf"\g<0>\1  ansible_python_interpreter: {python}\n", file.read_text(), flags=re.M
+    )
+    assert found == 1
+    mine.write_text(text)
+    with begun(clean, *arguments(mine, "--duration", "4s", "--arm", "policed", "--arm", "shaped")) as command:
+        command.wait_for("policed/1: traffic")
+        iperf3_runs(lab)
+        mark.touch()
+        status, output, errors = command.end()
+    assert status == 3, errors + output
+    told = {arm: [each for each in cell(clean, arm)["reasons"] if "clock" in each] for arm in ("policed", "shaped")}
+    assert told == {"policed": ["server's clock was set by +250 ms within the cell"], "shaped": []}
+    assert "server's clock was set by +250 ms within the cell" in errors + output
+    assert running(lab) == before
     wait_until_clean(lab, kept)
 
 
