@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = str(ROOT / "experiments" / "policing-vs-shaping.yml")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "`qoslab --version`": ("--version",),
+    "`qoslab --help`": ("--help",),
     "`validate`": ("validate", EXPERIMENT),
     "`plan --lab simulated`": ("plan", EXPERIMENT, "--lab", "simulated"),
     "`run --lab simulated`, one arm": ("run", EXPERIMENT, "--lab", "simulated", "--arm", "shaped"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from qoslab.cli import SUBCOMMANDS
 
 TOP = Path(__file__).parents[2]
 EXPERIMENT = str(TOP / "experiments" / "policing-vs-shaping.yml")
@@ -60,6 +63,22 @@ def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> Non
     arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "10s")
     assert imported(tmp_path, "run", EXPERIMENT, *arguments) == NUMBERS
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
+
+
+def test_help_is_there_at_once(tmp_path: Path) -> None:
+    """Processor time, which others on the machine take none of: 0.15 s is what nobody notices."""
+
+    def taken() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-m", "qoslab", "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert all(f"  {name} " in done.stdout for name in SUBCOMMANDS)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(taken() for _ in range(5)) < 0.15
+    assert imported(tmp_path, "--help") == set()
 
 
 def test_a_package_that_is_imported_is_found(tmp_path: Path) -> None:
