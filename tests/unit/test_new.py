@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -48,6 +55,64 @@ def test_it_runs_and_meets_what_it_expects(
         found = json.loads(capsys.readouterr().out)
         verdicts = [row["verdict"] for row in found["comparison"]]
         assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 3)
+
+
+def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
+    """Answer what is asked on a terminal, one question after the other; the status, and all that stood there."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "qoslab", "new", "experiment", "mine"]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
+    )
+    os.close(follower)
+    shown, left = "", list(answers)
+    with os.fdopen(leader, "r+b", buffering=0) as terminal:
+        while True:
+            ready, _, _ = select.select([terminal], [], [], 60)
+            assert ready, f"it waits for something else: {shown}"
+            try:
+                more = terminal.read(4096).decode()
+            except OSError:  # its other end is closed
+                break
+            if not more:
+                break
+            shown += more
+            if left and shown.endswith("]: "):
+                terminal.write(left.pop(0).encode() + b"\n")
+    assert not left, shown
+    return process.wait(60), shown.replace("\r\n", "\n")
+
+
+def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
+    # The third answer is none of those that there are, and is asked for again; an empty one takes what stands there.
+    status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "")
+    assert status == 0, shown
+    asked = [
+        "Routers between client and server (2: with a WAN between them)",
+        "What R1 does towards the server (police, shape, fair, priority)",
+        "Rate",
+        "Rate",
+        "Traffic (tcp, voice, both)",
+        "TCP connections",
+        "Duration",
+    ]
+    assert [line.partition(" [")[0] for line in shown.splitlines() if "]: " in line] == asked
+    assert "Error: " in shown and "fast" in shown
+    text = (tmp_path / "experiments/mine.yml").read_text()
+    assert "streams: 4" in text and "R2:" in text and "duration: 10 s" in text
+    assert "police cir {{ rate }}" in (tmp_path / "experiments/templates/mine.ios.j2").read_text()
+
+
+def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
+    status, shown = dialogue(tmp_path, "1", "\x03")
+    assert status == 130, shown
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
