@@ -13,8 +13,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0}
-"""How many graphs each notebook draws. Those with probes or a switch are in tests/notebook, the grids' is a unit test.
-"""
+"""How many graphs each notebook draws. All others are in tests/notebook/test_simulated_runs.py."""
 
 
 @pytest.mark.parametrize("name", STORIES)

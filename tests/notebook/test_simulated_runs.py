@@ -1,7 +1,6 @@
 """Notebooks tell the story of a simulated run.
 
-No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py and
-tests/unit/test_notebook_policer.py.
+No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py.
 """
 
 from __future__ import annotations
@@ -20,6 +19,23 @@ from qoslab.errors import ExitStatus
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
+
+
+def sets(**given: str) -> tuple[str, ...]:
+    """Options that set keys of the experiment."""
+    return tuple(word for key, value in given.items() for word in ("--set", f"{key}={value}"))
+
+
+SIZES = (
+    "{policer: [static], link: [10 Mb/s], rtt: [50 ms], pir: [1 Mb/s], bucket: [3000 B, 9000 B], connections: [1],"
+    " control: [reno], sender: [client], receiver: [server]}"
+)
+SCENARIOS = (
+    "{policer: [dynamic, default], link: [10 Mb/s], rtt: [50 ms], pir: [1 Mb/s], bucket: [15000 B], connections: [1],"
+    " control: [cubic], sender: [client], receiver: [server]}"
+)
+ONE_OF_MORE = ("--only", "pir=1 Mb/s", "--only", "connections=1")
+STARTS = {f"arms.{arm}.matrix.time": "[8 s]" for arm in ("start-small", "start-large")}
 STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "atm-cells": (0, ("--duration", "2s")),
     "bucket-truth": (0, ("--duration", "5s")),
@@ -27,7 +43,10 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "dot1q-subinterfaces": (1, ("--duration", "3s")),
     "ipv6-policing": (1, ("--duration", "3s")),
     "overhead-accounting": (0, ("--duration", "3s")),
+    "policing-vs-shaping": (6, ("--duration", "5s")),
     "srr-3750": (5, ("--duration", "5s")),
+    "tcp-friendly-policer": (5, sets(duration="4 s", **{"arms.size.matrix": SIZES, "arms.grid.matrix": SCENARIOS})),
+    "tcp-friendly-policer-more": (3, (*ONE_OF_MORE, *sets(**STARTS))),
     "token-arithmetic": (2, ("--duration", "4s")),
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
