@@ -231,9 +231,14 @@ def test_two_first_starts_at_once(clone: Path) -> None:
 
 
 def test_without_network(clone: Path) -> None:
+    (clone / "requirements/run.txt").write_text("click==8.2.1 \\\n    --hash=sha256:00\nrich==14.0.0 ; x == 'y'\n")
     failed = start(clone, UV_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
     assert failed.returncode == 2
     assert "dns error" in failed.stderr and "HTTPS_PROXY" in failed.stderr and "setup.log" in failed.stderr
+    assert "to be fetched were the Python packages of requirements/run.txt: click, rich.\n" in failed.stderr
+    (clone / "requirements/run.txt").write_text("".join(f"p{number}==1\n" for number in range(11)))
+    failed = start(clone, UV_SAYS="error: dns error")
+    assert "requirements/run.txt: p0, p1, p2, p3, p4, p5, p6, p7 and 3 more.\n" in failed.stderr
     failed = start(clone, UV_SAYS="error: no space left on device")
     assert failed.returncode == 2
     assert "no space left" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
@@ -247,6 +252,27 @@ def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
     failed = start(clone, PATH=path_with(quick))
     assert failed.returncode == 2 and "DO NOT MATCH THE HASHES" in failed.stderr
     assert not (clone / ".qoslab/tools/place").exists()
+
+
+def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
+    """The real pip, told of an index at which nobody listens."""
+    (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
+    failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
+    assert failed.returncode == 2
+    assert "to be fetched were the Python packages of requirements/tools.txt: uv.\n" in failed.stderr, failed.stderr
+    assert not (fresh / ".qoslab/tools/place").exists()
+
+
+def test_without_network_for_crates(clone: Path) -> None:
+    (clone / "target/release/qos-sim").unlink()
+    (clone / "bin").mkdir()
+    said = "error: failed to download from `https://example.net/a`"
+    (clone / "bin/cargo").write_text(f"#!/bin/sh\necho '{said}' >&2; exit 101\n")
+    (clone / "bin/cargo").chmod(0o755)
+    failed = start(clone, PATH=path_with(clone / "bin"))
+    assert failed.returncode == 2
+    assert said in failed.stderr
+    assert "to be fetched were the crates of Cargo.lock.\n" in failed.stderr
 
 
 @pytest.fixture
@@ -279,6 +305,17 @@ def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, 
     (clone.parent / "bin/apt-get").unlink()
     failed = start(clone, **bare)
     assert failed.returncode == 2 and "only with apt-get" in failed.stderr
+
+
+def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
+    apt = clone.parent / "bin/apt-get"
+    apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")
+    (clone.parent / "bin/iperf").unlink(missing_ok=True)
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and "E: Failed to fetch" in failed.stderr
+    told = failed.stderr.partition("to be fetched were ")[2].partition(".\n")[0]
+    lists = told == "the package lists of apt"
+    assert lists or {"iperf", "iperf3"} <= set(told.removeprefix("the system packages ").split()), failed.stderr
 
 
 @pytest.mark.parametrize(
