@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from sample_run import EXPERIMENT, STARTED, make_run
 
 from qoslab.analysis import Outcome, analyse
-from qoslab.analysis.averages import averages_table, pairs_table
+from qoslab.analysis.averages import averages_table, claim, pairs_table
 from qoslab.analysis.compare import compare
 from qoslab.analysis.statistics import average
 from qoslab.cli.figures import print_outcome
@@ -151,6 +152,99 @@ class TestPairs:
         assert len(pairs_table([pair_of()], *sweep(invalid="policer=default,link=2Mbps"))) == 3
 
 
+class TestJudgedPairs:
+    @pytest.mark.parametrize(
+        ("keys", "value", "verdict"),
+        [
+            ({"not_worse_at_least": "60 %"}, 4 / 6, "within"),
+            ({"not_worse_at_least": "70 %"}, 4 / 6, "outside"),
+            ({"better_at_least": "50 %"}, 3 / 6, "within"),
+            ({"better_at_least": "51 %"}, 3 / 6, "outside"),
+            ({"better_at_least": "30 %", "better": "lower"}, 2 / 6, "within"),
+        ],
+    )
+    def test_a_part_of_the_pairs_decides(self, keys: dict[str, str], value: float, verdict: str) -> None:
+        row = averages_table((), *sweep(), [pair_of(**keys, reason="R")]).iloc[0]
+        assert (row["value"], row["verdict"]) == (pytest.approx(value), verdict)
+        assert (row["cells"], row["excluded"], row["unit"], row["reason"]) == (6, 0, "fraction", "R")
+
+    def test_each_bound_has_a_row_and_none_has_none(self) -> None:
+        both = pair_of(not_worse_at_least="60 %", better_at_least="60 %")
+        found = averages_table((), *sweep(), [both, pair_of()])
+        assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
+        assert list(found["verdict"]) == ["within", "outside"]
+
+    def test_what_was_not_planned_decides_nothing_and_what_is_missing_does(self) -> None:
+        wanted = [pair_of(not_worse_at_least="60 %")]
+        metrics, cells = sweep()
+        assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
+        without = metrics[~metrics["cell"].str.contains("policer=default")]
+        row = averages_table((), without, cells, wanted).iloc[0]
+        assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "outside")
+        row = averages_table((), *sweep(invalid="policer=default"), wanted).iloc[0]
+        assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "informative")
+
+    @pytest.mark.parametrize(
+        ("published", "said"),
+        [
+            ("first", "published: dynamic is better, as found"),
+            ("second", "published: default is better, not reproduced"),
+            ("equal", "published: both are equal, not reproduced"),
+            (None, ""),
+        ],
+    )
+    def test_what_the_publication_says_is_told(self, published: str | None, said: str) -> None:
+        assert claim(pairs_table([pair_of(published=published)], *sweep())) == said
+
+
+def static_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
+    """A bucket of 12 kB that finds its size, of three round trips, and static ones of four sizes for the first two."""
+    cells, rows = [], []
+    for rtt, goodput in (("10 ms", 0.95), ("50 ms", 0.97), ("90 ms", 0.97)):
+        found = [("grid", "12 kB", goodput, 12000.0)]
+        if rtt != "90 ms":
+            found += [("size", f"{size} kB", share, math.nan) for size, share in STATIC]
+        for arm, bucket, share, size in found:
+            cell = CellSummary(arm=arm, parameters={"rtt": rtt, "bucket": bucket}, repetition=1, valid=True)
+            cells.append(cell)
+            rows += [
+                {"arm": arm, "cell": cell.name, "metric": name, "value": value}
+                for name, value in (("goodput.steady", share), ("police.bucket.late", size))
+            ]
+    return pd.DataFrame(rows), cells
+
+
+STATIC = ((3, 0.5), (6, 0.945), (8, 0.96), (24, 0.97))
+
+
+def over_least(**keys: object) -> Average:
+    least = {"arm": "size", "parameter": "bucket", "metric": "goodput.steady", "same": ["rtt"], **keys}
+    return average_of(metric="police.bucket.late", least=least, each=["rtt"], at_most=1.9, at_least=1)
+
+
+class TestLeast:
+    def test_the_least_that_does_as_well_is_what_counts(self) -> None:
+        found = averages_table([over_least()], *static_sizes())
+        assert list(found["each"]) == ["rtt = 10 ms", "rtt = 50 ms", "rtt = 90 ms"]
+        # 6 kB are within a hundredth of 0.95, 24 kB of 0.97, since 8 kB are not; of 90 ms nothing is known.
+        assert list(found["value"])[:2] == [2.0, 0.5] and pd.isna(found["value"].iloc[2])
+        assert list(found["verdict"]) == ["outside", "outside", "outside"]
+        assert set(found["unit"]) == {"ratio"} and set(found["metric"]) == {"police.bucket.late / least bucket of size"}
+        assert list(found["excluded"]) == [0, 0, 1]
+
+    def test_what_is_as_good_may_be_told(self) -> None:
+        found = averages_table([over_least(equal_within="2 %")], *static_sizes())
+        assert list(found["value"])[:2] == [2.0, 1.5] and list(found["verdict"])[:2] == ["outside", "within"]
+        found = averages_table([over_least(better="lower")], *static_sizes())
+        assert list(found["value"])[:2] == [4.0, 4.0], "where less is good the smallest does better"
+
+    def test_what_does_better_than_any_is_left_out(self) -> None:
+        metrics, cells = static_sizes()
+        better = metrics["cell"].str.startswith("grid") & (metrics["metric"] == "goodput.steady")
+        metrics.loc[better, "value"] = 1.0
+        assert averages_table([over_least()], metrics, cells)["value"].isna().all()
+
+
 WANTED = [
     average_of(title="All scenarios", each=["policer"], published="92 %", reason="Slides: average good put 92 %."),
     average_of(
@@ -246,6 +340,11 @@ compare:
     - {title: b, arm: coupled, metric: goodput.of_pir, condition: pir <= rtt}
     - {title: c, arm: coupled, metric: goodput.of_pir, condition: pir > link}
     - {title: d, arm: coupled, metric: goodput.of_pir, each: [policy], at_least: 900 kb/s}
+    - title: l
+      arm: coupled
+      metric: police.bucket.late
+      least: {arm: cost, parameter: pir, metric: goodput.steadily, same: [linkage]}
+      at_most: 2 B
   pairs:
     - {title: e, arm: coupled, metric: goodput.of_pir, parameter: policer, values: [dynamic, dynamic]}
 """
@@ -264,5 +363,9 @@ compare:
         'found "policy", expected a parameter of arm "coupled"',
         'found "900 kb/s", expected a percentage',
         "found dynamic twice, expected two values",
+        'found "goodput.steadily", expected',
+        'found "linkage", expected a parameter of arm "coupled"',
+        'pir: found "1 Mb/s", expected a size such as',
+        'found "2 B", expected a plain number (ratio)',
     ):
         assert any(words in each for each in told), (words, told)

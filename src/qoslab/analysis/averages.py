@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from qoslab.analysis import sweeps
+from qoslab.analysis.least import over_least
 from qoslab.analysis.statistics import average, difference
 from qoslab.analysis.sweeps import Point
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
+from qoslab.analysis.verdicts import INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
 from qoslab.model.comparison import Average, Pair
 from qoslab.model.expressions import parse_expression, read_value, show_value
-from qoslab.model.matrix import Scalar, parameters_text
+from qoslab.model.matrix import Scalar, fits, parameters_text
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
 Winner = Literal["first", "second", "equal"]
+Others = tuple[tuple[str, Scalar], ...]
+"""The parameters in which the cells of a pair agree."""
 
 
 def meets(condition: str, cell: CellSummary) -> bool:
@@ -27,14 +30,21 @@ def meets(condition: str, cell: CellSummary) -> bool:
     return not condition or parse_expression(condition).holds({**cell.values, "arm": cell.arm})
 
 
-def averages_table(wanted: Sequence[Average], metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
+def averages_table(
+    wanted: Sequence[Average],
+    metrics: pd.DataFrame,
+    cells: Sequence[CellSummary],
+    pairs: Sequence[Pair] = (),
+) -> pd.DataFrame:
     """The table `averages`: a row for each average, and each combination of its `each`, of which cells were planned.
 
     `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`. An average
     whose bounds are not met, or of which valid cells lack the metric, is `outside`; one without bounds, or without a
-    valid cell, is `informative`.
+    valid cell, is `informative`. Of `pairs` those have rows for which bounds are told: parts of their pairs of cells.
     """
-    return tables.frame("averages", [row for each in wanted for row in _rows(each, metrics, cells)])
+    rows = [row for each in wanted for row in _rows(each, metrics, cells)]
+    rows += [row for each in pairs for row in _judged(each, metrics, cells)]
+    return tables.frame("averages", rows)
 
 
 def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
@@ -49,18 +59,23 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
             "arm": wanted.arm,
             "each": each,
             "condition": wanted.condition,
-            "metric": wanted.metric,
+            "metric": wanted.of,
             "unit": wanted.unit,
             "statistic": wanted.statistic,
             "published": wanted.figure(wanted.published),
             "tolerance": wanted.tolerance,
             "reason": wanted.reason,
-            **_measured(wanted, metrics, group),
+            **_measured(wanted, metrics, group, cells),
         }
 
 
-def _measured(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> dict[str, object]:
+def _measured(
+    wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary], every: Sequence[CellSummary]
+) -> dict[str, object]:
+    """What comes of some cells; `every` are those in which something as good is looked for."""
     found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
+    if wanted.least is not None:
+        found = over_least(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
     trusted = any(cell.valid for cell in cells)
     counted: dict[str, object] = {"cells": len(found), "excluded": len(planned) - len(found)}
@@ -107,14 +122,56 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
     return tables.frame("pairs", rows)
 
 
-def _by_others(
-    pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]
-) -> dict[tuple[tuple[str, Scalar], ...], Point]:
+def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
+    """A row of `averages` for each bound of a pair; none where one of its values was not planned."""
+    chosen = [cell for cell in cells if cell.arm == pair.arm and meets(pair.condition, cell)]
+    planned: list[Mapping[bool, set[Others]]] = []
+    for value in pair.values:
+        mine = [cell for cell in chosen if fits(cell.values, {pair.parameter: value})]
+        counted = [cell for cell in mine if not cell.spared or cell.valid]
+        planned.append(
+            {
+                valid: {_others(pair, cell.parameters) for cell in counted if cell.valid or not valid}
+                for valid in (False, True)
+            }
+        )
+    asked, trusted = (len(planned[0][valid] & planned[1][valid]) for valid in (False, True))
+    if not asked:
+        return
+    won, equal, lost = score(pairs_table([pair], metrics, cells))
+    found = won + equal + lost
+    for statistic, bound, count in (
+        ("share not worse", pair.not_worse_at_least, won + equal),
+        ("share better", pair.better_at_least, won),
+    ):
+        if bound is None:
+            continue
+        part = count / found if found else math.nan
+        verdict = WITHIN if part >= bound.fraction else OUTSIDE if trusted else INFORMATIVE
+        yield {
+            "title": f"{pair.title}: {statistic}",
+            "arm": pair.arm,
+            "each": "",
+            "condition": pair.condition,
+            "metric": pair.metric,
+            "unit": "fraction",
+            "statistic": statistic,
+            "value": part,
+            "tolerance": f"at least {bound}",
+            "reason": pair.reason,
+            "cells": found,
+            "excluded": asked - found,
+            "verdict": verdict,
+        }
+
+
+def _others(pair: Pair, parameters: Mapping[str, Scalar]) -> Others:
+    return tuple((name, value) for name, value in parameters.items() if name != pair.parameter)
+
+
+def _by_others(pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> dict[Others, Point]:
     found = sweeps.points(metrics, cells, pair.arm, pair.metric, {pair.parameter: value})
-    return {
-        tuple((name, each) for name, each in point.parameters.items() if name != pair.parameter): point
-        for point in found
-    }
+    return {_others(pair, point.parameters): point for point in found}
 
 
 def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> dict[str, object]:
@@ -144,6 +201,7 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
         "winner": winner,
         "first_folder": one.cells[0].folder,
         "second_folder": other.cells[0].folder,
+        "published": pair.published or "",
     }
 
 
@@ -155,6 +213,22 @@ def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
         named = {str(name): own.iloc[0][name] for name in ("arm", "metric", "parameter", "first", "second")}
         rows.append({"title": title, **named, "won": won, "equal": equal, "lost": lost})
     return pd.DataFrame(rows)
+
+
+def claim(pairs: pd.DataFrame) -> str:
+    """What the publication says of the pairs of one title, and whether it is so; empty where it says nothing."""
+    row = pairs.iloc[0]
+    won, equal, lost = score(pairs)
+    match row["published"]:
+        case "first":
+            said, holds = f"{row['first']} is better", won > lost
+        case "second":
+            said, holds = f"{row['second']} is better", lost > won
+        case "equal":
+            said, holds = "both are equal", equal > won + lost
+        case _:
+            return ""
+    return f"published: {said}, {'as found' if holds else NOT_REPRODUCED}"
 
 
 def score(pairs: pd.DataFrame) -> tuple[int, int, int]:

@@ -190,6 +190,7 @@ def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> 
         names += [expectation.metric for expectation in experiment.compare.expectations]
         names += [name for shown in experiment.compare.show.values() for name in shown]
         names += [average.metric for average in experiment.compare.averages]
+        names += [average.least.metric for average in experiment.compare.averages if average.least]
         names += [pair.metric for pair in experiment.compare.pairs]
     names += [graph.metric for graph in experiment.graphs]
     names += [figure.metric for note in experiment.notes for figure in note.figures]

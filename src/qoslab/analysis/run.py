@@ -137,8 +137,9 @@ def judge(
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
         lab=lab,
     )
-    averages = averages_table(wanted.averages if wanted else (), metrics, cells)
-    return Judged(comparison, averages, pairs_table(wanted.pairs if wanted else (), metrics, cells))
+    pairs = wanted.pairs if wanted else ()
+    averages = averages_table(wanted.averages if wanted else (), metrics, cells, pairs)
+    return Judged(comparison, averages, pairs_table(pairs, metrics, cells))
 
 
 FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "tolerance", "verdict")

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from qoslab.analysis import Outcome
-from qoslab.analysis.averages import score
+from qoslab.analysis.averages import claim, score
 from qoslab.analysis.compare import reproduced
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
@@ -145,12 +145,16 @@ def _add_row(table: Table, *cells: str, style: str) -> None:
 
 
 def _score(pairs: pd.DataFrame) -> str:
-    """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`."""
+    """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`.
+
+    Behind it what the publication has, where that is known.
+    """
     won, equal, lost = score(pairs)
     row = pairs.iloc[0]
     return (
         f"{row['title']}: {row['first']} against {row['second']}, {row['metric']}: "
         f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
+        f"{f'; {said}' if (said := claim(pairs)) else ''}"
     )
 
 

@@ -19,6 +19,23 @@ from qoslab.model.metrics import Reference, Unit, as_float
 from qoslab.units import Percent
 
 
+class Least(Frozen):
+    """The least value of a parameter, of another arm's cells, that is as good."""
+
+    arm: Name
+    """Whose cells."""
+    parameter: ParameterName
+    """Of which the least value is looked for."""
+    metric: str
+    """In which the other arm's cell has to be as good."""
+    same: tuple[ParameterName, ...] = Field(min_length=1)
+    """Parameters in which both cells agree."""
+    better: Literal["higher", "lower"] = "higher"
+    """Which figure is good."""
+    equal_within: Percent = Percent(10_000)
+    """A figure that is worse by no more than this part of it is as good."""
+
+
 class Average(Frozen):
     """The average of a metric over some cells of an arm, beside a published one. Its bounds decide the verdict."""
 
@@ -34,6 +51,8 @@ class Average(Frozen):
     """An average of its own for each combination of values of these parameters that was run."""
     statistic: Literal["mean", "median"] = "mean"
     """Over the cells; of a cell's repetitions it is the median."""
+    least: Least | None = None
+    """Not the figure counts, but how many times what would have done as well: a ratio."""
     published: Bound | None = None
     """As the publication has it."""
     at_least: Bound | None = None
@@ -49,8 +68,14 @@ class Average(Frozen):
 
     @property
     def unit(self) -> Unit:
-        """The metric's. `KeyError` for an unknown metric."""
-        return Reference.parse(self.metric).metric.unit
+        """The metric's, or of a ratio. `KeyError` for an unknown metric."""
+        return Reference.parse(self.metric).metric.unit if self.least is None else "ratio"
+
+    @property
+    def of(self) -> str:
+        """What it is the average of, for people."""
+        least = self.least
+        return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
     def figure(self, bound: Bound | None) -> float | None:
         """A bound or the published figure in `unit`. `QuantityError` where its kind does not fit."""
@@ -98,6 +123,14 @@ class Pair(Frozen):
     """Which figure wins."""
     equal_within: Percent = Percent(10_000)
     """Of the second's figure: a lesser difference is a draw, as is one whose 95 % interval has 0 in it."""
+    not_worse_at_least: Percent | None = None
+    """Least part of the pairs of cells that the first wins or that are equal. It decides a verdict."""
+    better_at_least: Percent | None = None
+    """Least part of the pairs of cells that the first wins. It decides a verdict."""
+    published: Literal["first", "second", "equal"] | None = None
+    """Which is the better one by the publication."""
+    reason: str = ""
+    """Where the bounds come from; for the report."""
 
 
 class FigureColumn(Frozen):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis.averages import score
+from qoslab.analysis.averages import claim, score
 from qoslab.analysis.statistics import average
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.model.comparison import Pair
@@ -135,6 +135,8 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
         f"of {len(pairs)} pairs of cells that differ in nothing else. Equal is a difference of at most "
         f"{pair.equal_within}, or one whose 95 % interval has 0 in it."
     )
+    if said := claim(pairs):
+        sentence += f" {said[0].upper()}{said[1:]}."
     by_folder = {cell.folder: cell.values for cell in cells}
     values = [by_folder.get(folder, {}) for folder in pairs["first_folder"]]
     tables = []

@@ -296,7 +296,7 @@ SCHEMAS: dict[str, pa.Schema] = {
                 for name in ("title", "arm", "metric", "unit", "parameter", "first", "second", "cell")
             ),
             *((name, pa.float64()) for name in ("first_value", "second_value", "difference", "low", "high")),
-            *((name, pa.string()) for name in ("winner", "first_folder", "second_folder")),
+            *((name, pa.string()) for name in ("winner", "first_folder", "second_folder", "published")),
         ]
     ),
     "metrics": pa.schema(

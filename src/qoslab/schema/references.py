@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import BaseModel
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.comparison import Average, Comparison, Least, Pair
 from qoslab.model.experiment import (
     MOMENTS_LIMIT,
     TCP_PROFILES,
@@ -25,7 +25,7 @@ from qoslab.model.experiment import (
 )
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Scalar, combinations, same
-from qoslab.model.metrics import METRICS, Reference
+from qoslab.model.metrics import METRICS, Bound, Reference, as_float
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
@@ -462,6 +462,8 @@ class _Checker:
         yield from self.of_cells(steps, average.arm, average.metric, average.condition)
         for name in average.each:
             yield from self.parameter((*steps, "each"), name, average.arm)
+        if average.least is not None:
+            yield from self.least((*steps, "least"), average, average.least)
         if average.metric.partition("(")[0] not in METRICS:
             return  # reported
         for key in ("published", "at_least", "at_most", "worst_at_least", "worst_at_most"):
@@ -469,6 +471,26 @@ class _Checker:
                 average.figure(getattr(average, key))
             except QuantityError as error:
                 yield self.document.finding((*steps, key), error.message, error.hint)
+
+    def least(self, steps: Steps, average: Average, least: Least) -> Iterator[Finding]:
+        """Arm, metric and parameters must exist, and the parameter's values be of the average's metric's kind."""
+        yield from self.of_cells(steps, least.arm, least.metric, "")
+        yield from self.metric((*steps, "metric"), least.metric, (average.arm,))
+        yield from self.parameter((*steps, "parameter"), least.parameter, least.arm)
+        for name in least.same:
+            for arm in dict.fromkeys((average.arm, least.arm)):
+                yield from self.parameter((*steps, "same"), name, arm)
+        arms = [arm for arm in self.experiment.arms if arm.name == least.arm]
+        matrix = self.experiment.matrix_of(arms[0]) if arms else None
+        if matrix is None or average.metric.partition("(")[0] not in METRICS:
+            return  # reported
+        unit = Reference.parse(average.metric).metric.unit
+        for value in matrix.parameters.get(least.parameter, ()):
+            try:
+                as_float(cast(Bound, read_value(value)), unit)
+            except QuantityError as error:
+                yield self.document.finding((*steps, "parameter"), f"{least.parameter}: {error.message}", error.hint)
+                return
 
     def pair(self, steps: Steps, pair: Pair) -> Iterator[Finding]:
         """Arm, metric and parameter must exist, and the parameter be able to have both values."""

@@ -1,0 +1,44 @@
+"""How many times the least that would have done as well: figures over the least value of a parameter. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from qoslab.analysis import sweeps
+from qoslab.analysis.statistics import average
+from qoslab.analysis.sweeps import Point
+from qoslab.model.comparison import Least
+from qoslab.model.expressions import read_value
+from qoslab.model.matrix import as_number
+from qoslab.results import CellSummary
+
+
+def over_least(
+    wanted: Least, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> list[Point]:
+    """The points over the least value of the parameter at which a cell of the other arm is as good as theirs.
+
+    Points of which that is not known are left out: those without the metric, and those that are better than the other
+    arm's cells are at any value.
+    """
+    made = []
+    for point in found:
+        if (least := min(_as_good(wanted, point, metrics, cells), default=None)) is not None:
+            values = tuple(value / least for value in point.values)
+            made.append(replace(point, values=values, estimate=average([values])))
+    return made
+
+
+def _as_good(wanted: Least, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[float]:
+    """The values of the parameter at which the other arm's cells are as good as a point's."""
+    own = sweeps.points(metrics, point.cells, point.arm, wanted.metric, {})
+    same = {name: point.parameters[name] for name in wanted.same}
+    for other in sweeps.points(metrics, cells, wanted.arm, wanted.metric, same) if own else []:
+        to_reach, reached = own[0].estimate.value, other.estimate.value
+        worse = (to_reach - reached) * (1 if wanted.better == "higher" else -1)
+        value = as_number(read_value(other.parameters[wanted.parameter]))
+        if worse <= wanted.equal_within.fraction * abs(to_reach) and isinstance(value, int | float) and value > 0:
+            yield float(value)
