@@ -1,10 +1,12 @@
-"""What the simulator printed of each scenario with each mistake, which is kept: it is always the same."""
+"""What the simulator came to with each scenario and each mistake, which is kept: it is always the same."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,23 +18,24 @@ from qoslab.results import Cell
 
 SCENARIO = "config/scenario.json"
 """In a cell's folder, in which the simulator is started."""
+CAPTURES = "captures"
+"""The folder beside it to which the simulator writes captures, where the scenario has some."""
 SCRIPT = """#!/bin/sh
-# qos-sim in place of itself: what it prints is kept by its scenario's digest.
+# qos-sim in place of itself: what it prints, and its captures, are kept by its scenario's digest.
 [ "$1" = run ] || exec {program} "$@"
 cat >/dev/null
 kept={folder}/$(sha256sum < {scenario} | cut -c1-32)
 if [ ! -e "$kept.gz" ]; then
     {program} --reached "$kept.reached" {mistake} run {scenario} >"$kept.$$" || {{ rm -f "$kept.$$"; exit 1; }}
+    if [ -d {captures} ]; then
+        tar --sort=name --mtime=@0 --owner=0 --group=0 --mode=0644 -cf "$kept.$$.tar" {captures}/*
+        gzip -n1 "$kept.$$.tar" && mv "$kept.$$.tar.gz" "$kept.captures" || exit 1
+    fi
     gzip -n1 "$kept.$$" && mv "$kept.$$.gz" "$kept.gz" || exit 1
+elif [ -d {captures} ]; then
+    tar -xzf "$kept.captures"
 fi
 exec gzip -dc "$kept.gz"
-"""
-SCRIPT_WITH_FILES = """#!/bin/sh
-# qos-sim, which writes captures beside what it prints: nothing of it is kept but what it has come by.
-[ "$1" = run ] || exec {program} "$@"
-cat >/dev/null
-kept={folder}/$(sha256sum < {scenario} | cut -c1-32)
-exec {program} --reached "$kept.reached" {mistake} run {scenario}
 """
 
 
@@ -42,25 +45,25 @@ class Kept:
 
     program: Path
     folder: Path
-    mistake: str = ""
-    captures: bool = False
-    """It writes captures too, so that no cell is spared."""
 
     @classmethod
-    def of(cls, program: Path, folder: Path, mistake: str = "", *, captures: bool = False) -> Kept:
+    def of(cls, program: Path, folder: Path, mistake: str = "") -> Kept:
         """Those below `folder`. Another build of the simulator has others."""
         build = sha256(program.read_bytes()).hexdigest()[:16]
-        name = (mistake or "none") + ("-captured" if captures else "")
-        found = cls(program, folder / build / name, mistake, captures)
+        found = cls(program, folder / build / (mistake or "none"))
         found.folder.mkdir(parents=True, exist_ok=True)
-        script = (SCRIPT_WITH_FILES if captures else SCRIPT).format(
+        script = SCRIPT.format(
             program=program,
             folder=found.folder,
             scenario=SCENARIO,
+            captures=CAPTURES,
             mistake=f"--mistake {mistake}" if mistake else "",
         )
-        found.script.write_text(script, encoding="utf-8")
-        found.script.chmod(found.script.stat().st_mode | stat.S_IXUSR)
+        # Whole at any time: cells that are simulated meanwhile start it.
+        written = found.folder / f"{SIMULATOR}.{os.getpid()}"
+        written.write_text(script, encoding="utf-8")
+        written.chmod(written.stat().st_mode | stat.S_IXUSR)
+        written.replace(found.script)
         return found
 
     @property
@@ -85,11 +88,27 @@ class Kept:
         """The mistakes by whose switches the simulation of a cell has come."""
         return frozenset(self._file(cell, "reached").read_text(encoding="utf-8").split())
 
-    def result(self, cell: Cell) -> bytes | None:
-        """What the simulator prints of a cell that was simulated before, maybe by another one; None where it fails."""
-        file = self._file(cell, "gz")
-        if not file.exists():
-            subprocess.run(
-                [self.script, "run"], cwd=cell.path, stdin=subprocess.DEVNULL, capture_output=True, check=False
-            )
-        return file.read_bytes() if file.exists() else None
+    def simulate(self, cell: Cell) -> None:
+        """Simulate the scenario of a cell, if it was not before; nothing is kept where that fails."""
+        if self._file(cell, "gz").exists():
+            return
+        with tempfile.TemporaryDirectory() as place:
+            (Path(place) / SCENARIO).parent.mkdir()
+            shutil.copyfile(cell.path / SCENARIO, Path(place) / SCENARIO)
+            if (cell.path / CAPTURES).is_dir():
+                (Path(place) / CAPTURES).mkdir()
+            subprocess.run([self.script, "run"], cwd=place, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    def like(self, other: Kept, cell: Cell) -> bool:
+        """Whether the same came of a cell as of another simulator, or neither came to anything. It is kept once."""
+        pairs = [(self._file(cell, suffix), other._file(cell, suffix)) for suffix in ("gz", "captures")]
+        alike = all(_content(own) == _content(others) for own, others in pairs)
+        for own, others in pairs if alike else ():
+            if own.exists() and not own.samefile(others):
+                own.unlink()
+                own.hardlink_to(others)
+        return alike
+
+
+def _content(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None

@@ -9,12 +9,13 @@
 A mistake of a router is a switch in a build of `qos-sim` with the feature `mistakes` (crates/mistakes), one of the
 analysis a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has come by its switch, and
 computed again if something else came of it. What was simulated is kept (`kept`). An expectation notices where it holds
-without the mistake and not with it.
+without the mistake and not with it. Mistakes are made side by side, each in a process of its own.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
-from document import FileProof, document
+from document import FileProof, Row, document
 from kept import Kept
 
 from qoslab.analysis import reading
@@ -60,6 +61,8 @@ TARGET = TOP / "target/mistakes"
 PROGRAM = TARGET / "release" / SIMULATOR
 FOUND = TARGET / "found"
 RESULTS = TARGET / "kept"
+FORMAT = b"2"
+"""Of what is kept there as found."""
 FILES = "PROVE_FILES"
 """Variable that picks experiment files by a pattern; of the others the document has what was found before."""
 UNNOTICED = "PROVE_UNNOTICED"
@@ -78,9 +81,11 @@ CAPTURED: Mapping[str, str] = {"policing-vs-shaping": "shaped"}
 LIMITERS = "limiter."
 """What the metrics begin with that are of captures."""
 WITHIN, OUTSIDE = "within", "outside"
+AT_ONCE = 2
+"""Cells that are simulated at once, or mistakes that are made at once."""
 
 Patch = Callable[[], AbstractContextManager[None]]
-Verdicts = Mapping[tuple[str, str], str]
+Verdicts = Mapping[Row, str]
 """By place (arm, cells) and metric."""
 
 
@@ -152,7 +157,7 @@ def load(path: Path) -> File:
 
 
 def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
-    """Run cells, two at a time."""
+    """Run cells, `AT_ONCE` at a time."""
     made = machinery(lab_kind(Simulated.name))
     shared = made.shared()
 
@@ -163,7 +168,7 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
             worker.run(task, cell)
         return cell
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(one, tasks))
 
 
@@ -223,7 +228,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
 
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
-    with Kept.of(PROGRAM, RESULTS, captures=file.captures).used():
+    with Kept.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics", file.read):
         file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells, captures=file.captures)
@@ -234,9 +239,9 @@ def begin(file: File, folder: Path) -> None:
 
 def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
     """The cells that come by a mistake's switch: all at once, or those of little traffic first, one by one."""
-    kept = Kept.of(PROGRAM, RESULTS, captures=file.captures)
+    kept = Kept.of(PROGRAM, RESULTS)
     reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
-    if UNNOTICED not in os.environ and SPARING not in os.environ:
+    if not is_sparing():
         yield from [reaching] if reaching else []
         return
 
@@ -249,16 +254,18 @@ def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
 
 def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
     """Those of some cells of which something else comes with a mistake."""
-    if file.captures:
-        return list(numbers)
     without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda number: mistaken.result(file.cells[number]), numbers))
-    found = zip(numbers, results, strict=True)
-    return [number for number, result in found if result != without.result(file.cells[number])]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda number: mistaken.simulate(file.cells[number]), numbers))
+    return [number for number in numbers if not mistaken.like(without, file.cells[number])]
 
 
-def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
+def is_sparing() -> bool:
+    """Whether further cells are spared where one has noticed."""
+    return UNNOTICED in os.environ or SPARING in os.environ
+
+
+def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
     """The expectations that notice; None where no cell comes by the switch."""
     if mistake.patch is not None:
         with mistake.patch():
@@ -266,8 +273,8 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
             each = [reading.metrics(*given) for given in file.read]
             metrics = tables.with_parameters(of_all_cells(each), parameters)
             said = [problem for given in file.held for problem in reading.unlike(*given)]
-        return changed(file, verdicts(file, metrics, {})) + [f"{CAPTURED[file.name]} is invalid" for _ in said[:1]]
-    rows: list[str] | None = None
+        return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in said[:1]]
+    rows: list[Row] | None = None
     for numbers in batches(file, mistake):
         rows = noticed_in(file, mistake, touched(file, mistake, numbers), folder)
         if rows:
@@ -275,24 +282,28 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
     return rows
 
 
-def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[str]:
+def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[Row]:
     """The expectations that notice a mistake in some cells."""
     if not numbers:
         return []
     try:
-        with Kept.of(PROGRAM, RESULTS, mistake.name, captures=file.captures).used():
+        with Kept.of(PROGRAM, RESULTS, mistake.name).used():
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
-        return [f"it is refused: {error.message}"]
+        return [("it is refused:", error.message)]
     metrics, invalid = metrics_of_cells(file.experiment, file.published, cells, captures=file.captures)
     kept = file.metrics[~file.metrics["cell"].isin([cell.name for cell in cells])]
     return changed(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
 
 
-def changed(file: File, found: Verdicts) -> list[str]:
+def changed(file: File, found: Verdicts) -> list[Row]:
     """The rows that hold without a mistake and not with it."""
-    held = [key for key, verdict in file.verdicts.items() if verdict == WITHIN]
-    return [f"{place} {metric}" for place, metric in held if found.get((place, metric)) != WITHIN]
+    return [row for row in rows_that_are(file, WITHIN) if found.get(row) != WITHIN]
+
+
+def rows_that_are(file: File, verdict: str) -> list[Row]:
+    """The rows that have a verdict without a mistake."""
+    return [row for row, found in file.verdicts.items() if found == verdict]
 
 
 def processor_s() -> float:
@@ -305,28 +316,69 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
     """Simulate a file without a mistake, then with each; what is found is kept beside what was found before."""
     begun = processor_s()
     file = load(path)
+    before = kept_proof(path)
+    found = dict(before.noticed) if before else {}
+    spared = set(before.spared) if before else set()
     with tempfile.TemporaryDirectory() as folder:
         begin(file, Path(folder))
         file.held = hold(path, Path(folder))
-        held = sum(verdict == WITHIN for verdict in file.verdicts.values())
-        outside = [f"{place} {metric}" for (place, metric), verdict in file.verdicts.items() if verdict == OUTSIDE]
-        print(f"{file.name}: {len(file.cells)} cells, {held} rows hold, {len(outside)} do not", flush=True)
-        before = kept_proof(path)
-        found = dict(before.noticed) if before else {}
-        for each in mistakes:
-            with tempfile.TemporaryDirectory() as made:
-                found[each.name] = rows = noticed(file, each, Path(made))
+        held, outside = rows_that_are(file, WITHIN), rows_that_are(file, OUTSIDE)
+        print(f"{file.name}: {len(file.cells)} cells, {len(held)} rows hold, {len(outside)} do not", flush=True)
+        earlier = before.processor_s if before else 0
+        for mistake, rows, took in each_noticed(file, mistakes):
+            earlier += took
+            found[mistake.name] = rows
+            spared = spared | {mistake.name} if rows and is_sparing() else spared - {mistake.name}
             said = "not made" if rows is None else f"{len(rows)} rows" if rows else "NOT NOTICED"
-            print(f"{file.name}: {each.name}: {said}", flush=True)
-            took = processor_s() - begun + (before.processor_s if before else 0)
-            proof = FileProof(file.name, digest(path), len(file.cells), file.all_cells, took, held, outside, found)
+            print(f"{file.name}: {mistake.name}: {said}", flush=True)
+            took = processor_s() - begun + earlier
+            counts = (len(file.cells), file.all_cells)
+            proof = FileProof(file.name, digest(path), *counts, took, held, outside, found, sorted(spared))
             FOUND.mkdir(exist_ok=True)
             (FOUND / f"{file.name}.json").write_text(json.dumps(asdict(proof)), encoding="utf-8")
 
 
+def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, list[Row] | None, float]]:
+    """What notices each of some mistakes, as they are found, and the processor time that others took for it.
+
+    Several are made side by side, in processes that have the file as it came without a mistake.
+    """
+    if len(mistakes) == 1:
+        yield mistakes[0], _noticed_of(file, mistakes[0])[0], 0.0
+        return
+    _GIVEN.append((file, mistakes))
+    with multiprocessing.get_context("fork").Pool(AT_ONCE, _one_at_a_time) as pool:
+        numbered = pool.imap_unordered(_made_apart, range(len(mistakes)))
+        yield from ((mistakes[number], rows, took) for number, rows, took in numbered)
+    _GIVEN.pop()
+
+
+_GIVEN: list[tuple[File, Sequence[Mistake]]] = []
+"""For the processes that make mistakes, the file and all mistakes: nothing that can be sent, so it is there before."""
+
+
+def _one_at_a_time() -> None:
+    """This process simulates one cell at a time: others do the same beside it."""
+    global AT_ONCE
+    AT_ONCE = 1
+
+
+def _made_apart(number: int) -> tuple[int, list[Row] | None, float]:
+    file, mistakes = _GIVEN[-1]
+    return number, *_noticed_of(file, mistakes[number])
+
+
+def _noticed_of(file: File, mistake: Mistake) -> tuple[list[Row] | None, float]:
+    """What notices a mistake, and the processor time that it took here."""
+    begun = processor_s()
+    with tempfile.TemporaryDirectory() as made:
+        rows = noticed(file, mistake, Path(made))
+    return rows, processor_s() - begun
+
+
 def digest(path: Path) -> str:
     """Of an experiment file and the simulator: what was found with others counts no more."""
-    return sha256(path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
+    return sha256(FORMAT + path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
 
 
 def kept_proof(path: Path) -> FileProof | None:
@@ -335,7 +387,7 @@ def kept_proof(path: Path) -> FileProof | None:
     if not found.exists():
         return None
     read = json.loads(found.read_text(encoding="utf-8"))
-    return FileProof(**read) if read.get("digest") == digest(path) else None
+    return FileProof.of(read) if read.get("digest") == digest(path) else None
 
 
 def noticed_by(paths: Sequence[Path]) -> set[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -65,20 +68,53 @@ def test_a_table_is_changed_on_its_way_to_the_metrics() -> None:
     assert list(seen["flows"]["stream"]) == [2] and list(seen["probes"]["stream"]) == [1, 2]
 
 
+SEEN = [("a", "x"), ("a", "y"), ("a (rtt = 1 ms)", "x"), ("a (rtt = 1 ms)", "y"), ("b", "x")]
+NOTICED = {"seen": SEEN, "unseen": [], "elsewhere": None}
+MISTAKES = [(name, f"{name} is wrong") for name in NOTICED]
+PROOF = FileProof("one", "0", 3, 5, 7.4, [*SEEN, ("b", "y")], [("c", "x")], NOTICED, [])
+
+
 def test_what_notices_and_what_does_not_is_written() -> None:
     held = {("a", "x"): "within", ("a", "y"): "within", ("b", "x"): "outside"}
     file = prove.File("one", None, (), [], verdicts=held)  # type: ignore[arg-type]
-    assert prove.changed(file, {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}) == ["a x"]
-    assert prove.changed(file, {("a", "y"): "within"}) == ["a x"], "a row that is gone is noticed"
-    noticed = {"seen": ["a x"] * 8, "unseen": [], "elsewhere": None}
-    proof = FileProof("one", "0", 3, 5, 7.4, 9, ["b x"], noticed)
-    text = document([(name, f"{name} is wrong") for name in noticed], [proof], ["other"])
+    found = {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}
+    assert prove.changed(file, found) == [("a", "x")]
+    assert prove.changed(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
+    text = document(MISTAKES, [PROOF], ["other"])
     assert "1 of 3 mistakes are noticed in 1 files.\n\nNot simulated for this: other." in text
-    assert "| one | 3 of 5 | 9 | 7 s |" in text
-    assert "- one: 8 of 9 rows: `a x`, `a x`, `a x`, `a x`, `a x`, `a x` and 2 more" in text
+    assert "| one | 3 of 5 | 6 | 5 | 7 s |" in text
+    assert "\n- one: 5 of 6 rows: `a`, `a (rtt = 1 ms)`: `x`, `y`; `b`: `x`\n" in text, "those of one place together"
     assert "**No row notices**, though it is made in one." in text and "**No experiment comes by it.**" in text
-    assert text.endswith("- one: `b x`\n")
+    assert text.endswith("\n- one: `c`: `x`\n")
     assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_rows_that_notice_no_mistake_are_listed() -> None:
+    def none(proof: FileProof) -> str:
+        return document(MISTAKES, [proof]).partition("## Rows that notice none\n")[2].partition("\n## ")[0]
+
+    assert "- one: 1 of 6 rows: `b`: `y`\n" in none(PROOF) and "may notice" not in none(PROOF)
+    assert "- of one more rows may notice one: 1 of 3 mistakes were not made" in none(replace(PROOF, spared=["seen"]))
+    untried = replace(PROOF, noticed={"seen": SEEN})
+    assert "- of one more rows may notice one: 2 of 3 mistakes were not made" in none(untried)
+    assert "one" not in none(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
+
+
+def test_what_was_found_is_read_as_it_was_written() -> None:
+    assert FileProof.of(json.loads(json.dumps(asdict(PROOF)))) == PROOF
+
+
+def test_mistakes_are_made_apart_and_told_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = prove.File("one", None, (), [], verdicts={("a", "x"): "within"})  # type: ignore[arg-type]
+    # A patch is nothing that can be sent to another process.
+    mistakes = [prove.Mistake(name, "", lambda: nullcontext()) for name in ("first", "second", "third")]
+    makers = {"first": [("a", "x")], "second": [], "third": None}
+    monkeypatch.setattr(prove, "noticed", lambda given, mistake, folder: given is not None and makers[mistake.name])
+    found = {mistake.name: rows for mistake, rows, _ in prove.each_noticed(file, mistakes)}
+    assert found == makers
+    assert [(mistake.name, rows) for mistake, rows, _ in prove.each_noticed(file, mistakes[:1])] == [
+        ("first", [("a", "x")])
+    ]
 
 
 def test_what_metrics_are_computed_from_is_kept_cell_by_cell() -> None:
@@ -121,12 +157,44 @@ def test_a_scenario_is_simulated_once_with_each_mistake(tmp_path: Path) -> None:
     assert printed(mistaken) == b"policer-rate-low\na scenario\n"
     assert len(calls.read_text().splitlines()) == 2
     assert without.reached(cell) == {"policer-rate-low"}
-    assert without.result(cell) not in (None, mistaken.result(cell))
+    assert not mistaken.like(without, cell), "something else was printed"
+    mistaken.simulate(cell)
     assert len(calls.read_text().splitlines()) == 2
-    captured = Kept.of(program, tmp_path, captures=True)
-    assert printed(captured) == printed(captured) == b"a scenario\n", "captures are files, so nothing is kept"
-    assert len(calls.read_text().splitlines()) == 4 and captured.reached(cell) == {"policer-rate-low"}
     (cell.path / SCENARIO).write_text("another\n")
-    assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 5
+    assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 3
     program.write_text("#!/bin/sh\nexit 1\n")
-    assert Kept.of(program, tmp_path).result(cell) is None, "another build has nothing, and this one fails"
+    failing, also = Kept.of(program, tmp_path), Kept.of(program, tmp_path, "policer-rate-low")
+    failing.simulate(cell)
+    also.simulate(cell)
+    assert also.like(failing, cell), "another build has nothing, and this one fails"
+
+
+CAPTURING = """#!/bin/sh
+echo run >>{calls}
+: >"$2"
+[ "$3" = --mistake ] && echo "of a mistake" >captures/server.pcapng || echo packets >captures/server.pcapng
+echo figures
+"""
+
+
+def test_captures_are_kept_beside_what_was_printed(tmp_path: Path) -> None:
+    program, calls = tmp_path / "program", tmp_path / "calls"
+    program.write_text(CAPTURING.format(calls=calls))
+    program.chmod(0o755)
+    cell = Cell(tmp_path / "cell", CellIdentity("arm", (), 1))
+    for folder in ("config", "captures"):
+        (cell.path / folder).mkdir(parents=True)
+    (cell.path / SCENARIO).write_text("a scenario\n")
+    capture = cell.path / "captures/server.pcapng"
+    without, mistaken, other = (Kept.of(program, tmp_path, name) for name in ("", "ring-longer", "ring-shorter"))
+    for _ in range(2):
+        subprocess.run([without.script, "run"], cwd=cell.path, input=b"", capture_output=True, check=True)
+        assert capture.read_text() == "packets\n"
+        capture.unlink()
+    assert len(calls.read_text().splitlines()) == 1
+    mistaken.simulate(cell)
+    other.simulate(cell)
+    assert not capture.exists(), "the cell without the mistake is left as it is"
+    assert not mistaken.like(without, cell) and mistaken.like(other, cell), "captures tell what figures do not"
+    inodes = {file.stat().st_ino for kept in (mistaken, other) for file in kept.folder.glob("*.captures")}
+    assert len(inodes) == 1, "the same is kept once"
