@@ -64,6 +64,14 @@ catalogue! {
     RingLonger, "ring-longer", "the transmit ring holds one packet too many";
     RingShorter, "ring-shorter", "the transmit ring holds one packet too few, where it holds two";
     QueueLimitHalf, "queue-limit-half", "a first-in, first-out queue holds half of its limit";
+    LastClassWins, "last-class-wins", "of the classes that match a packet the last gets it instead of the first";
+    MatchAnyAll, "match-any-all", "a class-map with match-any asks for all of its statements";
+    MatchAllAny, "match-all-any", "a class-map with match-all asks for one of its statements";
+    ClassWeightTwice, "class-weight-twice", "a class of the classic generation weighs half as much as it should";
+    PriorityLast, "priority-last", "a class with priority is served when no other has anything";
+    PriorityUnlimited, "priority-unlimited", "a class with priority gets more than its rate of a busy line";
+    RandomDetectSeldom, "random-detect-seldom", "random early detection drops a tenth of what it should";
+    RandomDetectEarly, "random-detect-early", "random early detection has half of its thresholds";
     MarkingMissing, "marking-missing", "`set` counts packets as marked and leaves them as they are";
     ShapedQueueShared, "shaped-queue-shared", "queue 1 of a switch's port is shared where it should be shaped";
     ShapeWeightLow, "shape-weight-low", "a queue that is shaped to 1/25 is shaped to 1/22";
@@ -76,6 +84,9 @@ catalogue! {
     LimitHigh, "limit-high", "a limit of 70 % is one of 73 %";
     BuffersHalf, "buffers-half", "a queue of a switch's port drops at half of its cells";
     BuffersTwice, "buffers-twice", "a queue of a switch's port drops at twice its cells";
+    SwitchPolicerRateHigh, "switch-policer-rate-high", "a switch's policer has a rate 3 % too high";
+    SwitchPolicerBurstHalf, "switch-policer-burst-half", "a switch's policer has half of its burst";
+    SwitchPolicerWithoutCheck, "switch-policer-without-check", "a switch's policer does not count check sequences";
     TrustIgnored, "trust-ignored", "a trusted port is not trusted";
     ExpeditedElsewhere, "expedited-elsewhere", "DSCP 46 goes to queue 2";
     ProcessLevelFree, "process-level-free", "process level takes no time";

@@ -248,6 +248,9 @@ impl Policy {
         let (level, index) = child.unwrap_or((&self.plan.top, self.top.as_ref()));
         let (last, others) = level.classes.split_last().expect("every policy has class-default");
         let mut ask = |class: usize| Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?));
+        if mistaken!(LastClassWins) {
+            return others.iter().rev().find_map(|class| ask(*class)).unwrap_or((*last, 0));
+        }
         let found = match index.and_then(|index| index.candidates(descriptor)) {
             Some(mut candidates) => candidates.find_map(|position| ask(others[position])),
             None => others.iter().find_map(|class| ask(*class)),
@@ -283,7 +286,7 @@ impl Policy {
     pub fn within_rate(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         let Some(class) = self.states[class].priority_of else { return true };
         let Some(conditional) = &mut self.states[class].conditional else { return true };
-        conditional.colour(now, bytes) == Colour::Conform
+        conditional.colour(now, bytes) == Colour::Conform || mistaken!(PriorityUnlimited)
     }
 
     /// The class and those around it.

@@ -106,7 +106,17 @@ impl Labeller {
     }
 
     fn buckets(plan: &IngressPlan, now: Time) -> Vec<TokenBuckets> {
-        let bucket = |policer: &PolicerPlan| TokenBuckets::single_bucket(policer.rate_bps, policer.burst_bytes, now);
+        let bucket = |policer: &PolicerPlan| {
+            let rate_bps = match policer.rate_bps {
+                rate if mistaken!(SwitchPolicerRateHigh) => rate * 103 / 100,
+                rate => rate,
+            };
+            let burst_bytes = match policer.burst_bytes {
+                bytes if mistaken!(SwitchPolicerBurstHalf) => bytes / 2,
+                bytes => bytes,
+            };
+            TokenBuckets::single_bucket(rate_bps, burst_bytes, now)
+        };
         plan.policers.iter().map(bucket).collect()
     }
 
@@ -161,7 +171,8 @@ impl Labeller {
         };
         if let Some(policer) = action.and_then(|action| action.policer) {
             // A policer counts the frame with its check sequence, as buffers do. Inferred.
-            let conforms = self.buckets[policer].colour(now, descriptor.line_len - GAP) == Colour::Conform;
+            let check = if mistaken!(SwitchPolicerWithoutCheck) { 4 } else { 0 };
+            let conforms = self.buckets[policer].colour(now, descriptor.line_len - GAP - check) == Colour::Conform;
             if conforms {
                 self.counts.policer.in_profile += 1;
             } else {

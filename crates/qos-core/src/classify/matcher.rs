@@ -14,7 +14,12 @@ impl Matcher {
 
     /// Whether the packet is in the class; with `match-any` also which statement matched first.
     pub fn matches(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> Option<usize> {
-        match self.combine {
+        let combine = match self.combine {
+            MatchMode::Any if mistaken!(MatchAnyAll) => MatchMode::All,
+            MatchMode::All if mistaken!(MatchAllAny) => MatchMode::Any,
+            combine => combine,
+        };
+        match combine {
             MatchMode::Any => self.criteria.iter().position(|statement| statement.matches(descriptor, lists)),
             MatchMode::All => {
                 let all = !self.criteria.is_empty()

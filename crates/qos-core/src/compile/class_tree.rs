@@ -288,7 +288,10 @@ fn classic_ranks(
     here: Position,
 ) -> (Vec<Rank>, Rank) {
     let flow_queues = classic_flow_queues(classes, here.to.bandwidth_kbps);
-    let constant = defaults::class_weight_constant(flow_queues);
+    let constant = match defaults::class_weight_constant(flow_queues) {
+        constant if mistaken!(ClassWeightTwice) => constant * 2,
+        constant => constant,
+    };
     let base_kbps = (here.guaranteed_bps / 1_000).max(1);
     let left = (base_kbps * u64::from(reservable(context, here)) / 100).saturating_sub(priority_kbps);
     let factor = |bandwidth: &Option<BandwidthCounters>| {

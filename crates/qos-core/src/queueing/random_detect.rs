@@ -16,6 +16,7 @@ use crate::config::defaults;
 use crate::config::queueing::RandomDetectBasis;
 use crate::counters::count::Count;
 use crate::counters::queue::{RandomDetectCounters, RandomDetectRow};
+use crate::counters::resolved::ResolvedRandomDetectRow;
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::RandomDetectPlan;
@@ -86,7 +87,7 @@ impl RandomDetect {
         let shift = u32::from(self.plan.exponential_weight);
         self.mean = self.mean - (self.mean >> shift) + ((depth << FRACTION) >> shift);
         let row = self.plan.row(descriptor);
-        let figures = self.plan.rows[row];
+        let figures = carried_out(self.plan.rows[row]);
         let (min, max) = (u64::from(figures.min) << FRACTION, u64::from(figures.max) << FRACTION);
         if self.mean >= max {
             self.seen[row].tail.add(descriptor.counted_len);
@@ -158,5 +159,15 @@ impl RandomDetect {
                 })
                 .collect(),
         }
+    }
+}
+
+/// Figures as they are carried out: as they are, but for mistakes on purpose.
+fn carried_out(row: ResolvedRandomDetectRow) -> ResolvedRandomDetectRow {
+    let ResolvedRandomDetectRow { min, max, denominator, .. } = row;
+    match row {
+        row if mistaken!(RandomDetectSeldom) => ResolvedRandomDetectRow { denominator: denominator * 10, ..row },
+        row if mistaken!(RandomDetectEarly) => ResolvedRandomDetectRow { min: min / 2, max: max / 2, ..row },
+        row => row,
     }
 }

@@ -320,6 +320,9 @@ impl Inner {
             return Some(self.children[self.contest.least()?]);
         }
         match self.urgent() {
+            Some(_) if mistaken!(PriorityLast) && self.contest.least().is_some() => {
+                Some(self.children[self.contest.least()?])
+            }
             Some((_, child)) => Some(child),
             None => Some(self.children[self.contest.least()?]),
         }
