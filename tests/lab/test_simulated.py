@@ -19,10 +19,11 @@ from qoslab.labs import lab_kind
 from qoslab.labs.simulated import Simulated
 from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
+from qoslab.programs import SIMULATOR, own_program, variable_of
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.cluster.remote import plain_task, unpack
-from qoslab.run.labs import machinery
+from qoslab.run.labs import machinery, simulated
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 
@@ -193,3 +194,26 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
 
     flows = tables.read_table(RunFolder(newest(clean)), "flows")
     assert set(flows["tool"]) == {"qos-sim"} and len(flows) == 4
+
+
+def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is longer than a pipe holds; the run looks whether it was interrupted before any of it is read."""
+    late = tmp_path / "late"
+    late.write_text(f'#!/bin/sh\nsleep 1\nexec "{own_program(SIMULATOR)}" "$@"\n')
+    late.chmod(0o755)
+    monkeypatch.setenv(variable_of(SIMULATOR), str(late))
+    monkeypatch.setattr(simulated, "LEAST_LIMIT_S", 20.0)
+    monkeypatch.setattr(simulated, "LIMIT_FACTOR", 0.0)
+    line = "  - {name: transfer, tool: iperf3, from: client, to: server}\n"
+    flood = line.replace("from:", "protocol: udp, rate: 1 kb/s, from:")
+    floods = "".join(flood.replace("transfer", f"flood-{number}") for number in range(200))
+    file = experiment_file(tmp_path, "grid.yml", GRID.replace(line, floods))
+    kind = lab_kind(Simulated.name)
+    cell = make_plan(load_sweep(file, {"duration": "1s"}, kind.check), Options(lab=Simulated.name)).cells[0]
+    task = make_task(cell, machinery(kind).versions("", cell.experiment), 1)
+    said = cluster_worker.run_cell(plain_task(task))
+    record = CellRecord.model_validate_json(said["record"])
+    assert (record.valid, record.reasons) == (True, ())
+    place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
+    unpack(said["files"], record, place)
+    assert place.configuration("scenario.json").stat().st_size > 65_536

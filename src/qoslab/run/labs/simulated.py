@@ -153,17 +153,17 @@ class _CellRun:
             self._prints.expect()
         self._cell.write_experiment(self._experiment)
         with self._journal.step(SCENARIO):
-            routers, scenario, text = self._prepare()
+            routers, scenario = self._prepare()
         try:
             with self._journal.step(SIMULATION):
-                result = read_result(self._simulate(text))
+                result = read_result(self._simulate())
             with self._journal.step(RESULTS):
                 self._keep(result, scenario, routers)
         except RunInvalid as error:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
-    def _prepare(self) -> tuple[dict[str, Router], formats.Scenario, str]:
-        """Write what the simulator is given: the routers, the scenario and its text."""
+    def _prepare(self) -> tuple[dict[str, Router], formats.Scenario]:
+        """Write what the simulator is given: the routers and the scenario."""
         task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
             cell.write(cell.configuration(f"{name}.ios"), configuration)
@@ -171,36 +171,37 @@ class _CellRun:
         for name, router in routers.items():
             cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
         scenario = build_scenario(task.experiment, routers, task.identity.repetition)
-        text = json.dumps(scenario, indent=1) + "\n"
-        cell.write(cell.configuration("scenario.json"), text)
+        cell.write(cell.configuration("scenario.json"), json.dumps(scenario, indent=1) + "\n")
         for point in self._experiment.captures:
             cell.capture(point.name)  # makes the folder
-        return routers, scenario, text
+        return routers, scenario
 
-    def _simulate(self, scenario: str) -> str:
-        """What `qos-sim` prints. Raises where it fails, is too slow, or the user wants it to end."""
+    def _simulate(self) -> str:
+        """What `qos-sim` prints. Raises where it fails, is too slow, or the user wants it to end.
+
+        It reads the scenario's file: once `communicate` was cut short by its timeout, it gives no more of an input.
+        """
         limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
         self._check()
         # A session of its own: Ctrl-C is for the run, which ends it.
-        process = subprocess.Popen(
-            [*_dying_with_us(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
-            cwd=self._cell.path,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        with self._cell.configuration("scenario.json").open("rb") as scenario:
+            process = subprocess.Popen(
+                [*_dying_with_us(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
+                cwd=self._cell.path,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+                stdin=scenario,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         deadline = time.monotonic() + limit
-        given: str | None = scenario
         with self._processes.running(process):
             while True:
                 try:
-                    said, errors = process.communicate(given, timeout=POLL_S)
+                    said, errors = process.communicate(timeout=POLL_S)
                     break
                 except subprocess.TimeoutExpired:
-                    given = None
                     self._check()
                     if time.monotonic() > deadline:
                         raise SimulationError(
