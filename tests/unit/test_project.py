@@ -6,6 +6,7 @@ import ast
 import configparser
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,6 +104,34 @@ def test_the_workflow_runs_every_environment() -> None:
     assert workflow["jobs"]["tox"]["strategy"]["matrix"]["environment"] == listed
     commands = [step["run"] for step in workflow["jobs"]["tox"]["steps"] if "run" in step]
     assert commands[-1] == "./qoslab test -e ${{ matrix.environment }}"
+
+
+def test_what_takes_hours_runs_each_night() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(TOP / "tox.ini")
+    workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
+    assert [each["cron"] for each in workflow["on"]["schedule"]]
+    each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
+    nightly = {entry["environment"] for entry in each}
+    assert nightly == {"audit", "mends", "mutants", "mutants-python", "fuzz", "nemesis"}
+    assert all(f"testenv:{name}" in tox for name in nightly)
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert "./qoslab test -e ${{ matrix.environment }} -- ${{ matrix.arguments }}" in commands
+    assert "cargo check --locked --manifest-path fuzz/Cargo.toml" in commands
+
+
+def test_the_fuzzers_lock_file_knows_what_the_crates_need() -> None:
+    """It is of a workspace of its own, which no check of every day builds."""
+    text = (TOP / "fuzz/Cargo.lock").read_text(encoding="utf-8")
+    locked = {each["name"]: each for each in tomllib.loads(text)["package"]}
+    for file in sorted((TOP / "crates").glob("*/Cargo.toml")):
+        crate = tomllib.loads(file.read_text(encoding="utf-8"))
+        if (name := crate["package"]["name"]) not in locked:
+            continue
+        needed = crate.get("dependencies", {})
+        found = {each.split()[0] for each in locked[name].get("dependencies", [])}
+        always = {each for each, how in needed.items() if not (isinstance(how, dict) and how.get("optional"))}
+        assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml mends it"
 
 
 def test_the_crates_are_all_described() -> None:
