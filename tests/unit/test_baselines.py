@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -13,9 +14,11 @@ from qoslab.cli import baseline as command
 from qoslab.cli import main
 from qoslab.errors import ExitStatus
 from qoslab.generated import RESULTS
+from qoslab.generated.outdated import outdated
 from qoslab.generated.results import results_document
 from qoslab.model.run_figures import RunFigure
 from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, rows_of
+from qoslab.results.seal import sealed
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
@@ -176,6 +179,62 @@ def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:
     mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
     said = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
     assert results_document(mark, tmp_path) == results_document(said, tmp_path) == said
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A checkout with one experiment and its baseline, as they are kept."""
+    shutil.copytree(KEPT, tmp_path / BASELINES / "policing-vs-shaping/simulated")
+    shutil.copytree(TOP / "experiments", tmp_path / "experiments")
+    shutil.copytree(TOP / "reports/published", tmp_path / "reports/published")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("duration: ", "duration: 1", ["measured otherwise now: duration", "expectations: 5 with other bounds"]),
+        ("    tcp: modern\n", "", ["measured otherwise now: arms.policed-cubic"]),
+        ("\ncaptures:", "\n  - {name: again, title: Again}\ncaptures:", ["measured otherwise now: arms.again (new)"]),
+        ("title: Policed to 1 Mb/s, modern TCP", "title: Otherwise", []),
+        ("reason: >-\n", "reason: >-\n        Not least:\n", []),
+        ("\ndescription: >\n", "\ndescription: >\n  In other words.\n", []),
+        ("equals: 31250 B", "equals: 31251 B", ["expectations: 1 with other bounds"]),
+    ],
+)
+def test_a_baseline_of_another_version_of_the_file_is_told(was: str, now: str, said: list[str], tree: Path) -> None:
+    baseline = read(tree / BASELINES / "policing-vs-shaping/simulated")
+    file = tree / "experiments/policing-vs-shaping.yml"
+    text = file.read_text()
+    assert list(outdated(baseline, file)) == [] and was in text
+    file.write_text(text.replace(was, now, 1))
+    assert list(outdated(baseline, file)) == said
+
+
+def test_a_baseline_of_other_configurations_is_told_in_the_document(tree: Path) -> None:
+    template = tree / "experiments/templates/police.ios.j2"
+    template.write_text(template.read_text() + "!\nip domain-name example.net\n")
+    mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
+    assert (
+        "\n  - of an earlier version of the file: measured otherwise now: configuration of R1 in policed,"
+        in results_document(mark, tree)
+    )
+
+
+def test_a_run_of_another_version_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = run / "manifest.json"
+    written = json.loads(manifest.read_text())
+    del written["seal"]
+    written["experiment"]["duration"] = "7 s"
+    written["experiment"]["arms"].pop()
+    manifest.write_bytes(sealed(json.dumps(written, indent=2).encode()))
+    assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
+    rows = len(rows_of(KEPT / COMPARISON))
+    assert capsys.readouterr().out == (
+        f"{KEPT} is of another version of policing-vs-shaping, measured otherwise: duration, "
+        "arms.policed-cubic (gone)\n"
+        f"{rows} figures, 0 not as in {KEPT}\n"
+    )
 
 
 def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:

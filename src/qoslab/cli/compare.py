@@ -32,11 +32,11 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
 
     RUN is a run's folder or an experiment's name (its latest run). BASELINE is a folder with comparison and manifest,
     another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab. Told are
-    verdicts that changed, rows that are new or gone, and figures that differ. The exit status is 1 where there is
-    anything to tell, else 0.
+    verdicts that changed, rows that are new or gone, and figures that differ, and what of the experiment was measured
+    otherwise: then the baseline has to be measured anew. The exit status is 1 where there is anything to tell, else 0.
     """
     from qoslab.results import find_run
-    from qoslab.results.baselines import changes, read
+    from qoslab.results.baselines import changes, otherwise, read
 
     allowed = _percent(difference)
     now = read(find_run(RUNS, run).path)
@@ -46,13 +46,16 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
     found = list(changes(now.rows, then.rows, allowed))
+    parts = list(otherwise(now.manifest.experiment, now.manifest.configurations, then.manifest))
     if as_json:
-        echo(json.dumps({"baseline": str(folder), "changes": found}, indent=2))
+        echo(json.dumps({"baseline": str(folder), "otherwise": parts, "changes": found}, indent=2))
     else:
+        if parts:
+            echo(f"{folder} is of another version of {name}, measured otherwise: {', '.join(parts)}")
         for line in found:
             echo(line)
         echo(f"{len(now.rows)} figures, {len(found)} not as in {folder}")
-    return ExitStatus.OUTSIDE if found else ExitStatus.WITHIN
+    return ExitStatus.OUTSIDE if found or parts else ExitStatus.WITHIN
 
 
 def _percent(text: str) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from qoslab.generated.outdated import outdated
 from qoslab.model.metrics import Unit, format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.results.baselines import Baseline, baselines_of
@@ -24,18 +25,22 @@ def results_document(present: str, top: Path) -> str:
 
     def block(found: re.Match[str]) -> str:
         name = found[1]
-        lines = [BEGIN.format(name), "", *_experiment(name, baselines_of(top, name)), "", END]
+        file = top / "experiments" / f"{name}.yml"
+        lines = [BEGIN.format(name), "", *_experiment(name, baselines_of(top, name), file), "", END]
         return "\n".join(lines)
 
     return _BLOCK.sub(block, present)
 
 
-def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
+def _experiment(name: str, kept: Mapping[str, Baseline], file: Path) -> Iterator[str]:
     if not kept:
         yield f"No run of `{name}` is kept."
         return
     for lab, baseline in kept.items():
         yield f"- {lab}: {_run(baseline)}"
+        if said := "; ".join(outdated(baseline, file)):
+            text = f"- of an earlier version of the file: {said}"
+            yield from (f"  {line}" for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent="  "))
     yield ""
     yield f"| figure | predicted | published | {' | '.join(kept)} |"
     yield "|---" * (3 + len(kept)) + "|"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from qoslab.errors import UserError
+from qoslab.model.experiment import Experiment
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.files import replace
 from qoslab.results.folder import RunFolder
@@ -28,6 +29,13 @@ AVERAGES = "averages.csv"
 SCORES = "scores.csv"
 """How often each of two values was the better one; only where the experiment compares some."""
 MANIFEST = "manifest.json"
+
+
+TOLD = frozenset(
+    {"name", "title", "description", "compare", "graphs", "traces", "notes", "captures", "observe"}
+    | {"order", "repetitions", "enough"}
+)
+"""Of an experiment what changes no figure of a cell: what is told, looked at or expected, and how often it is run."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,25 @@ def read(folder: Path) -> Baseline:
         rows_of(folder / COMPARISON) + (_table(averages, RunFigure.of_average) if averages.exists() else ()),
         _table(scores, Score.of) if scores.exists() else (),
     )
+
+
+def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: Manifest) -> Iterator[str]:
+    """What is measured otherwise than it was in a run, by its place in the experiment file, in words.
+
+    `configurations` are the digests of all rendered ones, by cell and device, as in a manifest. Texts, pictures and
+    expectations may change; what they say of figures is no other figure.
+    """
+    now, before = (each.model_dump(mode="json", exclude=set(TOLD) | {"arms"}) for each in (experiment, then.experiment))
+    yield from (name for name in now if now[name] != before[name])
+    arms, earlier = (
+        {arm.name: arm.model_dump(mode="json", exclude={"title"}) for arm in each.arms}
+        for each in (experiment, then.experiment)
+    )
+    yield from (f"arms.{name}" for name in arms if name in earlier and arms[name] != earlier[name])
+    yield from (f"arms.{name} (new)" for name in arms if name not in earlier)
+    yield from (f"arms.{name} (gone)" for name in earlier if name not in arms)
+    other = [name for name, digest in configurations.items() if then.configurations.get(name, digest) != digest]
+    yield from dict.fromkeys(f"configuration of {name.split('/')[-1]} in {name.split('/')[0]}" for name in other)
 
 
 def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:

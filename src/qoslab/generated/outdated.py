@@ -1,0 +1,64 @@
+"""Whether a baseline is of its experiment file as it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from qoslab.analysis import compare as comparing
+from qoslab.analysis.run import judge
+from qoslab.labs import LABS
+from qoslab.model.experiment import Experiment
+from qoslab.model.matrix import as_texts
+from qoslab.model.run_figures import Key, RunFigure
+from qoslab.plan import Options, make_plan
+from qoslab.results import CellSummary, tables
+from qoslab.results.baselines import Baseline, otherwise
+from qoslab.run.provenance import digest
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
+
+
+def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
+    """What of an experiment file is not as the baseline's run had it, in words; nothing where there is no such file.
+
+    What is measured otherwise has to be measured anew. Of expectations those are counted that are new or gone, and
+    those whose bounds are others.
+    """
+    if not file.exists():
+        return
+    experiment, configurations, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+    if parts := list(otherwise(experiment, configurations, baseline.manifest)):
+        yield f"measured otherwise now: {', '.join(parts)}"
+    before = _bounds(baseline.rows)
+    counts = {
+        "new": sum(key not in before for key in expected),
+        "gone": sum(key not in expected for key in before),
+        "with other bounds": sum(before.get(key, bounds) != bounds for key, bounds in expected.items()),
+    }
+    if found := [f"{count} {words}" for words, count in counts.items() if count]:
+        yield f"expectations: {', '.join(found)}"
+
+
+@lru_cache(maxsize=64)
+def _as_it_stands(file: Path, _content: bytes, lab: str) -> tuple[Experiment, Mapping[str, str], Mapping[Key, str]]:
+    """The experiment, the digests of its configurations as a manifest has them, and the bounds of what is expected."""
+    plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
+    configurations = {}
+    cells = []
+    for cell in plan.cells:
+        task = make_task(cell, {})
+        name = task.name.removesuffix(f"/{task.identity.repetition}")
+        configurations |= {f"{name}/{device}": digest(text.encode()) for device, text in task.configurations.items()}
+        texts = as_texts(dict(task.identity.parameters))
+        cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
+    judged = judge(plan.experiment, (), tables.frame("metrics", []), cells, lab)
+    rows = map(RunFigure.of, json.loads(comparing.to_json(judged.comparison)))
+    averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
+    return plan.experiment, configurations, _bounds([*rows, *averages])
+
+
+def _bounds(rows: Iterable[RunFigure]) -> dict[Key, str]:
+    return {row.key: row.tolerance for row in rows if row.tolerance}
