@@ -30,7 +30,7 @@ from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
 from qoslab.run.devices.ansible.session import (
-    BEHIND,
+    ALWAYS,
     IOS_MODULES,
     AnsibleSession,
     Outcome,
@@ -289,7 +289,7 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
     assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', with which a template" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", [BEHIND, *IOS_MODULES])
+@pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])
 def test_what_a_session_loads_beforehand_is_there(name: str) -> None:
     """Where a release has moved a module, each task would load it again, and nothing else would tell."""
     assert importlib.util.find_spec(name) is not None

@@ -48,7 +48,7 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
 
-BEHIND = "qoslab.run.devices.ansible.behind"
+ALWAYS = ("qoslab.run.devices.ansible.behind", "qoslab.run.devices.ansible.unwritten")
 """What Ansible imports whatever its tasks are."""
 
 PROGRAMS = "bin"
@@ -292,7 +292,7 @@ class AnsibleSession:
                 project_dir=str(self._playbooks),
                 playbook="session.yml",
                 inventory=[str(self._inventory)],
-                extravars={"session_orders": str(scratch / "orders"), "session_modules": [BEHIND, *self._modules]},
+                extravars={"session_orders": str(scratch / "orders"), "session_modules": [*ALWAYS, *self._modules]},
                 envvars=environment(scratch, self._playbooks, self._helper),
                 settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
                 event_handler=keep,
