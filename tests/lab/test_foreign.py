@@ -1,7 +1,6 @@
-"""Devices that others have written: they are logged in to, found not to be IOS, and left alone.
+"""FRR, which others have written: it is logged in to, found not to be IOS, and left alone.
 
-FRR is one. Others of the package index cannot be installed beside what is locked: fakenos 1.2 wants paramiko up to 4
-(ours is 5.1), fake-switches 1.5 a Twisted of 2016 whose sources no installer takes, simnos Python 3.13.
+`test_foreign_packages` has those of the package index.
 """
 
 from __future__ import annotations
