@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.errors import ExperimentError
+from qoslab.errors import ExperimentError, UserError
 from qoslab.ios.model.device import Device
 from qoslab.lab.data_planes import lab_config, process_name
+from qoslab.lab.ios_routers import WaysIn, cluttered
 from qoslab.lab.virtual_router import load_configuration
 from qoslab.lab.wiring import TokenBucket, wire
 from qoslab.model.experiment import Topology
@@ -234,6 +235,19 @@ SECOND = {"a": HOST, "b": HOST, "c": HOST}
 def test_what_cannot_be_wired_is_refused(bad: Topology, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         wire(bad)
+
+
+def test_clutter_comes_to_its_blocks_of_a_startup_configuration_or_is_refused() -> None:
+    text = startup_config(ROUTED, "R1", {"user": "lab", "password": "word", "enable": "secret"})
+    theirs = "hostname R9\nrouter ospf 7\n network 10.0.0.0 0.255.255.255 area 0\n"
+    theirs += "interface FastEthernet0/0\n ip address 10.9.0.1 255.255.255.0\n ip nat inside\n"
+    theirs += "interface GigabitEthernet0/7\n ip nat outside\n"
+    head = "!\nrouter ospf 7\n network 10.0.0.0 0.255.255.255 area 0\ninterface GigabitEthernet0/7\n ip nat outside\n"
+    wanted = head + text.replace("FastEthernet0/0\n", "FastEthernet0/0\n ip nat inside\n")
+    assert cluttered(text, ROUTED, "R1", WaysIn(clutter=theirs)) == wanted
+    assert cluttered(text, ROUTED, "R1", WaysIn()) == text
+    with pytest.raises(UserError, match="found no line that R1 does not have"):
+        cluttered(text, ROUTED, "R1", WaysIn(clutter="hostname R9\n"))
 
 
 def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> None:
