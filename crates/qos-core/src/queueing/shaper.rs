@@ -114,10 +114,11 @@ impl Shaper {
     }
 
     /// A packet of `bytes` leaves; `emptied` when none is left behind it.
+    ///
+    /// The credit is within its limit then: it exceeds that only for a packet that waits, by less than an increment,
+    /// and that packet's bits are taken with the queue's last.
     pub fn take(&mut self, bytes: u32, emptied: bool) {
         self.credit -= self.bits(bytes);
-        if emptied {
-            self.credit = self.credit.min(self.plan.limit_bits() as i64);
-        }
+        debug_assert!(!emptied || self.credit <= self.plan.limit_bits() as i64, "{self:?}");
     }
 }
