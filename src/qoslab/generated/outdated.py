@@ -46,7 +46,7 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
 def _as_it_stands(file: Path, _content: bytes, lab: str) -> tuple[Experiment, Mapping[str, str], Mapping[Key, str]]:
     """The experiment, the digests of its configurations as a manifest has them, and the bounds of what is expected."""
     plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
-    configurations = {}
+    configurations: dict[str, str] = {}
     cells = []
     for cell in plan.cells:
         task = make_task(cell, {})
