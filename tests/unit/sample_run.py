@@ -347,7 +347,7 @@ def seal_anew(run: Path) -> None:
     records = {}
     for path in run.glob("cells/**/cell.json"):
         files = {name: seal.model_dump() for name, seal in seals(path.parent).items()}
-        with suppress(ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        with suppress(OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
             change_json(path, lambda record, files=files: record.update(files=files))  # type: ignore[misc]
         records[path.parent.relative_to(run).as_posix()] = seal_of(path).model_dump()
 
@@ -356,5 +356,5 @@ def seal_anew(run: Path) -> None:
             if cell.get("record") is not None:
                 cell["record"] = records.get(cell.get("folder") or f"cells/{cell['arm']}/{cell['repetition']}")
 
-    with suppress(ValueError, LookupError, AttributeError, TypeError, RecursionError):
+    with suppress(OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
         change_json(run / "manifest.json", change)

@@ -33,7 +33,8 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     rows: dict[str, list[dict[str, object]]] = {
         name: [] for name in ("classes", "interfaces", "queues", "conversations")
     }
-    add_counters(cell, record, experiment, lambda name, row: rows[name].append(keys | row))
+    if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(keys | row)):
+        return [f"what was counted cannot be read: {problem}" for problem in problems]
     try:
         cards = cards_of(cell)
     except (LookupError, TypeError, ValueError, RecursionError):
