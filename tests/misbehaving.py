@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import socket
 import threading
 import time
@@ -13,10 +14,19 @@ from typing import Self
 class Misbehaving:
     """A context manager. `port` takes connections and carries them to `target`."""
 
-    def __init__(self, target: int, *, delay_s: float = 0.0, piece: int | None = None, pause_s: float = 0.0) -> None:
-        """Answers arrive `delay_s` later, in pieces of so many bytes with pauses between them."""
+    def __init__(
+        self,
+        target: int,
+        *,
+        delay_s: float = 0.0,
+        asked_s: float = 0.0,
+        piece: int | None = None,
+        pause_s: float = 0.0,
+    ) -> None:
+        """Questions arrive `asked_s` later; answers `delay_s`, in pieces of so many bytes with pauses between them."""
         self._target = target
         self._delay_s = delay_s
+        self._asked_s = asked_s
         self._piece = piece
         self._pause_s = pause_s
         self._flows = threading.Event()
@@ -71,10 +81,24 @@ class Misbehaving:
                 threading.Thread(target=self._carry, args=(source, sink, answers), daemon=True).start()
 
     def _carry(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
+        come: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        threading.Thread(target=self._deliver, args=(come, sink, answers), daemon=True).start()
+        data = b"."
+        while data:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b""
+            come.put((time.monotonic(), data))
+
+    def _deliver(self, come: queue.SimpleQueue[tuple[float, bytes]], sink: socket.socket, answers: bool) -> None:
+        delay_s = self._delay_s if answers else self._asked_s
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if answers:
-                    time.sleep(self._delay_s)
+            while True:
+                came, data = come.get()
+                time.sleep(max(0.0, came + delay_s - time.monotonic()))
+                if not data:
+                    break
                 step = self._piece if answers and self._piece else len(data)
                 for at in range(0, len(data), step):
                     self._flows.wait()

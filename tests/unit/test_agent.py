@@ -92,6 +92,41 @@ def test_signals_files_and_programs_of_ours(way: HostAccess, tmp_path: Path) -> 
         channel.close()
 
 
+def test_a_program_begins_at_its_instant_while_all_else_goes_on(way: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", way, "a test")
+
+    def start(name: str, argv: list[str], at_ns: int) -> ExternalProcess:
+        return ExternalProcess(channel, *channel.start(argv, None, (tmp_path / name).open("xb", buffering=0), at_ns))
+
+    try:
+        now = time.monotonic_ns()
+        late = start("late", ["true"], now - 10**9)
+        second, first = (start(f"in {tenths}", ["true"], now + tenths * 10**8) for tenths in (8, 5))
+        never = start("never", ["true"], now + 60 * 10**9)
+        assert late.wait(10) == 0
+        while time.monotonic_ns() < now + 4 * 10**8:
+            channel.ask("clock")
+        assert [each.began_ns() for each in (first, second, never)] == [None] * 3
+        assert [each.poll() for each in (first, second, never)] == [None] * 3
+        never.signal(signal.SIGTERM)
+        assert (never.wait(10), never.began_ns()) == (-signal.SIGTERM, None)
+        assert first.wait(10) == second.wait(10) == 0
+        begun = [each.began_ns() for each in (late, first, second)]
+        assert None not in begun and begun == sorted(begun)  # type: ignore[type-var]
+        plan = (now, now + 5 * 10**8, now + 8 * 10**8)
+        # Never before; how soon after, a lab test with nothing beside it says.
+        assert all(0 <= came - planned < 5 * 10**8 for came, planned in zip(begun, plan, strict=True))  # type: ignore[operator]
+        (tmp_path / "no program").write_text("#!/nowhere\n")
+        (tmp_path / "no program").chmod(0o755)
+        failed = start("failed", [str(tmp_path / "no program")], now)
+        assert (failed.wait(10), failed.began_ns()) == (126, None)
+        assert "no program could not be started: [Errno 2]" in (tmp_path / "failed").read_text()
+        # One whose instant is still to come holds nobody up.
+        start("also never", ["true"], now + 60 * 10**9)
+    finally:
+        assert channel.close() == []
+
+
 def test_a_host_that_stood_still_tells_how_long(way: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", way, "a test")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class TestSampler:
         router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
         with self.sampler(router, tmp_path) as sampler:
             assert len(router.asked) == 4
-            sampler.start()
+            sampler.start(time.monotonic())
         assert router.asked[4:] == [interface, LOAD]
         (record,) = sampler.keep().values()
         assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12

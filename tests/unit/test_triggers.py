@@ -181,7 +181,7 @@ def waited(journal: FakeJournal, data_planes: tuple[str, ...] = ("R1",), observe
     taken = observe or (lambda device, command: Observed(f"{device} at {1000 * lab.asked} B", None))
     triggered = Triggered(cast(Any, lab), data_planes, cast(Any, journal), taken)
     with triggered:
-        triggered.start()
+        triggered.start(time.monotonic())
         time.sleep(0.3)
     triggered.keep()
     return journal

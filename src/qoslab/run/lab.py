@@ -26,7 +26,10 @@ class Process(Protocol):
     """A program on a host. What it prints is in the files given at its start while it runs; it ends with the lab."""
 
     def poll(self) -> int | None:
-        """Its status, negative for a signal; None while it runs."""
+        """Its status, negative for a signal; None while it runs, or waits for its instant."""
+
+    def began_ns(self) -> int | None:
+        """When it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program itself; nothing where it has ended."""
@@ -56,10 +59,11 @@ class ClockLook:
 class Host(Protocol):
     """A machine that sends, receives or captures. Its methods may be called from any thread."""
 
-    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> Process:
+    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None) -> Process:
         """Start a program that reads nothing; the files are new.
 
-        Its first word is a name that is looked up on that host: one of qoslab's own programs, or one of its path.
+        Its first word is a name that is looked up on that host: one of qoslab's own programs, or one of its path. It
+        begins at `at_ns` of this machine's CLOCK_MONOTONIC, and at once where that is over or not given.
         """
 
     def read(self, *paths: str) -> str:
@@ -170,6 +174,10 @@ class Lab(Protocol):
         """Routers whose counters are read by show commands while traffic runs, and how often at least; 0 is before the
         traffic and after it only.
         """
+
+    @property
+    def notice_s(self) -> float:
+        """How long before its instant a host has to be asked to start a program: what that takes, and some to spare."""
 
     @property
     def lines(self) -> Collection[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from qoslab.errors import RunInvalid
@@ -82,7 +83,8 @@ class RunningFlow:
         self._cell = place.cell
         self._port = place.port
         self._ends = ends
-        self._started: datetime | None = None
+        self._told: tuple[int, datetime] | None = None
+        """When the client's host was told of it, by CLOCK_MONOTONIC and by the wall clock."""
         self._began: datetime | None = None
         self._server: _Side | None = None
         self._client: _Side | None = None
@@ -90,13 +92,18 @@ class RunningFlow:
         self._watched_until = 0.0
         self._cut = False
 
-    def _start(self, node: str, argv: Sequence[str], side: str) -> _Side:
+    @property
+    def notice_s(self) -> float:
+        """How long before its instant `start_client` is to be called."""
+        return self._lab.notice_s
+
+    def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _Side:
         stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
         stderr = self._cell.traffic(self.flow.name, side, "err")
         with writing(stdout):
             stdout.parent.mkdir(parents=True, exist_ok=True)
         with writing(stdout):
-            process = self._lab.host(node).start(argv, stdout=stdout, stderr=stderr)
+            process = self._lab.host(node).start(argv, stdout=stdout, stderr=stderr, at_ns=at_ns)
         return _Side(process, stdout, stderr)
 
     def start_server(self) -> None:
@@ -133,23 +140,25 @@ class RunningFlow:
         if connected([self._sockets("tcp")], self._port) >= expected:
             self._began = datetime.now(UTC)
 
-    def start_client(self) -> None:
-        """Start sending."""
-        self._started = datetime.now(UTC)
-        self._client = self._start(self.flow.source, self.commands.client, "client")
-        self._deadline = time.monotonic() + self.commands.deadline_s
-        self._watched_until = time.monotonic() + CONNECT_WAIT_S
+    def start_client(self, at_ns: int) -> None:
+        """Let its client send from an instant of CLOCK_MONOTONIC on."""
+        self._told = (time.monotonic_ns(), datetime.now(UTC))
+        self._client = self._start(self.flow.source, self.commands.client, "client", at_ns)
+        self._deadline = at_ns / 1e9 + self.commands.deadline_s
+        self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
 
     def record(self) -> FlowRecord | None:
         """Where and when it ran; None when its client was never started."""
-        if self._started is None:
+        began_ns = None if self._client is None else self._client.process.began_ns()
+        if self._told is None or began_ns is None:
             return None
+        told_ns, told = self._told
         return FlowRecord(
             traffic=self.flow.name,
             source=self._ends.source,
             destination=self._ends.destination,
             port=self._port,
-            started=self._started,
+            started=told + timedelta(microseconds=(began_ns - told_ns) / 1000),
             began=self._began,
         )
 
@@ -212,12 +221,13 @@ def run_flows(
     check: Check,
     during: Callable[[], None],
     *,
-    started: Callable[[], None] = lambda: None,
+    started: Callable[[float], None] = lambda _: None,
 ) -> dict[str, FlowResult]:
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
-    error leaves. `started` is called at the moment from which all times count.
+    error leaves. `started` is told the moment from which all times count (`time.monotonic`), which comes as soon as
+    hosts can be told of it.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:
@@ -225,24 +235,27 @@ def run_flows(
             flow.start_server()
         for flow in flows:
             flow.wait_listening(check)
-        start = time.monotonic()
-        started()
+        # One is told after the other.
+        notice_s = sum(flow.notice_s for flow in flows)
+        start = time.monotonic() + notice_s
+        started(start)
         waiting = sorted(flows, key=lambda flow: flow.flow.start_after.ns)
         running: list[RunningFlow] = []
         watcher = _Observer(during)
         while waiting or running:
             check()
             elapsed = time.monotonic() - start
-            while waiting and elapsed >= waiting[0].flow.start_after.seconds:
+            while waiting and elapsed + notice_s >= waiting[0].flow.start_after.seconds:
                 flow = waiting.pop(0)
-                flow.start_client()
+                flow.start_client(int(start * 1e9) + flow.flow.start_after.ns)
                 running.append(flow)
             if elapsed >= moment.seconds:
                 watcher.start()
             for flow in running:
                 flow.watch()
             running = [flow for flow in running if not flow.done()]
-            time.sleep(POLL_S)
+            next_s = waiting[0].flow.start_after.seconds - notice_s if waiting else math.inf
+            time.sleep(min(POLL_S, max(0.0, start + next_s - time.monotonic())))
         # What a tool says of its end comes before what could not be observed because of it.
         results = {flow.flow.name: flow.result() for flow in flows}
         watcher.finish()

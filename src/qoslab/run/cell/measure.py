@@ -146,11 +146,11 @@ class CellRun:
             triggered,
         ):
 
-            def started() -> None:
-                readings.start()
-                triggered.start()
+            def started(zero: float) -> None:
+                readings.start(zero)
+                triggered.start(zero)
                 if probes is not None:
-                    probes.start()
+                    probes.start(zero)
 
             results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
         over = time.monotonic()

@@ -114,9 +114,8 @@ class ShowSampler:
             taken.commands = [command for command in taken.commands if command in told]
         return self
 
-    def start(self) -> None:
-        """The traffic begins now."""
-        zero = time.monotonic()
+    def start(self, zero: float) -> None:
+        """The traffic begins then (`time.monotonic`)."""
         for router in self._taken:
             thread = threading.Thread(target=self._run, args=(router, zero), name=f"readings {router}", daemon=True)
             self._threads.append(thread)

@@ -53,9 +53,9 @@ class Triggered:
     def __enter__(self) -> Self:
         return self
 
-    def start(self) -> None:
-        """The traffic begins now."""
-        self._zero = time.monotonic()
+    def start(self, zero: float) -> None:
+        """The traffic begins then (`time.monotonic`)."""
+        self._zero = zero
         for wait in self._waits:
             thread = threading.Thread(target=self._run, args=(wait,), name=f"observe at {wait.moment}", daemon=True)
             self._threads.append(thread)

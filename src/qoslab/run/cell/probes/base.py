@@ -63,9 +63,17 @@ class Prober(ABC):
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
         """Before the traffic: `RunInvalid` where it is known already that the operation cannot run."""
 
+    @property
+    def notice_s(self) -> float:
+        """How long before its instant `start` is to be called."""
+        return 0.0
+
     @abstractmethod
-    def start(self) -> None:
-        """Let the operation run, from now on. `RunInvalid` or `DeviceError` where that is refused."""
+    def start(self, at_ns: int) -> None:
+        """Let the operation run, from this instant of CLOCK_MONOTONIC on, which is now but for `notice_s`.
+
+        `RunInvalid` or `DeviceError` where that is refused.
+        """
 
     def look(self) -> None:  # noqa: B027 (most have nothing to look at)
         """Take what will not be there any more at the end."""

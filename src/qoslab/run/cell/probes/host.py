@@ -35,13 +35,18 @@ POLL_S = 0.02
 class Program:
     """`sla`, running in a host; what it prints goes to files of the cell."""
 
-    def __init__(self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str]) -> None:
+    def __init__(
+        self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
+    ) -> None:
+        """It begins at `at_ns` of CLOCK_MONOTONIC, else now."""
         folder = cell.path / "probes"
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with writing(self.output):
-            self._process = lab.host(host).start(["sla", *arguments], stdout=self.output, stderr=self._errors)
+            self._process = lab.host(host).start(
+                ["sla", *arguments], stdout=self.output, stderr=self._errors, at_ns=at_ns
+            )
 
     @property
     def said(self) -> str:
@@ -78,13 +83,18 @@ class HostProber(Prober):
         super().__init__(setting, probe)
         self._program: Program | None = None
 
-    def start(self) -> None:
+    @property
+    def notice_s(self) -> float:
+        """See `Prober`."""
+        return self.setting.lab.notice_s
+
+    def start(self, at_ns: int) -> None:
         """See `Prober`."""
         experiment = self.setting.experiment
         arguments = probe_arguments(self.probe, str(probe_target(experiment, self.probe)))
         arguments += ["--duration", str(experiment.duration_of_probe(self.probe).seconds)]
         name = f"{self.probe.name}.samples"
-        self._program = Program(self.setting.lab, self.probe.source, self.setting.cell, name, arguments)
+        self._program = Program(self.setting.lab, self.probe.source, self.setting.cell, name, arguments, at_ns)
 
     def read(self) -> dict[str, Any]:
         """See `Prober`."""

@@ -49,7 +49,7 @@ class IosProber(Prober):
                 "give the probe another number"
             )
 
-    def start(self) -> None:
+    def start(self, at_ns: int) -> None:
         """See `Prober`."""
         line = scheduled(self.number)
         self._scheduled = True

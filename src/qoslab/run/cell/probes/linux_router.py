@@ -22,7 +22,7 @@ class LinuxProber(Prober):
         super().__init__(setting, probe)
         self._scheduled = False
 
-    def start(self) -> None:
+    def start(self, at_ns: int) -> None:
         """See `Prober`."""
         self._scheduled = True
         asyncio.run(self._schedule(NOW))

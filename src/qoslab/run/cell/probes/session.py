@@ -70,9 +70,9 @@ class Probes:
         for responder in self._responders:
             responder.wait_listening()
 
-    def start(self) -> None:
-        """The traffic starts now."""
-        self._began = time.monotonic()
+    def start(self, zero: float) -> None:
+        """The traffic starts then (`time.monotonic`)."""
+        self._began = zero
         for thread in self._threads:
             thread.start()
 
@@ -119,9 +119,9 @@ class Probes:
         probe, setting = prober.probe, self._setting
         begin = probe.start_after.seconds
         end = begin + setting.experiment.duration_of_probe(probe).seconds
-        if not self._wait_until(begin):
+        if not self._wait_until(begin - prober.notice_s):
             return
-        prober.start()
+        prober.start(int((self._began + begin) * 1e9))
         began, every = time.monotonic() - self._began, prober.look_every_s
         if every is not None:
             due = began + LOOK_AT * every

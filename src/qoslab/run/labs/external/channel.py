@@ -48,6 +48,8 @@ class Output:
     stderr: BinaryIO
     ended: threading.Event
     status: int | None = None
+    began_ns: int | None = None
+    """By the host's CLOCK_MONOTONIC."""
 
     def write(self, stream: str, data: bytes) -> None:
         """Add to one of the files."""
@@ -93,8 +95,8 @@ class Channel:
         self._files: dict[int, tuple[BinaryIO, Any]] = {}
         self._outputs: dict[int, Output] = {}
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
-        """What was said of programs that nobody here knows yet: the answer to their start comes first, but is handled
-        in another thread."""
+        """What was said of programs that nobody here knows yet: the answer to their start is handled in another
+        thread."""
         self._last = 0
         self._closed = threading.Event()
         self.lost = ""
@@ -121,10 +123,14 @@ class Channel:
         """The bytes of files, one after the other."""
         return self._wait(self._send("read", paths=list(paths)), "read", REPLY_S)[1]
 
-    def start(self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO) -> tuple[int, Output]:
-        """Start a program there; its output goes to the files, which are closed with its end."""
+    def start(
+        self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO, at_ns: int | None = None
+    ) -> tuple[int, Output]:
+        """Start a program there, at an instant of its CLOCK_MONOTONIC; its output goes to the files, which are closed
+        with its end.
+        """
         output = Output(stdout, stderr, threading.Event())
-        number = self.ask("start", argv=argv, stdout=stdout is not None)["process"]
+        number = self.ask("start", argv=argv, stdout=stdout is not None, at_ns=at_ns)["process"]
         with self._lock:
             self._outputs[number] = output
             for head, body in self._early.pop(number, []):
@@ -250,7 +256,7 @@ class Channel:
                 file.write(body)
                 digest.update(body)
                 return
-            number = head.get("output", head.get("ended"))
+            number = head.get("output", head.get("began", head.get("ended")))
             if number is not None:
                 if number in self._outputs:
                     self._of_program(self._outputs[number], head, body)
@@ -266,6 +272,8 @@ class Channel:
         if "ended" in head:
             self._outputs.pop(head["ended"], None)
             output.end(head["status"])
+        elif "began" in head:
+            output.began_ns = head["at_ns"]
         else:
             output.write(head["stream"], body)
 

@@ -28,19 +28,27 @@ FETCH_S = 600.0
 CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
 CLOCK_S = 0.2
 """How long a clock is looked at; a host that is far away answers the least number of times."""
+SPARE_S = 0.05
+"""What may come between a request and what is asked for, besides the quickest way there and back."""
 
 
 class ExternalProcess:
     """See `run.lab.Process`. It ends with the connection to its host; `Lab.death` then says so."""
 
-    def __init__(self, channel: Channel, number: int, output: Output) -> None:
+    def __init__(self, channel: Channel, number: int, output: Output, ahead_ns: int = 0) -> None:
+        """`ahead_ns` is how far its host's CLOCK_MONOTONIC is ahead of this machine's."""
         self._channel = channel
         self._number = number
         self._output = output
+        self._ahead_ns = ahead_ns
 
     def poll(self) -> int | None:
         """See `run.lab.Process`."""
         return self._output.status
+
+    def began_ns(self) -> int | None:
+        """See `run.lab.Process`: as its host says, which knows to within the error of the look at its clock."""
+        return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
 
     def signal(self, number: signal.Signals) -> None:
         """See `run.lab.Process`."""
@@ -121,6 +129,9 @@ class ExternalHost:
         self._place = place
         self._sent: set[str] = set()
         """Our own programs that are there."""
+        self._steady: tuple[int, int] | None = None
+        """How far its CLOCK_MONOTONIC is ahead of this machine's, and how long asking for that took, when its clock was
+        looked at the last time. Neither clock is ever set."""
         self.described: dict[str, Any] = {}
 
     @property
@@ -157,28 +168,44 @@ class ExternalHost:
 
     def clock(self) -> ClockLook:
         """See `run.lab.Host`: of many answers the quickest counts."""
-        found: list[tuple[int, int, int, Mapping[str, Any]]] = []
+        found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
         deadline = time.monotonic() + CLOCK_S
         while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
-            before = time.time_ns()
+            steady, before = time.monotonic_ns(), time.time_ns()
             said = self._channel.ask("clock")
             after = time.time_ns()
-            middle = (before + after) // 2
-            found.append((after - before, middle, int(said["wall_ns"]) - middle, said))
-        took, at, ahead, there = min(found, key=lambda each: each[:3])
+            took, middle = after - before, (before + after) // 2
+            found.append((took, middle, int(said["wall_ns"]) - middle, steady + took // 2, said))
+        took, at, ahead, steady, there = min(found, key=lambda each: each[:3])
+        self._steady = int(there["wall_ns"]) - int(there["wall_ahead_ns"]) - steady, took
         return ClockLook(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
+
+    @property
+    def notice_s(self) -> float:
+        """See `run.lab.Lab.notice_s`."""
+        return SPARE_S + 2 * self._steady_now()[1] / 1e9
+
+    def _steady_now(self) -> tuple[int, int]:
+        if self._steady is None:
+            self.clock()
+        assert self._steady is not None
+        return self._steady
 
     def stalls(self) -> StallRecord:
         """See `run.lab.Host`."""
         return StallRecord(**self._channel.ask("watched")["stalls"])
 
-    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> ExternalProcess:
-        """See `run.lab.Host`."""
+    def start(
+        self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
+    ) -> ExternalProcess:
+        """See `run.lab.Host`: the host waits for the instant by its own clock."""
         if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
             self._send(argv[0])
         out = None if stdout is None else stdout.open("xb", buffering=0)
-        number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0))
-        return ExternalProcess(self._channel, number, output)
+        ahead_ns = self._steady_now()[0]
+        there_ns = None if at_ns is None else at_ns + ahead_ns
+        number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0), there_ns)
+        return ExternalProcess(self._channel, number, output, ahead_ns)
 
     def _send(self, program: str) -> None:
         machine = str(self._channel.facts["kernel"]).split()[-1]
@@ -271,6 +298,11 @@ class ExternalLab:
     def show_every(self) -> Mapping[str, Duration]:
         """See `run.lab.Lab`."""
         return self._show_every
+
+    @property
+    def notice_s(self) -> float:
+        """See `run.lab.Lab`: what the host takes that is farthest away."""
+        return max(host.notice_s for host in self._hosts.values())
 
     @property
     def lines(self) -> Collection[str]:

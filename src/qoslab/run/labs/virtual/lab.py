@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -26,12 +27,17 @@ LOG_LINES = 5
 class VirtualProcess:
     """See `run.lab.Process`."""
 
-    def __init__(self, process: LabProcess) -> None:
+    def __init__(self, process: LabProcess, began_ns: int) -> None:
         self._process = process
+        self._began_ns = began_ns
 
     def poll(self) -> int | None:
         """See `run.lab.Process`."""
         return self._process.poll()
+
+    def began_ns(self) -> int:
+        """See `run.lab.Process`."""
+        return self._began_ns
 
     def signal(self, number: signal.Signals) -> None:
         """See `run.lab.Process`."""
@@ -62,13 +68,18 @@ class VirtualHost:
         self._lab = lab
         self._namespace = namespace
 
-    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> VirtualProcess:
-        """See `run.lab.Host`."""
+    def start(
+        self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
+    ) -> VirtualProcess:
+        """See `run.lab.Host`; this returns when the program has begun."""
         program = str(own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
         with Path("/dev/null").open("wb") if stdout is None else stdout.open("xb") as out, stderr.open("xb") as err:
             command = [program, *argv[1:]]
+            if at_ns is not None:
+                time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
+            began_ns = time.monotonic_ns()
             process = self._lab.popen(self._namespace, command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        return VirtualProcess(process)
+        return VirtualProcess(process, began_ns)
 
     def read(self, *paths: str) -> str:
         """See `run.lab.Host`."""
@@ -123,6 +134,11 @@ class VirtualLab:
     def show_every(self) -> Mapping[str, Duration]:
         """See `run.lab.Lab`: none, their data planes are asked."""
         return {}
+
+    @property
+    def notice_s(self) -> float:
+        """See `run.lab.Lab`: none, its hosts are this machine."""
+        return 0.0
 
     @property
     def lines(self) -> Collection[str]:

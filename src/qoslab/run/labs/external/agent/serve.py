@@ -26,9 +26,10 @@ import tempfile
 import time
 from typing import IO, Any
 
+from qoslab.run.labs.external.agent.child import Child, steady_ns
 from qoslab.run.labs.external.agent.hold import holder
 from qoslab.run.labs.external.agent.look import look_around, on_cable
-from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings
 from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")
@@ -38,27 +39,6 @@ GRACE_S = 0.5
 """Between SIGTERM and SIGKILL, where nobody waits for what the programs have to say."""
 ROOM = 1 << 20
 """Bytes that wait for the controller before no more is read from programs and files."""
-PR_SET_PDEATHSIG = 1
-
-
-class Child:
-    """A program that was started."""
-
-    def __init__(self, number: int, name: str, process: subprocess.Popen[bytes]) -> None:
-        self.number = number
-        self.name = name
-        self.process = process
-        self.pipes: dict[int, str] = {}
-        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                self.pipes[stream.fileno()] = name
-
-    def signal(self, number: int) -> None:
-        """To the program and what it has started."""
-        if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
 
 
 class Agent:
@@ -222,60 +202,67 @@ class Agent:
     def reap(self) -> None:
         """Tell of programs that have ended, after all that they printed."""
         for child in list(self.children.values()):
-            status = child.process.poll()
+            status = child.poll()
             if status is None:
                 continue
             for pipe in list(child.pipes):
                 while self.pass_on(pipe):
                     pass
+            for pipe in child.pipes:
+                # What it has started may hold them.
                 self._forget(pipe)
-            for stream in (child.process.stdout, child.process.stderr):
-                if stream is not None:
-                    stream.close()
+                os.close(pipe)
             del self.children[child.number]
             self.push({"ended": child.number, "status": status})
 
     def pass_on(self, descriptor: int) -> bool:
-        """Send what a program has printed; whether there may be more at once."""
+        """Send what a program has printed, or when it began; whether there may be more at once."""
         for child in self.children.values():
             if descriptor in child.pipes:
                 try:
                     data = os.read(descriptor, CHUNK)
                 except BlockingIOError:
                     return False
+                name = child.pipes[descriptor]
+                if name == "begin":
+                    child.said += data
+                    if not data:
+                        self.begun(child)
+                elif data:
+                    self.push({"output": child.number, "stream": name}, data)
                 if not data:
                     self._forget(descriptor)
-                    return False
-                self.push({"output": child.number, "stream": child.pipes[descriptor]}, data)
-                return True
+                    os.close(descriptor)
+                    del child.pipes[descriptor]
+                return bool(data)
         return False
 
-    def op_start(self, _: int, __: bytes, argv: list[str], stdout: bool) -> dict[str, Any]:
-        """Start a program: one that was given, else one of the path."""
+    def begun(self, child: Child) -> None:
+        """Tell when a program began, or why it did not."""
+        try:
+            began_ns = child.began_ns()
+        except OSError as error:
+            text = f"{child.name} could not be started: {error}\n"
+            self.push({"output": child.number, "stream": "stderr"}, text.encode())
+        else:
+            if began_ns is not None:
+                self.push({"began": child.number, "at_ns": began_ns})
+
+    def op_start(self, _: int, __: bytes, argv: list[str], stdout: bool, at_ns: int | None = None) -> dict[str, Any]:
+        """Start a program, one that was given, else one of the path: at an instant of CLOCK_MONOTONIC, or now."""
         own = self.programs.get(argv[0])
         path = shutil.which(argv[0]) if own is None else f"/proc/self/fd/{own}"
         if path is None:
             raise RefusedError(f"found no program {argv[0]} in {os.environ['PATH']}")
-        process = subprocess.Popen(
-            argv,
-            executable=path,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if stdout else subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-            pass_fds=() if own is None else (own,),
-            cwd=self.folder,
-        )
         self.last += 1
-        child = self.children[self.last] = Child(self.last, argv[0], process)
+        child = self.children[self.last] = Child(self.last, argv, path, stdout, at_ns or 0, self.folder)
         for pipe in child.pipes:
             if not self.paused:
                 self.poll.register(pipe, select.POLLIN)
         return {"process": self.last}
 
     def op_signal(self, _: int, __: bytes, process: int, number: int) -> dict[str, Any]:
-        """To a program; nothing where it has ended."""
+        """To a program, also one that waits for its instant; nothing where it has ended."""
         if process in self.children:
             self.children[process].signal(number)
         return {}
@@ -309,7 +296,7 @@ class Agent:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ticks = 0
         for child in self.children.values():
-            with contextlib.suppress(OSError), open(f"/proc/{child.process.pid}/stat", encoding="utf-8") as file:
+            with contextlib.suppress(OSError), open(f"/proc/{child.pid}/stat", encoding="utf-8") as file:
                 fields = file.read().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
         return {"seconds": ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")}
@@ -331,9 +318,9 @@ class Agent:
 
     def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
         """The wall clock, and how far it and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC."""
-        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        before = steady_ns()
         wall, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        steady = (before + time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 2
+        steady = (before + steady_ns()) // 2
         return {"wall_ns": wall, "wall_ahead_ns": wall - steady, "boot_ahead_ns": boot - steady}
 
     def op_watched(self, _: int, __: bytes) -> dict[str, Any]:
@@ -342,7 +329,7 @@ class Agent:
 
     def running(self) -> list[tuple[str, int]]:
         """Name and process of each program."""
-        return [(child.name, child.process.pid) for child in list(self.children.values())]
+        return [(child.name, child.pid) for child in list(self.children.values())]
 
     def op_held(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
         """Interfaces that another run holds, and whose it is."""
@@ -385,18 +372,13 @@ class Agent:
         for child in self.children.values():
             child.signal(signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S
-        while time.monotonic() < deadline and any(each.process.poll() is None for each in self.children.values()):
+        while time.monotonic() < deadline and any(each.poll() is None for each in self.children.values()):
             time.sleep(0.01)
         for child in self.children.values():
             child.signal(signal.SIGKILL)
-            child.process.wait()
+            child.wait()
         self.settings.close()
         return self.keeper.finish()
-
-
-def die_with_parent() -> None:
-    """In a program that is about to be started: it ends with the agent, however that ends."""
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def facts() -> dict[str, Any]:
