@@ -145,3 +145,21 @@ def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: Do
     assert door.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
     # Of all that one login sufficed.
     assert device.asked == 1
+
+
+def test_those_that_have_begun_are_stopped_where_another_cannot(device: FakeDevice, tmp_path: Path) -> None:
+    configured(device, "archive", "path flash:saved")
+    (tmp_path / "other").mkdir()
+    with FakeDevice(tmp_path / "other") as other:
+        each = {"R1": device, "R2": other}
+        ways = {
+            name: Way("127.0.0.1", at.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+            for name, at in each.items()
+        }
+        with Door(ways, transcripts=tmp_path / "door") as door:
+            guard = DeadMan(door.ask, {"R1": None, "R2": "reload"}, {"R1": 7, "R2": 7})
+            with pytest.raises(UserError, match="R2 cannot take its configuration back by itself"):
+                guard.arm()
+            assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None
+            guard.disarm()
+    assert guard.armed == {} and device.router.revert_at is None and other.router.reload_at is None

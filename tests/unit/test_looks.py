@@ -11,8 +11,9 @@ import pytest
 
 from qoslab.genie.parse import parse as genie_parse
 from qoslab.model.experiment import Experiment
-from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
+from qoslab.model.inventory import DeadManChoice, HostSettings, Isolation, RouterSettings
 from qoslab.plan import make_plan
+from qoslab.run.door.countdowns import Kept
 from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
 from qoslab.run.labs.external.looks.devices import generation_of
@@ -46,6 +47,9 @@ MACS = {
     "client": "02:00:00:00:00:01",
     "server": "02:00:00:00:00:02",
 }
+SAVED = Kept(RUNNING, RUNNING, "No files in directory\n\n64012288 bytes total (64012288 bytes free)\n")
+ARCHIVED = RUNNING.replace("!\nsnmp", "!\narchive\n log config\n  hidekeys\n path flash:kept\n!\nsnmp")
+SMALL = "No files in directory\n\n64012288 bytes total (100 bytes free)\n"
 QUICK = RoundTrips(20, (0.3,) * 20)
 
 
@@ -99,9 +103,11 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
         pings={},
         address="192.0.2.1",
         running=RUNNING,
+        kept=SAVED,
     )
     settings = {name: HostSettings(isolate=way) for name in hosts}
-    return Facts(experiment, settings, {"R1": RouterSettings()}, hosts, {"R1": replace(router, **changed)}, ASKED)
+    routers = {"R1": changed.pop("settings", RouterSettings())}
+    return Facts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED)
 
 
 def test_nothing_is_found_where_all_is_well() -> None:
@@ -244,6 +250,45 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
+NOT_SAVED = "reload: it has changes that are not saved, which a restart would take away (write memory)"
+NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept", "found"),
+    [
+        (None, replace(SAVED, startup="startup-config is not present\n"), ""),
+        (None, replace(SAVED, flash=SMALL), ""),
+        (None, Kept(ARCHIVED, "", SMALL), ""),
+        (
+            None,
+            Kept(RUNNING, "", SMALL),
+            f"{NO_ARCHIVE}; eem: flash has 100 bytes free, and the copy needs {len(RUNNING)}; {NOT_SAVED}",
+        ),
+        (
+            None,
+            Kept(RUNNING, "", "%Error opening flash:/ (Device not ready)\n"),
+            f"{NO_ARCHIVE}; eem: %Error opening flash:/ (Device not ready); {NOT_SAVED}",
+        ),
+        ("archive", SAVED, NO_ARCHIVE),
+        ("archive", Kept(ARCHIVED, "", SMALL), ""),
+        ("eem", replace(SAVED, flash="what nobody reads"), ""),
+        ("reload", Kept(RUNNING + "ip sla 1\n", RUNNING, ""), NOT_SAVED),
+        ("reload", Kept("Building configuration...\n" + RUNNING, "Using 900 out of 245752 bytes\n" + RUNNING), ""),
+        ("none", Kept(RUNNING, "", SMALL), ""),
+    ],
+)
+def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, kept: Kept, found: str) -> None:
+    lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(dead_man=wanted))) if each.grave]
+    expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"
+    assert lines == [
+        f"R1: found nothing that would take its configuration back ({each}), expected {expected}; mend that, or do "
+        "without: qoslab_dead_man: none"
+        for each in (found,)
+        if each
+    ]
+
+
 def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:
     began = devices_seen(facts(board="FTX1"))
     assert began == {
@@ -384,6 +429,8 @@ GigabitEthernet0/1 is up, line protocol is up
             "Internet  192.168.10.2            3   0200.0000.0001  ARPA   GigabitEthernet0/1\n"
         ),
         "show running-config": "interface GigabitEthernet0/1\n ipv6 address 2001:DB8::1/64\n!\nend\n",
+        "show startup-config": "startup-config is not present\n",
+        "dir flash:": "8 bytes total (3 bytes free)\n",
         "show cdp neighbors detail": "% CDP is not enabled\n",
         "show lldp neighbors detail": "% LLDP is not enabled\n",
         "show mac address-table": (
@@ -403,3 +450,5 @@ GigabitEthernet0/1 is up, line protocol is up
     assert found.arp == {"192.168.10.2": ("02:00:00:00:00:01", "GigabitEthernet0/1")}
     assert found.learnt == {"02:00:00:00:00:01": "Gi1/0/15", "02:00:00:00:00:02": "Po1"}
     assert found.neighbours == ()
+    kept = (answers[each] for each in ("show running-config", "show startup-config", "dir flash:"))
+    assert found.kept == Kept(*kept)

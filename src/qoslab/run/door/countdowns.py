@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from qoslab.ios.refusals import refusal_in
@@ -22,7 +23,19 @@ Said = Callable[..., Sequence[str]]
 COPY = "flash:qoslab-before.cfg"
 """Where the configuration lies that an applet puts in force."""
 _CONFIGURE, _END = "configure terminal", "end"
+_ARCHIVE = re.compile(r"^archive *\r?\n(?: .*\n)*? path \S", re.MULTILINE)
+_FREE = re.compile(r"\((\d+) bytes free\)")
 _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a router has that some countdown needs, as it shows it."""
+
+    running: str = field(repr=False)
+    startup: str = field(repr=False)
+    flash: str = ""
+    """What `dir` says of the file system that takes the copy."""
 
 
 class Countdown(ABC):
@@ -42,6 +55,10 @@ class Countdown(ABC):
     @abstractmethod
     def stop(self) -> Lines:
         """The lines that end it, and take away what it needed; harmless where it is over."""
+
+    @abstractmethod
+    def can(self, kept: Kept) -> str:
+        """Why the router cannot, as far as that is known without starting it; empty where nothing is known."""
 
     @abstractmethod
     def begin(self, said: Said, minutes: int) -> str:
@@ -64,6 +81,10 @@ class Confirmation(Countdown):
     def stop(self) -> Lines:
         """See `Countdown`."""
         return ("configure confirm",)
+
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        return "" if _ARCHIVE.search(kept.running) else "it has no `archive` with a `path` in its configuration"
 
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""
@@ -90,6 +111,15 @@ class Applet(Countdown):
     def stop(self) -> Lines:
         """See `Countdown`."""
         return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
+
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        if refused := refusal_in(kept.flash):
+            return refused
+        free, needed = _FREE.search(kept.flash), len(kept.running.encode())
+        if free is None or int(free[1]) >= needed:
+            return ""
+        return f"flash has {free[1]} bytes free, and the copy needs {needed}"
 
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""
@@ -133,11 +163,16 @@ class Restart(Countdown):
         """See `Countdown`."""
         return ("reload cancel",)
 
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        if _steady(kept.running) == _steady(kept.startup):
+            return ""
+        return "it has changes that are not saved, which a restart would take away (write memory)"
+
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""
-        running, startup = (_steady(text) for text in said("show running-config", "show startup-config"))
-        if running != startup:
-            return "it has changes that are not saved, which a restart would take away (write memory)"
+        if reason := self.can(Kept(*said("show running-config", "show startup-config"))):
+            return reason
         *_, shown = said(*self.start(minutes), "show reload")
         return "" if "Reload scheduled" in shown else refusal_in(shown) or f"it says: {shown.strip()}"
 

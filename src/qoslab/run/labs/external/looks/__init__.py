@@ -12,6 +12,7 @@ from qoslab.errors import UserError
 from qoslab.run.labs.external.looks.addresses import addresses
 from qoslab.run.labs.external.looks.cabling import cabling
 from qoslab.run.labs.external.looks.configuration import configuration
+from qoslab.run.labs.external.looks.dead_man import dead_man
 from qoslab.run.labs.external.looks.devices import devices, interfaces
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.held import held
@@ -29,6 +30,7 @@ LOOKS: tuple[Look, ...] = (
     interfaces,
     addresses,
     configuration,
+    dead_man,
     ports,
     cabling,
     management,

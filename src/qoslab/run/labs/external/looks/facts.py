@@ -10,6 +10,7 @@ from typing import Any
 from qoslab.model.experiment import Experiment, Generation, Link, LinkEnd
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.platforms import hosts_of, platform_of
+from qoslab.run.door.countdowns import Kept
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,8 @@ class RouterFacts:
     """Its serial number, as `show version` has it."""
     running: str = ""
     """Its configuration, as it prints it."""
+    kept: Kept | None = None
+    """What its ways back need; None where it is not known."""
     mark: str = ""
     """Whose mark it carries."""
     refused: str = ""

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qoslab.ios.refusals import refusal_in
+from qoslab.run.door.countdowns import Kept
 from qoslab.run.door.mark import mark_in
 from qoslab.run.labs.external.looks.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
 """`parse("show version", text)`: what Genie reads, empty where it reads nothing."""
 
-PLAIN = ("show version", "show interfaces", "show arp", "show running-config")
+STARTUP, FLASH = "show startup-config", "dir flash:"
+PLAIN = ("show version", "show interfaces", "show arp", "show running-config", STARTUP, FLASH)
 """What every router is asked."""
 CDP, LLDP, MACS = "show cdp neighbors detail", "show lldp neighbors detail", "show mac address-table"
 
@@ -65,6 +67,7 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         address=address,
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
+        kept=Kept(answers["show running-config"], answers[STARTUP], answers[FLASH]),
         mark=mark_in(answers["show running-config"]),
         refused=refusal_in(answers["show running-config"]) or "",
     )

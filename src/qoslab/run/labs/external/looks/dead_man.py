@@ -1,0 +1,24 @@
+"""Whether a router can take its configuration back by itself, in the way that the inventory wants or in any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.run.door.countdowns import COUNTDOWNS
+from qoslab.run.door.dead_man import tried
+from qoslab.run.labs.external.looks.facts import Facts, Found
+
+
+def dead_man(facts: Facts) -> Iterator[Found]:
+    """What stands against each way that would be tried; what only starting it tells is found when it is started."""
+    for name, router in facts.routers.items():
+        if not router.ios or router.refused or router.kept is None:
+            continue
+        wanted = facts.router_settings[name].dead_man
+        ways = [way for way in tried(wanted) if way in COUNTDOWNS]
+        reasons = {way: reason for way in ways if (reason := COUNTDOWNS[way].can(router.kept))}
+        if ways and len(reasons) == len(ways):
+            told = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
+            expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"
+            message = f"found nothing that would take its configuration back ({told}), expected {expected}"
+            yield Found(name, message, "mend that, or do without: qoslab_dead_man: none")
