@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qoslab.analysis.at_moment import APART_S
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line
 from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
@@ -20,6 +21,7 @@ from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
 from qoslab.model.experiment import Topology
 from qoslab.model.metrics import ClassSelector
+from qoslab.model.moments import times_expected
 from qoslab.results import Cell, tables
 from qoslab.run.cell.readings import LOAD, ShowSampler, reading_commands, reading_times
 from qoslab.run.devices.collector import Observed
@@ -45,8 +47,30 @@ class TestWhen:
         apart = [after - before for before, after in zip([0.0, *times], times, strict=False)]
         assert max(apart) <= every * 1.0001 and min(apart) > 0
 
+    def test_a_moment_of_which_a_figure_is_expected_has_one_on_each_side(self) -> None:
+        experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
+        moments = {arm.name: [each.seconds for each in times_expected(experiment, arm)] for arm in experiment.arms}
+        assert moments["shaped"] == [6.0] and moments["policed"] == []
+        assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
+        # One that is near enough is not taken twice, and none is due before the traffic or after it.
+        assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
+        assert reading_times(9.0, 3.0, [3.4, 6.0]) == [3.0, 3.9, 5.5, 6.0, 6.5, 9.0]
+
+    @given(st.floats(1, 600), st.floats(0.5, 60), st.lists(st.floats(0.1, 600), max_size=4))
+    def test_moments_add_readings_and_take_none_away(self, length: float, every: float, moments: list[float]) -> None:
+        times = reading_times(length, every, moments)
+        assert set(reading_times(length, every)) <= set(times) and times == sorted(times)
+        for moment in moments:
+            if 1 < moment < length - 1:
+                apart = [
+                    after - before
+                    for before, after in zip([0.0, *times], times, strict=False)
+                    if before <= moment <= after
+                ]
+                assert apart and max(apart) < APART_S - 1
+
     def test_none_while_traffic_runs(self) -> None:
-        assert reading_times(30.0, 0.0) == []
+        assert reading_times(30.0, 0.0) == reading_times(30.0, 0.0, [6.0]) == []
 
     def test_a_switch_is_asked_for_its_queues(self) -> None:
         ports = ("GigabitEthernet1/0/1", "GigabitEthernet1/0/15")

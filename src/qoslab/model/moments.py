@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Arm, Experiment, Trigger
+from qoslab.model.metrics import Reference
 from qoslab.units import Duration
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
     """The moments of a cell's observations that are a time or the value of a counter; it has its only arm."""
     observed = experiment.observations_of(experiment.arms[0])
     return tuple(dict.fromkeys(each for one in observed for each in one.moments if isinstance(each, Trigger)))
+
+
+def times_expected(experiment: Experiment, arm: Arm) -> tuple[Duration, ...]:
+    """The moments of time of which a figure of the arm's cells is expected, `@ time 6 s`, in order."""
+    compared = experiment.compare
+    references = [
+        Reference.parse(each.metric) for each in (compared.expectations if compared else ()) if arm.name in each.arms
+    ]
+    moments = {each.at.quantity for each in references if each.at is not None}
+    return tuple(sorted((each for each in moments if isinstance(each, Duration)), key=lambda each: each.ns))
 
 
 def counted(trigger: Trigger, counters: formats.Counters) -> int:

@@ -14,7 +14,7 @@ from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.moments import traffic_time
+from qoslab.model.moments import times_expected, traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
@@ -95,14 +95,19 @@ class CellRun:
             with self._journal.step(SET_HOSTS):
                 self._prepare()
             sampler = CounterSampler(self._lab, self._data_planes, self.cell)
-            topology, length = self._experiment.topology, self._experiment.duration
-            readings = ShowSampler(self._commands, topology, self._lab.show_every, self.cell, length.seconds)
+            readings = self._readings()
             with ExitStack() as running:
                 try:
                     self._measure(running, sampler, readings, turns.close)
                 except (TrafficError, CaptureError, RunInvalid) as error:
                     self._failed(error)
         self._judge(sampler.error or readings.error)
+
+    def _readings(self) -> ShowSampler:
+        experiment = self._experiment
+        length_s, moments = experiment.duration.seconds, times_expected(experiment, self._arm)
+        every, moments_s = self._lab.show_every, [each.seconds for each in moments]
+        return ShowSampler(self._commands, experiment.topology, every, self.cell, length_s, moments_s)
 
     def _prepare(self) -> None:
         """Give hosts their settings, and let counters begin at zero."""

@@ -1,7 +1,8 @@
 """Keeps the counters that routers print while a cell runs: show commands at a stated period, with their instants.
 
 Nothing is cleared: what counts is the difference between readings. The first is taken before the traffic, the last
-after it; between them one falls on each end of the window from which rates are counted.
+after it; between them one falls on each end of the window from which rates are counted, and on both sides of a moment
+of which a figure is expected.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -25,6 +26,8 @@ from qoslab.units import Duration
 
 LOAD = "show processes cpu | include CPU utilization"
 """What a router says of its own load, in one line."""
+BESIDE_S = 0.5
+"""Before and after a moment: counters are known there if readings are not far apart (`analysis.at_moment`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
@@ -49,8 +52,11 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
     return (*commands, LOAD)
 
 
-def reading_times(length_s: float, every_s: float) -> list[float]:
-    """When readings are due between the first and the last one, in seconds of the traffic time; the last is its end."""
+def reading_times(length_s: float, every_s: float, moments_s: Iterable[float] = ()) -> list[float]:
+    """When readings are due between the first and the last one, in seconds of the traffic time; the last is its end.
+
+    There is one shortly before and one shortly after each of the moments.
+    """
     if not every_s:
         return []
     window = length_s * (1 - WINDOW_FROM)
@@ -58,7 +64,12 @@ def reading_times(length_s: float, every_s: float) -> list[float]:
     # One that would fall on the beginning is the first, which is taken before it.
     before = math.ceil(length_s * WINDOW_FROM / period - 1e-6) - 1
     first = length_s * WINDOW_FROM - before * period
-    return [first + number * period for number in range(1 + before + round(window / period))]
+    times = [first + number * period for number in range(1 + before + round(window / period))]
+    for due in (moment + side for moment in moments_s for side in (-BESIDE_S, BESIDE_S)):
+        # Another that is as near to the moment will do.
+        if 0 < due < length_s and all(abs(each - due) >= BESIDE_S / 2 for each in times):
+            times.append(due)
+    return sorted(times)
 
 
 @dataclass
@@ -89,10 +100,11 @@ class ShowSampler:
         every: Mapping[str, Duration],
         cell: Cell,
         length_s: float,
+        moments_s: Sequence[float] = (),
     ) -> None:
         self._shows = shows
         self._cell = cell
-        self._times = {router: reading_times(length_s, period.seconds) for router, period in every.items()}
+        self._times = {router: reading_times(length_s, period.seconds, moments_s) for router, period in every.items()}
         self._every = every
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
