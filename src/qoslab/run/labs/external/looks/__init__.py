@@ -20,11 +20,13 @@ from qoslab.run.labs.external.looks.hosts import clocks, disk, programs, rights
 from qoslab.run.labs.external.looks.management import management
 from qoslab.run.labs.external.looks.ports import damage, ports
 from qoslab.run.labs.external.looks.rest import at_rest
+from qoslab.run.labs.external.looks.twice import twice
 
 Look = Callable[[Facts], Iterable[Found]]
 
 LOOKS: tuple[Look, ...] = (
     held,
+    twice,
     rights,
     devices,
     interfaces,
