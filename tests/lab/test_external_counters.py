@@ -58,6 +58,8 @@ import shutil, signal, struct, subprocess, sys
 dumpcap = subprocess.Popen(["{dumpcap}", *sys.argv[1:]])
 signal.signal(signal.SIGINT, lambda *_: None)
 status = dumpcap.wait()
+if "-w" not in sys.argv:
+    sys.exit(status)
 file = sys.argv[sys.argv.index("-w") + 1]
 shutil.copy(file, "{kept}")
 content, at, second = bytearray(open(file, "rb").read()), 0, 10**6

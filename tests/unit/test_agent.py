@@ -19,7 +19,7 @@ from commands import alive
 from qoslab.errors import DeviceError, MachineError
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.labs.external import agent
-from qoslab.run.labs.external.agent import settings
+from qoslab.run.labs.external.agent import look, settings
 from qoslab.run.labs.external.channel import Channel, HostLost
 from qoslab.run.labs.external.lab import ExternalProcess
 
@@ -245,6 +245,19 @@ def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypa
             here.apply(wanted, [])
     else:
         assert here.apply(wanted, []) == ipv4
+
+
+def test_a_user_who_may_not_capture_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dumpcap = tmp_path / "dumpcap"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    # As it prints that; a list of interfaces it prints nonetheless.
+    refusal = 'dumpcap: The capabilities of the capture device "any" could not be obtained (Operation not permitted).'
+    refused = f"echo '{refusal}' >&2; echo 'Please check your permissions.' >&2; exit 2"
+    for script, said in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):
+        dumpcap.write_text(f'#!/bin/sh\ntest "$*" = "-L -i any" || exit 0\n{script}\n')
+        dumpcap.chmod(0o755)
+        assert look.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == said
+        assert look.look_around([], [], str(tmp_path))["no_capture"] == ""
 
 
 def test_the_agent_is_of_the_standard_library_and_of_python_3_8() -> None:

@@ -170,6 +170,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"client": {"root": False}},
         ['client: found a login without root\'s rights, expected them for qoslab_isolate: "in place"; '],
     ),
+    "rights of a host to capture": (
+        {"way": "as it is", "server": {"no_capture": "dumpcap: socket: Operation not permitted", "root": False}},
+        [
+            'server: found that dumpcap may not capture, "dumpcap: socket: Operation not permitted", expected it for '
+            "the experiment's captures; let the user"
+        ],
+    ),
     "program": (
         {"server": {"missing": ("iperf3",)}},
         ["server: found no program iperf3 in its path, expected it; install"],

@@ -33,6 +33,9 @@ MISSES = 3
 """Requests in a row without an answer, after which nobody is there."""
 PACE_S = 0.003
 """Between requests that do not wait for an answer."""
+CAPTURE = "dumpcap"
+CAPTURE_S = 10.0
+"""For it to say whether it may capture."""
 SIOCETHTOOL = 0x8946
 ETHTOOL_GSET, ETHTOOL_GDRVINFO = 0x1, 0x3
 DUPLEX = {0: "half", 1: "full"}
@@ -104,13 +107,35 @@ def congestion_controls() -> list[str]:
     return loaded + [os.path.basename(each).partition(".ko")[0][len("tcp_") :] for each in modules]
 
 
+def refuses_to_capture(program: str) -> str:
+    """What dumpcap says where this user may not capture; empty where he may.
+
+    To tell the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
+    """
+    try:
+        done = subprocess.run(
+            [program, "-L", "-i", "any"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=CAPTURE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    own = [line for line in said if line.startswith(program + ": ")]
+    return "" if done.returncode == 0 else (own or said or [f"ended with status {done.returncode}"])[-1]
+
+
 def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
-    """What the host is for an experiment: cards, routes to far addresses, programs that it lacks, free bytes."""
+    """What the host is for an experiment: cards, routes to far addresses, programs that it lacks, rights, free disk."""
     return {
         "cards": cards(),
         "routes": {address: leaves_by(address) for address in far},
         "management": management(),
         "missing": [name for name in programs if shutil.which(name) is None],
+        "no_capture": refuses_to_capture(CAPTURE) if CAPTURE in programs and shutil.which(CAPTURE) else "",
         "congestion": congestion_controls(),
         "free": shutil.disk_usage(folder).free,
     }

@@ -94,6 +94,8 @@ class HostFacts:
     """By the experiment's interface."""
     held: Mapping[str, str]
     """Whose run holds an interface, by the host's name of it; only those that are held."""
+    no_capture: str = ""
+    """Why its user may not capture; empty where he may, or where no capture is wanted there."""
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ class Gathering:
             routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
             management=told["management"]["device"],
             missing=tuple(told["missing"]),
+            no_capture=told["no_capture"],
             held=host.ask("held", devices=own)["held"],
             congestion=frozenset(told["congestion"]),
             free=told["free"],

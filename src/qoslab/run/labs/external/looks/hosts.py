@@ -21,6 +21,14 @@ def rights(facts: Facts) -> Iterator[Found]:
         if way != "as it is" and not host.root:
             message = f'found a login without root\'s rights, expected them for qoslab_isolate: "{way}"'
             yield Found(name, message, "set ansible_become: true, log in as root, or let qoslab_isolate be `as it is`")
+        if host.no_capture:
+            message = (
+                f'found that dumpcap may not capture, "{host.no_capture}", expected it for the experiment\'s captures'
+            )
+            hint = (
+                "let the user be in the group that may (dpkg-reconfigure wireshark-common), or set ansible_become: true"
+            )
+            yield Found(name, message, hint)
     for name, router in facts.routers.items():
         if router.ios and router.refused:
             message = f'found "{router.refused}" for its configuration, expected to see it'
