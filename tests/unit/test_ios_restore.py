@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from random import Random
 
 import ios_running
@@ -12,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices
 from qoslab.errors import QoslabError
-from qoslab.ios.diff import lines_between
+from qoslab.ios.diff import lines_between, tree
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply
 from qoslab.ios.reading import clutter_of, likely_hardware, read_running
@@ -310,6 +312,8 @@ CLUTTER = {
     "interface": (" ip nat inside", " crypto map TUNNELS", " ip wccp web-cache redirect in"),
 }
 
+UNKNOWN = {line.strip() for lines in CLUTTER.values() for each in lines for line in each.splitlines()}
+
 
 def cluttered(text: str, random: Random) -> str:
     """A running configuration with lines that the model does not know, the same ones each time for a seed."""
@@ -330,6 +334,25 @@ def pushes(draw: DrawFn) -> tuple[Device, str]:
     return before, "\n".join(lines_between(other, before))
 
 
+def touched_heads(before: Device, after: Device) -> Iterator[str]:
+    """Lines that begin blocks which are not in both devices as they are, and those that take such a block off."""
+    was, now = tree(before).children, tree(after).children
+    for key in {*was, *now}:
+        mine, theirs = was.get(key), now.get(key)
+        if mine is not None and not mine.differs(theirs):
+            continue
+        for each in filter(None, (mine, theirs)):
+            # A table has one below the other, a banner goes on in lines of its own.
+            entries = each.children.values() if each.how.table else [each]
+            yield from (line for entry in entries for line in (entry.line, entry.taken_back, *entry.text))
+
+
+def each_of(head: str) -> list[str]:
+    """A line of configuration; several terminal lines may stand in one."""
+    match = re.fullmatch(r"line (\w+) (\d+) (\d+)", head)
+    return [f"line {match[1]} {number}" for number in range(int(match[2]), int(match[3]) + 1)] if match else [head]
+
+
 @given(pushes(), st.integers(0, 9))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
@@ -338,10 +361,15 @@ def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
     apply(after, text)
     printed = [cluttered(render(device), Random(seed)) for device in (before, after)]
     found = restoration(printed[0], printed[1], [text], before.hardware)
+    touched = set(touched_heads(before, after))
     apply(after, "\n".join(found.lines))
     assert after == before
     assert found.left == ()
     assert unrestored(printed[0], cluttered(render(after), Random(seed)), [text], before.hardware) == []
+    # Nothing outside of what was touched is ever sent.
+    assert not [line for line in found.lines if line.strip().removeprefix("no ") in UNKNOWN]
+    heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
+    assert heads <= touched, heads - touched
 
 
 @given(
