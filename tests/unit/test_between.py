@@ -211,6 +211,27 @@ class TestLimiters:
         assert found.rate_bps is not None and found.rate_bps.value == pytest.approx(1e6, rel=1e-4)
         assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(31250, abs=100)
 
+    @pytest.mark.parametrize(("ahead_s", "drift"), [(3.7, 50e-6), (-3.7, -50e-6), (0.2, 0.0)])
+    def test_what_two_clocks_that_are_apart_tell_is_right_or_withheld(self, ahead_s: float, drift: float) -> None:
+        passed = policed(self.time_s, self.size, 1e6, 31250)
+        of_policer = np.where(passed, self.time_s + 0.001, np.nan)
+        for out in (of_policer, shaped(self.time_s, self.size, 1e6, 0.025, 64)):
+            before, after = captured(self.time_s, self.size, out)
+            shown = START_NS + np.rint((after["time_ns"] - START_NS) * (1 + drift) + ahead_s * 1e9).astype(np.int64)
+            right, wrong = infer(join(before, after)), infer(join(before, after.assign(time_ns=shown)))
+            assert wrong.kind == right.kind
+            if right.queue_packets is not None:
+                # Of a clock that drifts it is less certain, and says so.
+                assert wrong.queue_packets is not None
+                assert wrong.queue_packets.low <= right.queue_packets.value <= wrong.queue_packets.high
+            packet = self.size.max()
+            for name, coarse in (("rate_bps", 0.0), ("interval_s", 0.0), ("burst_bytes", packet)):
+                true, found = getattr(right, name), getattr(wrong, name)
+                # Where a drift would blur it, it is withheld.
+                assert (found is None) == (true is None) or (found is None and drift)
+                if found is not None:
+                    assert found.value == pytest.approx(true.value, rel=1e-3, abs=coarse), name
+
     def test_a_policer_before_a_line(self) -> None:
         passed = policed(self.time_s, self.size, 1e6, 31250)
         out = np.full(len(passed), np.nan)

@@ -1,0 +1,43 @@
+"""Which clocks figures are made of: none is what one host's clock showed less what another's did."""
+
+from __future__ import annotations
+
+from qoslab.model.metrics import METRICS, Metric
+
+ONE_CLOCK = {
+    "goodput.warm_up": "intervals as the receiver counts them",
+    "tcp.rtt": "the sender's, from a segment to its acknowledgement",
+    "rtt.min": "the sender's, less what the other end took by its own",
+    "rtt.avg": "the sender's, less what the other end took by its own",
+    "rtt.max": "the sender's, less what the other end took by its own",
+    "interface.delay.mean": "the router's",
+    "interface.delay.p50": "the router's",
+    "interface.delay.p99": "the router's",
+    "interface.delay.max": "the router's",
+    "police.tokens_lost.longest": "the router's",
+    "police.bucket.mean_ms": "a size over a rate",
+    "police.bucket.p95_ms": "a size over a rate",
+    "police.bucket.final_ms": "a size over a rate",
+    "police.bucket.settled": "the router's",
+    "shape.interval_ms": "a configured time",
+}
+"""Times, and whose clock they are of."""
+DIFFERENCES = {
+    "datagrams.jitter",
+    *(f"jitter.{way}{which}" for way in ("", "back.") for which in ("min", "avg", "max")),
+}
+"""Gaps at one end less gaps at the other: how far the clocks are apart is in none of them, and of a drift of 50 ppm a
+gap of 20 ms has a millionth of a second."""
+OF_TWO_CAPTURES = {"limiter.rate", "limiter.burst", "limiter.interval", "limiter.queue", "limiter.ahead"}
+"""Their clocks are brought together by the packets themselves (`analysis.between.clocks`), see `test_between`."""
+
+
+def compares_clocks(metric: Metric) -> bool:
+    """Whether the figure may be of two clocks: a time, or of two captures."""
+    return metric.unit == "ms" or metric.selector == "captures"
+
+
+def test_no_figure_is_the_difference_of_two_hosts_clocks() -> None:
+    times = {metric.name for metric in METRICS.values() if compares_clocks(metric)}
+    # A new one belongs to one of them. Where it does not, it carries the error of both clocks, or is withheld.
+    assert times == {*ONE_CLOCK, *DIFFERENCES, *OF_TWO_CAPTURES}
