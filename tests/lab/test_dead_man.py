@@ -125,6 +125,8 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
     killed = time.monotonic()
     during = shown(lab)
     assert all(any("service-policy output Police" in line for line in each) for each in during.values()), during
+    # Its mark keeps others off, while hosts are free.
+    assert all(any("alias exec qoslab the run of" in line for line in each) for each in during.values()), during
     wait_until_clean(lab, left)
     command.end()
     # Nobody does anything from now on.
@@ -132,6 +134,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
         assert time.monotonic() < killed + COUNTS_S + LATE_S, shown(lab)
         time.sleep(1.0)
     after = shown(lab)
+    assert not [line for each in after.values() for line in each if "alias exec qoslab" in line], after
     # What the applet has put in force stays on the router's flash until somebody rescues.
     kept = "file qoslab-before.cfg"
     assert any(kept in line for line in after["R2"]), after["R2"]
