@@ -94,6 +94,22 @@ class TestAverages:
         assert found["published"].iloc[0] == 0.92
         assert found["tolerance"].iloc[2] == "at least 91 %, each cell at least 86 %"
 
+    @pytest.mark.parametrize(
+        ("keys", "told"),
+        [
+            ({"at_least": "90 %"}, ("", "")),
+            ({"at_least": "90 %", "fitted": "Our constants."}, ("", "Our constants.")),
+            ({"published": "92 %"}, ("", "")),
+            ({"published": "92 %", "fitted": "Our constants."}, ("fitted", "Our constants.")),
+            ({"published": "92 %", "at_least": "91 %", "worst_at_least": "95 %"}, ("as predicted", "")),
+            ({"published": "92 %", "at_least": "91 %", "fitted": "Our constants."}, ("fitted", "Our constants.")),
+            ({"published": "92 %", "at_least": "93 %", "explained": "Why."}, ("not reproduced", "Why.")),
+        ],
+    )
+    def test_what_becomes_of_a_published_average(self, keys: dict[str, str], told: tuple[str, str]) -> None:
+        found = averages_table([average_of(**keys)], *sweep()).iloc[0]
+        assert (found["publication"], found["explanation"]) == told
+
     def test_cells_that_are_not_valid_are_left_out_and_counted(self) -> None:
         metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
         found = averages_table([average_of(condition="policer == 'default'", at_least="90 %")], metrics, cells)
@@ -254,6 +270,7 @@ WANTED = [
         published="92 %",
         at_least="92 %",
         worst_at_least="85 %",
+        fitted="The bucket's constants.",
     ),
 ]
 

@@ -13,7 +13,7 @@ from qoslab.analysis import sweeps
 from qoslab.analysis.least import over_least
 from qoslab.analysis.statistics import average, difference
 from qoslab.analysis.sweeps import Point
-from qoslab.analysis.verdicts import INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
+from qoslab.analysis.verdicts import AS_PREDICTED, FITTED, INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
 from qoslab.model.comparison import Average, Pair
 from qoslab.model.expressions import parse_expression, read_value, show_value
 from qoslab.model.matrix import Scalar, fits, parameters_text
@@ -41,6 +41,7 @@ def averages_table(
     `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`. An average
     whose bounds are not met, or of which valid cells lack the metric, is `outside`; one without bounds, or without a
     valid cell, is `informative`. Of `pairs` those have rows for which bounds are told: parts of their pairs of cells.
+    `publication` and `explanation` are as in a comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -66,7 +67,21 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
             "tolerance": wanted.tolerance,
             "reason": wanted.reason,
             **_measured(wanted, metrics, group, cells),
+            **_publication(wanted),
         }
+
+
+def _publication(wanted: Average) -> dict[str, str]:
+    """Whether the published average is within the bounds of the average, and if not, or not by itself, why."""
+    published = wanted.figure(wanted.published)
+    if published is None:
+        return {"publication": "", "explanation": wanted.fitted}
+    agrees = wanted.model_copy(update={"worst_at_least": None, "worst_at_most": None}).holds(*[published] * 3)
+    if agrees is False:
+        return {"publication": NOT_REPRODUCED, "explanation": wanted.explained}
+    if wanted.fitted:
+        return {"publication": FITTED, "explanation": wanted.fitted}
+    return {"publication": AS_PREDICTED if agrees else "", "explanation": ""}
 
 
 def _measured(
@@ -162,6 +177,8 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
             "cells": found,
             "excluded": asked - found,
             "verdict": verdict,
+            "publication": "",
+            "explanation": pair.fitted,
         }
 
 

@@ -121,7 +121,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
     about += f", expected {row['tolerance']}" if row["tolerance"] else ""
     echo(f"{row['title']}: {about}")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("", "cells", found, "difference", "lowest cell", "verdict"):
+    for name in ("", "cells", found, "difference", "lowest cell", "verdict", "publication"):
         table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
     for each in averages.to_dict("records"):
         measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
@@ -134,6 +134,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
             _difference(each["published"], each["value"]),
             lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
             each["verdict"],
+            each["publication"] or "",
             style=_STYLE[each["verdict"]],
         )
     console.print(table)

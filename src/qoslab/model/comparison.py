@@ -65,6 +65,11 @@ class Average(Frozen):
     """Greatest figure of any single cell."""
     reason: str = ""
     """Where these bounds or the published figure come from; for the report."""
+    explained: str = ""
+    """What would explain that the publication is not within the bounds; for the report."""
+    fitted: str = ""
+    """What of the model was chosen in the light of this publication, or is no more than ours: the figure does not count
+    as reproduced."""
 
     @property
     def unit(self) -> Unit:
@@ -121,6 +126,8 @@ class Pair(Frozen):
     """Expression of the parameters that must hold for a cell, as `pir < link`; all cells where absent."""
     better: Literal["higher", "lower"] = "higher"
     """Which figure wins."""
+    fitted: str = ""
+    """What of the model was chosen in the light of the publication, or is no more than ours, and decides who wins."""
     equal_within: Percent = Percent(10_000)
     """Of the second's figure: a lesser difference is a draw, as is one whose 95 % interval has 0 in it."""
     not_worse_at_least: Percent | None = None

@@ -36,6 +36,8 @@ class AverageRow:
     highest: str
     tolerance: str
     verdict: str
+    publication: str
+    explanation: str
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
         highest=extreme("highest"),
         tolerance=text.bound(row["tolerance"]),
         verdict=row["verdict"],
+        publication=row["publication"] or "",
+        explanation=row["explanation"] or "",
     )
 
 
@@ -137,6 +141,7 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     )
     if said := claim(pairs):
         sentence += f" {said[0].upper()}{said[1:]}."
+    sentence += f" Fitted: {pair.fitted}" if pair.fitted else ""
     by_folder = {cell.folder: cell.values for cell in cells}
     values = [by_folder.get(folder, {}) for folder in pairs["first_folder"]]
     tables = []

@@ -156,6 +156,7 @@ class RunView:
                 "lowest",
                 "lowest_cell",
                 "verdict",
+                "publication",
             ]
         ].set_index(["title", "each"])
 

@@ -286,7 +286,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("lowest_cell", pa.string()),
             ("highest", pa.float64()),
             ("highest_cell", pa.string()),
-            *((name, pa.string()) for name in ("tolerance", "reason", "verdict")),
+            *((name, pa.string()) for name in ("tolerance", "reason", "verdict", "publication", "explanation")),
         ]
     ),
     "pairs": pa.schema(
