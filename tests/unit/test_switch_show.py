@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCounte
 from qoslab.formats import SwitchPortCounters
 from qoslab.genie.parse import parse
 from qoslab.ios.catalyst.show import counters as switch_counters
+from qoslab.ios.catalyst.show.mls_qos import operational_text
 from qoslab.ios.compile import compile_device
 from qoslab.ios.parse import apply
 
@@ -197,6 +199,16 @@ def parsed(command: str, text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("screen", [each for each in SCREENS if "mls qos" in each or "port-asic" in each])
 def test_genie_parses_every_screen(switch: FakeRouter, screen: str) -> None:
     assert parsed(screen, shown(switch, screen))
+
+
+def test_what_a_limit_is_printed_as_is_what_the_port_sends() -> None:
+    """One table in the data plane and one in the show command: the same limits, the same figures."""
+    constants = (TESTS.parent / "crates/qos-core/src/config/catalyst_constants.rs").read_text(encoding="utf-8")
+    (table,) = re.findall(r"OPERATIONAL_BANDWIDTH: \[\(u32, u32\); \d+\] = \[(.*)\];", constants)
+    sent = {int(limit): int(part.replace("_", "")) for limit, part in re.findall(r"\((\d+), ([\d_]+)\)", table)}
+    assert sent == {70: 7038}
+    for limit in range(10, 91):
+        assert float(operational_text(limit)) * 100 == pytest.approx(sent.get(limit, limit * 100)), limit
 
 
 QUEUEING = {"priority_queue": False, "queue_set": 1}
