@@ -17,8 +17,10 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import cells_of
 from qoslab.schema import load_experiment, load_published
 from qoslab.schema.expectations import parameters_of
+from qoslab.schema.published import COLUMNS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+PUBLISHED = EXPERIMENTS.parent / "reports/published"
 ALL = sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 
@@ -145,9 +147,22 @@ def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
     judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
     rows = rows_of(name, experiment)
     assert len([each for each in rows if each.is_published]) == FIGURES[name]
-    assert [each for each in rows if not each.kind or not (each.place or each.moment)] == []
     silent = [each for each in rows if not each.remark and (each.arm, each.metric, each.selection) not in judged]
     assert silent == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_row_of_a_table_says_what_it_is_and_of_when(name: str) -> None:
+    """The moment that the publication tells, or that it does not say; and where it was taken, unless it is derived."""
+    rows = rows_of(name, loaded(name))
+    assert [each.source for each in rows if not each.kind or not each.moment] == []
+    assert [each.source for each in rows if not each.place and each.kind != "derived"] == []
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.stem)
+def test_tables_have_all_columns(path: Path) -> None:
+    head = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert tuple(head[: len(COLUMNS) + 5]) == (*COLUMNS, "resolution", "kind", "moment", "place", "remark")
 
 
 def test_the_grid_has_the_scenarios_of_the_slides() -> None:

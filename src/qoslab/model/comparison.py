@@ -304,7 +304,7 @@ class PublishedFigure:
     kind: str = ""
     """One of `KINDS`; empty where the table does not say."""
     moment: str = ""
-    """When it was taken; empty where that is the whole run, or nothing is known."""
+    """When it was taken, as the publication says; empty where the table does not tell."""
     place: str = ""
     """Where it was taken: a host, a router, a text."""
     remark: str = ""
