@@ -66,8 +66,8 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Ite
     command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
-        # A user who has many large pipes gets no more of them, and the usual size is no mistake.
-        with contextlib.suppress(OSError):
+        # A user who has many large pipes gets no more of them, and the usual size is no mistake. Only Linux has others.
+        with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             problem = yield from _pieces(process.stdout)
