@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,9 +18,12 @@ from urllib.parse import quote
 from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
 from qoslab.results import Manifest
+from qoslab.results.folder import LOCK
 from qoslab.results.seal import CRATE, seal_of
 
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
+_TERMS = {"sha256": "https://schema.org/sha256"}
+"""Of ours, which the context of RO-Crate 1.1 lacks."""
 _AUTHOR = re.compile(r"(?P<name>[^<>]+?)\s*(?:<(?P<id>https?://[^<>\s]+|\d{4}-\d{4}-\d{4}-\d{3}[\dX])>)?")
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 _KINDS = {
@@ -56,7 +59,7 @@ def describe(request: ExportRequest) -> dict[str, Any]:
     authors = [_author(text) for text in request.authors]
     files = [_file(name, path) for name, path in _files(request.folder.path)]
     return {
-        "@context": f"{_CONFORMS}/context",
+        "@context": [f"{_CONFORMS}/context", _TERMS],
         "@graph": [
             {
                 "@id": CRATE,
@@ -67,6 +70,7 @@ def describe(request: ExportRequest) -> dict[str, Any]:
             _dataset(request, manifest, authors, files),
             *files,
             *authors,
+            *([_licence(request.licence)] if request.licence else []),
             *_context(manifest),
         ],
     }
@@ -86,20 +90,30 @@ def _dataset(
         "datePublished": manifest.started.date().isoformat(),
         "dateCreated": manifest.started.isoformat(),
         "hasPart": [{"@id": each["@id"]} for each in files],
-        "mentions": [{"@id": "#run"}],
+        "mentions": {"@id": "#run"},
     }
     if request.licence:
-        if not _SPDX.fullmatch(request.licence):
-            raise UserError(
-                f'--licence: found "{request.licence}", expected an SPDX identifier, such as CC-BY-4.0',
-                hint="spdx.org/licenses lists them",
-            )
-        found["license"] = {"@id": f"https://spdx.org/licenses/{request.licence}"}
+        found["license"] = {"@id": _licence(request.licence)["@id"]}
     if authors:
-        found["author"] = [{"@id": each["@id"]} for each in authors]
+        found["author"] = _together(each["@id"] for each in authors)
     if experiment.compare is not None and experiment.compare.article:
         found["citation"] = experiment.compare.article
     return found
+
+
+def _licence(name: str) -> dict[str, Any]:
+    if not _SPDX.fullmatch(name):
+        raise UserError(
+            f'--licence: found "{name}", expected an SPDX identifier, such as CC-BY-4.0',
+            hint="spdx.org/licenses lists them",
+        )
+    return {"@id": f"https://spdx.org/licenses/{name}", "@type": "CreativeWork", "name": name}
+
+
+def _together(names: Iterable[str]) -> Any:
+    """References; one that stands alone is in no list, as RO-Crate 1.1 has it."""
+    found = [{"@id": name} for name in names]
+    return found[0] if len(found) == 1 else found
 
 
 def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
@@ -113,9 +127,9 @@ def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
         "name": f"qoslab run {manifest.experiment.name} --lab {manifest.lab}",
         "startTime": manifest.started.isoformat(),
         **({"endTime": manifest.ended.isoformat()} if manifest.ended is not None else {}),
-        "instrument": [{"@id": f"#{quote(name)}"} for name in used],
-        "object": [{"@id": _reference(name)} for name in sorted(manifest.files)],
-        "result": [{"@id": "./"}],
+        "instrument": _together(f"#{quote(name)}" for name in used),
+        "object": _together(_reference(name) for name in sorted(manifest.files)),
+        "result": {"@id": "./"},
         "description": " ".join(manifest.overrides) or "as the experiment file says",
     }
 
@@ -137,7 +151,7 @@ def _author(text: str) -> dict[str, Any]:
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name != CRATE:
+        if path.is_file() and name not in (CRATE, LOCK):
             yield name, path
 
 
