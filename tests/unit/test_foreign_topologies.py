@@ -13,11 +13,11 @@ from qoslab.schema.topology import load_topology
 CONTAINERLAB = """\
 name: three
 topology:
-  defaults: {kind: frr}
+  defaults: {kind: linux}
   groups:
     pcs: {kind: linux, image: "multitool:3"}
   nodes:
-    r1: {startup-config: r1.conf}
+    r1: {image: "quay.io/frrouting/frr:10.5.1", startup-config: r1.conf}
     r2: {kind: cisco_iol, image: "iol:17"}
     PC1: {group: pcs, exec: [ip link set eth1 up]}
     PC2: {group: pcs}
@@ -37,14 +37,14 @@ groups:
   end: {members: [a, b], device: linux}
 nodes: [a, r-1, r-2, b]
 links:
-- a-r-1
+- [a, r-1]
 - r-1:
   r-2:
   bandwidth: 2000
   prefix: 10.42.42.0/30
 - interfaces:
   - {node: r-2, ipv4: 10.7.0.1/24}
-  - {node: b}
+  - {node: b, ipv4: 10.7.0.2/24}
 """
 
 
@@ -106,7 +106,7 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
         ("192.168.12.2/24", "10.9.9.9/24", r"what comes of it is no topology of ours"),
         ("  links:", "  wires:", r"found no link, expected one at least"),
         ("topology:", "topologies:", r"found neither topology\.nodes \(containerlab\) nor nodes \(netlab\)"),
-        ("{kind: frr}", "{kind: [frr]}", r"found no kind, expected one here"),
+        ("{kind: linux}", "{kind: [linux]}", r"found no kind, expected one here"),
         ("name: three", "name: [three", r"three\.clab\.yml:2:"),
     ],
 )
@@ -121,10 +121,29 @@ def test_what_has_no_counterpart_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "platform"),
+    [
+        ('image: "quay.io/frrouting/frr:10.5.1", ', "", "host"),
+        ('image: "quay.io/frrouting/frr:10.5.1", ', "kind: vyosnetworks_vyos, ", "linux"),
+        ('"quay.io/frrouting/frr:10.5.1"', "frrouting/multitool", "host"),
+        ("  groups:\n", "  kinds: {linux: {image: frr}}\n  groups:\n", "linux"),
+    ],
+)
+def test_the_image_tells_a_router_of_containerlab_from_a_host(
+    tmp_path: Path, old: str, new: str, platform: str
+) -> None:
+    text = CONTAINERLAB.replace(old, new, 1)
+    status, file = made(tmp_path, text)
+    assert status == 0
+    assert load_topology(file)[1].nodes["r1"].platform == platform
+
+
+@pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("- a-r-1", "- [a, r-1, b]", "found a link with 3 nodes (a, r-1, b), expected two"),
-        ("- a-r-1", "- a", "found a link with 1 nodes (a), expected two"),
+        ("- [a, r-1]", "- [a, r-1, b]", "found a link with 3 nodes (a, r-1, b), expected two"),
+        ("- [a, r-1]", "- a-r-1", "found a link with 3 nodes (a, r, 1), expected two"),
+        ("- [a, r-1]", "- a", "found a link with 1 nodes (a), expected two"),
         ("bandwidth: 2000", "type: loopback", "found a link of type 'loopback'"),
         ("bandwidth: 2000", "bandwidth: fast", "found 'fast', expected kilobits per second"),
         ("module: [ospf]", "plugin: [fabric]", "found plugin, expected nodes and links as they are"),

@@ -1,11 +1,13 @@
 """Topology files of containerlab (containerlab.dev/manual/topo-def-file).
 
-A node's kind is its own, its group's or the default. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or
+A node's kind is its own, its group's or the default; that of Linux routers is `linux` too, their image tells them from
+hosts. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or
 of type `veth`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink, mapping
@@ -15,6 +17,8 @@ OUTSIDE = ("host", "mgmt-net", "macvlan")
 """What the brief form has in place of a node: the machine itself and its networks."""
 SWITCH = "l2"
 """The type of a node that is a switch."""
+ROUTER_IMAGE = re.compile(r"(?:frr|vyos|bird|quagga)\b")
+"""How the name of an image begins that makes a router of a container."""
 _EXTENDED = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
 
 
@@ -28,6 +32,7 @@ def read_containerlab(document: Document) -> Foreign:
     found = Foreign("containerlab", document)
     topology = mapping(document.data["topology"])
     defaults, groups = mapping(topology.get("defaults")), mapping(topology.get("groups"))
+    kinds = mapping(topology.get("kinds"))
     nodes = topology["nodes"]
     if not isinstance(nodes, dict):
         found.refuse(("topology", "nodes"), "found no mapping, expected nodes by name")
@@ -37,10 +42,13 @@ def read_containerlab(document: Document) -> Foreign:
         group = own.get("group", defaults.get("group"))
         around = mapping(groups.get(group)) if isinstance(group, str) else {}
         kind = own.get("kind") or around.get("kind") or defaults.get("kind")
+        places = (own, around, mapping(kinds.get(kind)) if isinstance(kind, str) else {}, defaults)
+        image = next((str(place["image"]) for place in places if place.get("image")), "")
         if str(own.get("type") or around.get("type") or "").lower() == SWITCH:
             # It forwards by other rules than a router of that kind.
             kind = f"{kind} {SWITCH}"
-        found.add_node(name, kind, ("topology", "nodes", name))
+        role = "router" if ROUTER_IMAGE.match(image.rpartition("/")[2]) else ""
+        found.add_node(name, kind, ("topology", "nodes", name), role)
         for key in ("startup-config", "exec", "binds"):
             if key in own or key in around:
                 found.note(f"{key} of nodes is left out: configure routers in the experiment's arms")

@@ -27,7 +27,11 @@ def read_netlab(document: Document) -> Foreign:
     found, data = Foreign("netlab", document), document.data
     for key in REFUSED:
         if key in data:
-            found.refuse((key,), f"found {key}, expected nodes and links as they are", "netlab create -o yaml has them")
+            found.refuse(
+                (key,),
+                f"found {key}, expected nodes and links as they are",
+                "netlab create -o yaml:nodefault:noaddr=FILE has them",
+            )
     defaults = mapping(data.get("defaults"))
     default = defaults.get("device", data.get("defaults.device"))
     groups = mapping(data.get("groups"))
@@ -102,7 +106,8 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
 
 def _ends(found: Foreign, link: Any, steps: Steps) -> list[ForeignEnd]:
     if isinstance(link, str):
-        return [ForeignEnd(name) for name in _split(link, found)]
+        # Names with hyphens stand in lists, for netlab too.
+        return [ForeignEnd(name) for name in link.split("-")]
     if isinstance(link, list):
         return [ForeignEnd(str(name)) for name in link]
     attributes = mapping(link)
@@ -126,11 +131,3 @@ def _end(found: Foreign, end: Any, steps: Steps) -> ForeignEnd:
         # A host part: the tool's own counting.
         address = None
     return ForeignEnd(name, str(interface), found.address(address, steps))
-
-
-def _split(text: str, found: Foreign) -> list[str]:
-    """`a-b`; names of nodes may have hyphens themselves."""
-    for at, letter in enumerate(text):
-        if letter == "-" and text[:at] in found.nodes and text[at + 1 :] in found.nodes:
-            return [text[:at], text[at + 1 :]]
-    return text.split("-") if text not in found.nodes else [text]
