@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -118,6 +119,8 @@ def _inventory(
             "vars": {
                 "ansible_user": USER,
                 "ansible_ssh_private_key_file": str(key),
+                # For Ansible itself; qoslab takes the next.
+                "ansible_ssh_extra_args": shlex.join(["-o", f'UserKnownHostsFile="{known_hosts}"']),
                 "qoslab_known_hosts": str(known_hosts),
                 "qoslab_isolate": "namespace" if cards else "in place",
             },
