@@ -105,12 +105,19 @@ def test_what_went_to_flent_comes_back(request_: ExportRequest, tmp_path: Path) 
 def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_path: Path) -> None:
     notes = request_.folder.path / "my notes: 100 % ä?#.txt"
     notes.write_text("none\n")
+    lock = request_.folder.path / ".lock"
+    lock.touch()
     file = write_export(EXPORTS["ro-crate"], request_, tmp_path / "run.crate.zip")
     notes.unlink()
+    lock.unlink()
     with zipfile.ZipFile(file) as archive:
-        graph = {each["@id"]: each for each in json.loads(archive.read("ro-crate-metadata.json"))["@graph"]}
+        whole = json.loads(archive.read("ro-crate-metadata.json"))
         archive.extractall(tmp_path / "unpacked")
+    # The context of RO-Crate 1.1 has no sha256.
+    assert whole["@context"] == ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://schema.org/sha256"}]
+    graph = {each["@id"]: each for each in whole["@graph"]}
     about = graph["./"]
+    assert about["license"]["@id"] in graph and about["mentions"] == {"@id": "#run"} and ".lock" not in graph
     assert about["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     assert [each["@id"] for each in about["author"]] == ["https://orcid.org/0000-0002-1825-0097", "#A.-Nother"]
     assert graph["ro-crate-metadata.json"]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
@@ -419,3 +426,26 @@ def test_foreign_files_that_do_not_hold(
     told = capsys.readouterr().err
     assert said in told and name in told
     assert not (tmp_path / "made").exists() and len(list(tmp_path.iterdir())) == 1
+
+
+BROKEN_LATEX = """\
+#!/bin/sh
+echo "! LaTeX Error: File \\`pgf.sty' not found."
+cat > /dev/null
+exit 1
+"""
+
+
+def test_latex_that_lacks_a_package_is_named(
+    request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin").mkdir()
+    latex = tmp_path / "bin/pdflatex"
+    latex.write_text(BROKEN_LATEX)
+    latex.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{latex.parent}:/usr/bin:/bin")
+    assert main(["figure", str(request_.folder.path), "goodput.sum", "--kind", "box", "--format", "pgf"]) == 2
+    told = capsys.readouterr().err
+    assert "ended with an error: ! LaTeX Error: File `pgf.sty' not found." in told and "texlive-pictures" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]

@@ -55,7 +55,13 @@ _STYLE = {
     "svg.hashsalt": "qoslab",
     "pgf.rcfonts": False,
     "pgf.texsystem": "pdflatex",
+    "pgf.preamble": r"\AtBeginDocument{\catcode`\&=12\catcode`\#=12\relax}",
 }
+_PGF_BEGIN = rb"\begingroup%" + b"\n"
+_PGF_ALONE = (
+    rb"\def\mathdefault#1{#1}\catcode`\_=\active\def_{\ifmmode\sb\else\_\fi}\catcode`\&=12\catcode`\#=12\relax%" + b"\n"
+)
+"""What matplotlib would have whoever includes a PGF file put into the preamble, and text as it is written."""
 
 
 def set_style() -> None:
@@ -262,6 +268,18 @@ def save(figure: Figure, to: Path) -> None:
             "PGF needs LaTeX, which measures its text: found no pdflatex",
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         )
+    from matplotlib.backends.backend_pgf import LatexError
+
     content = io.BytesIO()
-    figure.savefig(content, format=form, **_NO_TIME[form])
-    replace(to, content.getvalue())
+    try:
+        figure.savefig(content, format=form, **_NO_TIME[form])
+    except (LatexError, RuntimeError) as error:
+        if form != "pgf":
+            raise
+        found = next((line for line in str(error).splitlines() if line.startswith("!")), str(error).strip()[:200])
+        raise MachineError(
+            f"{to}: LaTeX, which measures the text of PGF, ended with an error: {found}",
+            hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
+        ) from error
+    whole = content.getvalue()
+    replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole)
