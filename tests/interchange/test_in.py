@@ -1,0 +1,171 @@
+"""Files that other tools write now, read by `qoslab import`: the figures have to be those that the tool tells."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from other_tools import TOP, Tools, Tried, qoslab
+
+RECORDED = TOP / "tests/recorded/capture/four-streams.pcapng"
+
+
+PING = """\
+DESCRIPTION = "ICMP alone: flent's own test of pings needs netperf"
+AGGREGATOR = "timeseries"
+TOTAL_LENGTH = LENGTH
+DEFAULTS = {"PLOT": "ping"}
+ICMP = {"ip_version": IP_VERSION, "interval": STEP_SIZE, "length": LENGTH, "host": HOST, "runner": "ping"}
+ICMP["units"] = "ms"
+DATA_SETS = o([("Ping (ms) ICMP", ICMP)])
+PLOTS = o([("ping", {"type": "timeseries", "description": "Ping", "series": [{"data": "Ping (ms) ICMP"}]})])
+"""
+
+
+def imported(file: Path, table: str) -> pd.DataFrame:
+    """A table of what `qoslab import` makes of a file."""
+    folder = file.parent / f"made-of-{file.name}"
+    qoslab("import", file, "--to", folder, folder=file.parent)
+    assert (folder / "report.html").stat().st_size > 1000
+    return pq.read_table(folder / f"tables/{table}.parquet").to_pandas()
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> str:
+    with socket.socket(socket.AF_INET, kind) as own:
+        own.bind(("127.0.0.1", 0))
+        return str(own.getsockname()[1])
+
+
+@contextmanager
+def server(*argv: str) -> Iterator[None]:
+    """A server on loopback, for a while."""
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def of_iperf3(tools: Tools, *more: str) -> str:
+    port = free_port()
+    with server(tools.path("iperf3"), "-s", "-B", "127.0.0.1", "-p", port):
+        return tools.run("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "3", "-b", "20M", "-P", "2", *more)
+
+
+def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Two streams on loopback: bytes of each, and their rates in each interval, are those of its JSON."""
+    file = tmp_path / "mine.json"
+    file.write_text(of_iperf3(tools, "-J"))
+    told = json.loads(file.read_text())
+    flows = imported(file, "flows")
+    assert flows["bytes"].tolist() == [each["receiver"]["bytes"] for each in told["end"]["streams"]]
+    intervals = pq.read_table(tmp_path / "made-of-mine.json/tables/intervals.parquet").to_pandas()
+    rates = [rows.sort_values("start_s")["bps"].tolist() for _, rows in intervals.groupby("stream")]
+    told_rates = [[each["bits_per_second"] for each in interval["streams"]] for interval in told["intervals"]]
+    assert rates == [pytest.approx(list(stream)) for stream in zip(*told_rates, strict=True)]
+    tried("iperf3 JSON in", "iperf3", tools.version("iperf3"))
+
+
+def test_iperf3_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Two streams on loopback: their receivers' rates add up to its line [SUM]."""
+    file = tmp_path / "mine.txt"
+    file.write_text(of_iperf3(tools, "-f", "k"))
+    told = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
+    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(told[0]), rel=0.01)
+    tried("iperf3 text in", "iperf3", tools.version("iperf3"))
+
+
+def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Two streams on loopback: their rates add up to its line [SUM]."""
+    port, file = free_port(), tmp_path / "mine.txt"
+    words = ("-c", "127.0.0.1", "-p", port, "-t", "3", "-i", "1", "-b", "20M", "-P", "2", "-f", "k")
+    with server(tools.path("iperf"), "-s", "-p", port):
+        file.write_text(tools.run("iperf", *words))
+    told = re.findall(r"^\[SUM\]\s+0\.0+-\s*3\.\d+ sec.* ([0-9.]+) Kbits/sec", file.read_text(), re.MULTILINE)
+    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(told[-1]), rel=0.02)
+    tried("iperf text in", "iperf 2", tools.version("iperf"))
+
+
+def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """A second of packets each 20 ms on loopback: number and median of the round trips are those that it tells."""
+    port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
+    with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
+        tools.run("irtt", "client", "-i", "20ms", "-d", "1s", "-o", file, f"127.0.0.1:{port}")
+    told = json.loads(file.read_text())["stats"]
+    samples = imported(file, "samples")
+    trips = samples[samples["series"] == "round trip"]
+    assert len(trips) == told["packets_received"]
+    assert trips["value"].median() * 1e6 == pytest.approx(told["rtt"]["median"], rel=1e-3)
+    tried("irtt JSON in", "irtt", tools.version("irtt", "version"))
+
+
+def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """A test of its runner of pings on loopback, three seconds: the values are those of its own CSV."""
+    tools.path("fping")
+    (tmp_path / "icmp.conf").write_text(PING)
+    tools.run("flent", tmp_path / "icmp", "-H", "127.0.0.1", "-l", "3", "-s", "0.2", "-D", tmp_path, folder=tmp_path)
+    file = next(tmp_path.glob("*.flent.gz"))
+    lines = tools.run("flent", "-i", file, "-f", "csv").splitlines()
+    rows = [line.split(",") for line in lines if line.count(",")]
+    place = rows[0].index("Ping (ms) ICMP")
+    told = [float(row[place]) for row in rows[1:] if row[place]]
+    samples = imported(file, "samples")
+    found = samples[samples["series"] == "Ping (ms) ICMP"]
+    assert len(told) > 5 and found["value"].tolist() == pytest.approx(told)
+    assert set(found["unit"]) == {"ms"}
+    tried("flent in", "flent", tools.version("flent"))
+
+
+def packets_of(tools: Tools, file: Path) -> tuple[int, int]:
+    """Frames and bytes, as tshark reads them."""
+    lines = tools.run("tshark", "-r", file, "-T", "fields", "-e", "frame.len").split()
+    return len(lines), sum(map(int, lines))
+
+
+@pytest.mark.parametrize("form", ["pcap", "nsecpcap", "pcapng"])
+def test_captures(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None:
+    """Written by Wireshark's editcap: frames and bytes are those that tshark reads."""
+    file = tmp_path / f"mine.{form}"
+    tools.run("editcap", "-F", form, RECORDED, file)
+    packets = imported(file, "packets_io")
+    every = packets[packets["flow"] == "all"]
+    assert (every["packets"].sum(), every["bytes"].sum()) == packets_of(tools, file)
+    tried("pcapng in" if form == "pcapng" else "pcap in", "tshark", tools.version("tshark"))
+
+
+def test_gzip(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """A capture that it packed is read as the plain one."""
+    plain = tmp_path / "mine.pcapng"
+    shutil.copy(RECORDED, plain)
+    tools.run("gzip", "-k", plain)
+    packed = tmp_path / "mine.pcapng.gz"
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    pd.testing.assert_frame_equal(imported(plain, "packets_io"), imported(packed, "packets_io"))
+    tried("gzip in", "gzip", tools.version("gzip"))
+
+
+def test_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Rows that it wrote, with its ends of lines and empty fields: mean and samples are those that it computes."""
+    file, base = tmp_path / "mine.csv", tmp_path / "mine.db"
+    tools.run("sqlite3", base, "create table t (time_s real, video_kbps real, rtt_ms real)")
+    tools.run("sqlite3", base, "insert into t values (1, 800, 10), (2, 900, 12.5), (3, 1000, null)")
+    file.write_bytes(tools.run("sqlite3", "-csv", "-header", base, "select * from t").replace("\n", "\r\n").encode())
+    mean = float(tools.run("sqlite3", base, "select avg(video_kbps) from t"))
+    assert imported(file, "flows")["goodput_bps"].tolist() == pytest.approx([mean * 1e3])
+    samples = pq.read_table(tmp_path / "made-of-mine.csv/tables/samples.parquet").to_pandas()
+    told = [float(each) for each in tools.run("sqlite3", base, "select rtt_ms from t where rtt_ms notnull").split()]
+    assert samples["value"].tolist() == told
+    tried("CSV in", "sqlite3", tools.version("sqlite3"))

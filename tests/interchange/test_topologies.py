@@ -1,0 +1,80 @@
+"""Topologies of other tools: what those tools make of a file, and what `qoslab new topology` does, are the same."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_foreign_topologies as samples
+from other_tools import Tools, Tried, qoslab
+from ruamel.yaml import YAML
+
+from qoslab.model.experiment import Topology
+from qoslab.schema.topology import load_topology
+
+
+def ours(file: Path) -> Topology:
+    to = file.with_name(f"ours-of-{file.name}")
+    qoslab("new", "topology", file, "--to", to, "--as", "cisco_iol=ios", "--as", "iol=ios", folder=file.parent)
+    return load_topology(to)[1]
+
+
+def ends(topology: Topology) -> list[tuple[str, ...]]:
+    return [tuple(end.node for end in link.ends) for link in topology.links]
+
+
+@pytest.fixture
+def netlab(tools: Tools, tmp_path: Path) -> Path:
+    """A folder with a topology, what netlab makes of it, and the file that netlab writes for containerlab."""
+    (tmp_path / "topology.yml").write_text(samples.NETLAB.replace("iosv", "iol"))
+    words = ("create", "-q", "-p", "clab", "topology.yml")
+    tools.run("netlab", *words, folder=tmp_path)
+    tools.run("netlab", *words, "-o", "yaml:nodefault:noaddr=whole.yml", folder=tmp_path)
+    return tmp_path
+
+
+def test_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
+    """Nodes, ends, given addresses and rates are those of its own transformed topology, which is read as well."""
+    whole = YAML(typ="safe").load(netlab / "whole.yml")
+    mine = ours(netlab / "topology.yml")
+    assert list(mine.nodes) == list(whole["nodes"])
+    told = [tuple(end["node"] for end in link["interfaces"]) for link in whole["links"]]
+    assert ends(mine) == told
+    rates = [link.get("bandwidth") for link in whole["links"]]
+    assert [rate and f"{rate // 1000} Mb/s" for rate in rates] == [None, "2 Mb/s", None]
+    assert str(mine.links[1].rate) == "2 Mb/s"
+    again = ours(netlab / "whole.yml")
+    assert ends(again) == told
+    addresses = [[end["ipv4"] for end in link["interfaces"]] for link in whole["links"]]
+    assert [[str(end.address) for end in link.ends] for link in again.links] == addresses
+    # Of the first link the file says none.
+    assert [[str(end.address) for end in link.ends] for link in mine.links][1:] == addresses[1:]
+    tried("netlab in", "netlab", tools.version("netlab", "version"))
+
+
+def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
+    """The file that netlab writes for containerlab: nodes and ends are those of the topology that it was made of."""
+    theirs: dict[str, Any] = YAML(typ="safe").load(netlab / "clab.yml")["topology"]
+    mine = ours(netlab / "clab.yml")
+    assert {name: node.platform for name, node in mine.nodes.items()} == {
+        name: "host" if node["kind"] == "linux" else "ios" for name, node in theirs["nodes"].items()
+    }
+    assert ends(mine) == [tuple(end.partition(":")[0] for end in link["endpoints"]) for link in theirs["links"]]
+    tried("containerlab in", "netlab", tools.version("netlab", "version"))
+
+
+def test_containerlab(tools: Tools, tried: Tried, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Its JSON Schema takes the topology that our tests read, and refuses a kind that it does not know."""
+    schema = request.config.getoption("--clab-schema")
+    if schema is None:
+        pytest.skip("containerlab's schemas/clab.schema.json is not here: give --clab-schema FILE")
+    file = tmp_path / "three.clab.yml"
+    file.write_text(samples.CONTAINERLAB)
+    tools.run("check-jsonschema", "--schemafile", schema.absolute(), file)
+    assert ends(ours(file)) == [("r1", "r2"), ("PC1", "r1"), ("PC2", "r2")]
+    file.write_text(samples.CONTAINERLAB.replace("kind: cisco_iol", "kind: cisco_iou"))
+    tools.run("check-jsonschema", "--schemafile", schema.absolute(), file, status=1)
+    checksum = hashlib.sha256(schema.read_bytes()).hexdigest()
+    tried("containerlab in", "clab.schema.json", f"SHA-256 {checksum[:12]}…")
