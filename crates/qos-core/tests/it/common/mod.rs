@@ -21,6 +21,7 @@ pub const PORT: PortId = PortId(0);
 
 /// So many cases of a property, or as few as `QOS_CASES_AT_MOST` says, but never so few that it says nothing.
 /// (`PROPTEST_CASES` is for properties that name no number.)
+#[expect(clippy::disallowed_methods, reason = "of the tests, not of the engine")]
 pub fn cases(wanted: u32) -> ProptestConfig {
     const FEWEST: u32 = 4;
     let at_most = env::var("QOS_CASES_AT_MOST").map_or(u32::MAX, |text| {
