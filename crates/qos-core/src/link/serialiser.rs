@@ -181,6 +181,27 @@ mod tests {
         }
     }
 
+    /// The product of their bits and a second's nanoseconds has more than 64 bits.
+    #[test]
+    fn frames_of_more_than_two_gigabytes_take_exactly_their_time() {
+        let mut link = Serialiser::new(Rate(7), Time(0));
+        assert_eq!(link.take(Time(0), u32::MAX), Time(4_908_534_051_428_571_428));
+        assert_eq!(link.take(Time(0), u32::MAX), Time(9_817_068_102_857_142_857));
+        assert_eq!(link.take(Time(0), 1), Time(9_817_068_104_000_000_000));
+    }
+
+    #[test]
+    fn what_is_left_of_a_nanosecond_goes_with_a_frame_that_does_not_conform() {
+        let mut link = Serialiser::new(Rate(3), Time(0));
+        // The first frame conforms at the very moment at which it has passed.
+        link.set_sustained(Some(SustainedPlan { rate: Rate(1), tolerance: Duration(5_333_333_334) }));
+        let first = link.pass(Time(0), 1);
+        assert_eq!(first, Passage { start: Time(0), end: Time(2_666_666_666), remainder: 2 });
+        link.enter(first, 1);
+        let second = Passage { start: Time(2_666_666_666), end: Time(10_666_666_666), remainder: 0 };
+        assert_eq!(link.pass(Time(0), 1), second);
+    }
+
     #[test]
     fn a_late_frame_starts_when_it_is_ready() {
         let mut link = Serialiser::new(Rate(100_000_000), Time(0));
