@@ -212,18 +212,41 @@ def test_arithmetic_is_that_of_integers(kind: type[Quantity], a: int, b: int, n:
         assert kind(a) / kind(b) == a / b
 
 
-def test_kinds_do_not_mix() -> None:
-    assert Rate(5) != Size(5)
+OPERATORS = (
+    "__eq__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__add__",
+    "__sub__",
+    "__mul__",
+    "__floordiv__",
+    "__truediv__",
+)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_kinds_do_not_mix(name: str) -> None:
     assert len({Rate(5), Size(5), Rate(5)}) == 2
-    for mixed in (lambda: Rate(5) + Size(5), lambda: Rate(5) < Size(5), lambda: Rate(5) * 1.5, lambda: Rate(5) / 2):  # type: ignore
-        with pytest.raises(TypeError):
-            mixed()
+    others = [Size(5), 1.5, "5", None] + ([5] if name not in ("__mul__", "__floordiv__") else [])
+    assert [getattr(Rate(5), name)(other) for other in others] == [NotImplemented] * len(others)
+
+
+def test_each_operator_answers_by_itself() -> None:
+    """Not only by the other operand's mirrored one."""
+    answers = [getattr(Rate(6), name)(Rate(4)) for name in OPERATORS if name != "__mul__"]
+    assert answers == [False, False, False, True, True, Rate(10), Rate(2), 1, 1.5]
+    assert [getattr(Rate(5), name)(Rate(5)) for name in OPERATORS[:5]] == [True, False, True, False, True]
+    assert [getattr(Rate(4), name)(Rate(6)) for name in OPERATORS[:5]] == [False, True, True, False, False]
+    assert (Rate(7).__mul__(3), Rate(7).__rmul__(3), Rate(7).__floordiv__(2)) == (Rate(21), Rate(21), Rate(3))
 
 
 @pytest.mark.parametrize("value", [1.0, True, "1", None])
 def test_counts_are_integers(value: object) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as raised:
         Rate(value)  # type: ignore[arg-type]
+    assert str(raised.value) == f"Rate counts whole base units: found {value!r}, expected an int"
 
 
 def test_quantities_are_immutable() -> None:
@@ -238,6 +261,44 @@ def test_quantities_are_immutable() -> None:
 
 def test_the_longest_text_is_read() -> None:
     assert Rate.parse("1" + " " * 55 + "Mb/s") == Rate(10**6)
+
+
+def test_the_largest_is_read() -> None:
+    assert Rate.parse(f"{Rate.LARGEST} b/s") == Rate(Rate.LARGEST)
+    with pytest.raises(QuantityError, match="expected at most"):
+        Rate.parse(f"{Rate.LARGEST + 1} b/s")
+
+
+def test_a_hash_is_that_of_kind_and_count() -> None:
+    assert hash(Rate(5)) == hash(Rate(5))
+    assert len({hash(kind(count)) for kind in KINDS for count in range(3)}) == 12
+
+
+def test_units_begin_at_their_size_and_zeros_at_the_end_are_not_printed() -> None:
+    assert [str(Rate(count)) for count in (999, 1000, 10**6 - 10, 10**6, 1_250_000)] == [
+        "999 b/s",
+        "1 kb/s",
+        "999.99 kb/s",
+        "1 Mb/s",
+        "1.25 Mb/s",
+    ]
+    assert [str(Duration(count)) for count in (999, 1000, 10**6, 1_100_000, 10**9, 10**11)] == [
+        "999 ns",
+        "1 us",
+        "1 ms",
+        "1.1 ms",
+        "1 s",
+        "100 s",
+    ]
+    # As one number, however large.
+    assert str(Rate(10**36)) == "1" + "0" * 27 + " Gb/s"
+    assert [str(Percent(count)) for count in (0, 1, 10, 10_000, 100_000)] == [
+        "0 %",
+        "0.0001 %",
+        "0.001 %",
+        "1 %",
+        "10 %",
+    ]
 
 
 def test_attributes() -> None:
@@ -264,6 +325,13 @@ def test_models_keep_quantities_through_json(rate: int, size: int, duration: int
     assert Holder.model_validate(held.model_dump()) == held
 
 
+def test_a_number_alone_is_read_as_its_text() -> None:
+    with pytest.raises(pydantic.ValidationError, match=r'found "8000" without a unit.*did you mean "8 kb/s"'):
+        Holder.model_validate({"rate": 8000})
+    with pytest.raises(pydantic.ValidationError, match="found True, expected a rate"):
+        Holder.model_validate({"rate": True})
+
+
 @pytest.mark.parametrize("value", [100, 1.5, True, None, ["1 Mb/s"], Size(1)])
 def test_models_refuse_other_values(value: object) -> None:
     with pytest.raises(pydantic.ValidationError, match="expected a rate"):
@@ -277,3 +345,13 @@ def test_json_schema_examples_fit_their_pattern() -> None:
         for text in schema["examples"]:
             assert re.match(schema["pattern"], text)
             assert str(kind.parse(text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_type_for_models_is_a_text_in_json_alone(kind: type[Quantity]) -> None:
+    adapter = pydantic.TypeAdapter(kind)
+    assert adapter.dump_json(kind(0)) == json.dumps(str(kind(0))).encode()
+    assert adapter.dump_python(kind(5)) == kind(5)
+    assert adapter.validate_python(str(kind(5))) == kind(5)
+    expected = {"type": "string", "pattern": kind.PATTERN, "examples": list(kind.EXAMPLES), "title": kind.__name__}
+    assert adapter.json_schema() == expected
