@@ -8,6 +8,7 @@ import json
 import re
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ CRATE = ROOT / "crates" / "qos-core"
 TRIED = Path(__file__).parent / "tried.csv"
 SURVIVORS = Path(__file__).parent / "survivors.toml"
 PAGE = ROOT / "docs" / "mutants.md"
-MARK = "<!-- written by tests/mutants/mutants.py -->"
+MARK = "<!-- written by tests/mutants/record.py -->"
 CHANGE = re.compile(r"^[^:]+:(\d+):\d+: (.*)$")
 WIDTH = 118
 
@@ -126,30 +127,37 @@ def page(tried: dict[str, Tried], survivors: list[Survivor]) -> str:
     """Those tables."""
     compiled = sum(entry.compiled for entry in tried.values())
     accepted = [each for each in survivors if each.reason]
-    open_ones = [each for each in survivors if not each.reason]
+    live = Counter(each.file for each in survivors)
     share = f"{100 * len(accepted) / compiled:.1f} %" if compiled else "none"
+    wanting = len(survivors) - len(accepted)
     text = [
         "",
-        f"Of {compiled} changes that compile, in {len(tried)} files, the tests notice {compiled - len(survivors)};",
-        f"{len(accepted)} are accepted ({share}), {len(open_ones)} are open.",
+        f"Of {compiled} changes that compile, the tests notice {compiled - len(survivors)};",
+        f"{len(accepted)} are accepted ({share}), {wanting} are open.",
         "",
-        "| file | changes | noticed | live | do not compile | commit | date |",
-        "|---|--:|--:|--:|--:|---|---|",
+        "| file | changes | noticed | accepted | open | do not compile | commit | date |",
+        "|---|--:|--:|--:|--:|--:|---|---|",
     ]
     for name in sorted(tried):
         entry = tried[name]
-        caught = entry.caught + entry.timeout
-        short = name.removeprefix("crates/qos-core/src/")
-        counts = f"{entry.compiled} | {caught} | {entry.missed} | {entry.unviable}"
-        text.append(f"| `{short}` | {counts} | `{entry.commit}` | {entry.day} |")
-    for title, group in (("Accepted", accepted), ("Open", open_ones)):
-        text += ["", f"## {title}", ""]
-        text += [line for each in group for line in _paragraph(each)] or ["None."]
+        fine = sum(each.file == name for each in accepted)
+        counts = f"{entry.compiled} | {entry.caught + entry.timeout} | {fine} | {live[name] - fine} | {entry.unviable}"
+        text.append(f"| `{_short(name)}` | {counts} | `{entry.commit}` | {entry.day} |")
+    text += ["", "## Accepted", ""]
+    text += [line for each in accepted for line in _paragraph(each)] or ["None."]
     return "\n".join([*text, ""])
 
 
+def open_below(folder: str) -> bool:
+    """Whether something lives in a folder without a reason."""
+    return any(each.file.startswith(folder) and not each.reason for each in read_survivors())
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("crates/").removeprefix("src/").replace("/src/", "/", 1)
+
+
 def _paragraph(survivor: Survivor) -> list[str]:
-    short = survivor.file.removeprefix("crates/qos-core/src/")
-    says = f"- `{short}`, {survivor.change}, at `{survivor.line}`"
+    says = f"- `{_short(survivor.file)}`, `{survivor.change}`, at `{survivor.line}`"
     says += f": {survivor.reason}" if survivor.reason else ""
     return textwrap.wrap(says, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

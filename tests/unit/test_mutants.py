@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import replace
@@ -11,11 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+import engine  # noqa: E402
 import mistakes  # noqa: E402
+import python_modules  # noqa: E402
 import record  # noqa: E402
 from record import Survivor, Tried  # noqa: E402
-
-import mutants  # noqa: E402
 
 ACCEPTED_PERCENT = 3
 TESTS = ROOT / "crates" / "qos-core" / "tests" / "it"
@@ -80,7 +81,7 @@ def test_the_page_is_what_was_recorded() -> None:
     assert tables == record.page(record.read_tried(), record.read_survivors())
 
 
-@pytest.mark.parametrize("name", mutants.SLOW)
+@pytest.mark.parametrize("name", engine.SLOW)
 def test_slow_tests_are_there(name: str) -> None:
     module, _, test = name.partition("::")
     assert f"fn {test}" in (TESTS / f"{module}.rs").read_text()
@@ -107,43 +108,44 @@ def test_a_reason_stays_with_its_change(kept: Path) -> None:
     assert all(len(line) <= 120 for line in record.SURVIVORS.read_text().splitlines())
     text = record.PAGE.read_text()
     assert "old" not in text
-    assert "Of 10 changes that compile, in 1 files, the tests notice 8;\n1 are accepted (10.0 %), 1 are open." in text
-    assert "| `router/tx_ring.rs` | 10 | 8 | 2 | 1 | `abc` | 2026-01-02 |" in text
+    assert "Of 10 changes that compile, the tests notice 8;\n1 are accepted (10.0 %), 1 are open." in text
+    assert "| `qos-core/router/tx_ring.rs` | 10 | 8 | 1 | 1 | 1 | `abc` | 2026-01-02 |" in text
+    assert (record.open_below("crates/"), record.open_below("src/")) == (True, False)
     record.keep(entry(caught=10), [])
     assert record.read_survivors() == []
 
 
 def test_a_file_is_tried_again_when_it_is_another_one() -> None:
-    assert mutants.stale(FILE, {})
-    assert not mutants.stale(FILE, {NAME: entry()})
-    assert mutants.stale(FILE, {NAME: replace(entry(), digest="0")})
+    assert engine.stale(FILE, {})
+    assert not engine.stale(FILE, {NAME: entry()})
+    assert engine.stale(FILE, {NAME: replace(entry(), digest="0")})
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mutants.Tree:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engine.Tree:
     """A copy that is worked on by a cargo of ours."""
     cargo = tmp_path / "bin" / "cargo"
     cargo.parent.mkdir()
     cargo.write_text(CARGO.format(status=0))
     cargo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(mutants, "environment", lambda how: dict(os.environ))
+    monkeypatch.setattr(engine, "environment", lambda how: dict(os.environ))
     (tmp_path / "tree").mkdir()
-    return mutants.Tree(tmp_path / "tree")
+    return engine.Tree(tmp_path / "tree")
 
 
-def test_what_the_quick_pass_misses_is_tried_with_all_tests(tree: mutants.Tree, tmp_path: Path) -> None:
+def test_what_the_quick_pass_misses_is_tried_with_all_tests(tree: engine.Tree, tmp_path: Path) -> None:
     found = tree.outcomes(FILE, tmp_path / "kept", float("inf"))
     assert found == {f"{NAME}:1:1: a": "caught", f"{NAME}:2:2: b": "caught", f"{NAME}:3:3: c": "missed"}
 
 
-def test_nothing_is_tried_where_tests_fail_without_a_change(tree: mutants.Tree, tmp_path: Path) -> None:
+def test_nothing_is_tried_where_tests_fail_without_a_change(tree: engine.Tree, tmp_path: Path) -> None:
     (tmp_path / "bin" / "cargo").write_text(CARGO.format(status=101))
-    with pytest.raises(mutants.NotTriedError, match="fail without a change"):
+    with pytest.raises(engine.NotTriedError, match="fail without a change"):
         tree.outcomes(FILE, tmp_path / "kept", float("inf"))
 
 
-def test_a_copy_has_what_the_crates_have_and_no_more(tree: mutants.Tree, tmp_path: Path) -> None:
+def test_a_copy_has_what_the_crates_have_and_no_more(tree: engine.Tree, tmp_path: Path) -> None:
     gone = tmp_path / "tree" / "crates" / "qos-core" / "src" / "gone.rs"
     changed = tmp_path / "tree" / FILE.relative_to(ROOT)
     for file in (gone, changed):
@@ -180,6 +182,24 @@ def test_what_is_done_by_mistake_alone_is_not_changed(line: str, dead: bool) -> 
     place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
     names = [f"a.rs:{place}: replace x with y in f"]
     assert list(mistakes.without_effect(names, text.replace("^", ""))) == names * dead
+
+
+def test_a_change_of_a_python_module_is_its_lines() -> None:
+    diff = "# name: survived\n--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def f():\n-    return 1\n+    return 2\n"
+    assert python_modules.of_diff("a.py", diff) == Survivor("a.py", "return 1", "becomes return 2")
+
+
+def test_changes_of_a_python_module_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_modules, "COPIES", tmp_path)
+    monkeypatch.setattr(python_modules, "survivor", lambda file, key: Survivor(file, key, "becomes"))
+    name = "src/qoslab/units.py"
+    meta = tmp_path / f"{name}.meta"
+    meta.parent.mkdir(parents=True)
+    codes = {"killed": 1, "slow": 36, "lives": 0, "no test": 33, "later": None}
+    meta.write_text(json.dumps({"exit_code_by_key": codes}))
+    entry, lived = python_modules.outcome(meta, "abc")
+    assert (entry.file, entry.caught, entry.timeout, entry.unviable, entry.missed) == (name, 1, 1, 0, 2)
+    assert lived == [Survivor(name, "lives", "becomes"), Survivor(name, "no test", "becomes")]
 
 
 def test_a_mistake_that_is_made_is_a_change() -> None:
