@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -37,6 +38,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mutants", nargs="*", metavar="MUTANT", help="by mutmut's names; all without")
     options = parser.parse_args()
+    if not options.mutants and COPIES.exists():
+        # Of what it has tried mutmut asks nothing again, whatever became of the tests.
+        shutil.rmtree(COPIES)
     done = subprocess.run([*MUTMUT, "run", *options.mutants], cwd=record.ROOT, check=False)
     if done.returncode:
         print("mutmut could not do its work: see what it says", file=sys.stderr)

@@ -202,6 +202,18 @@ def test_changes_of_a_python_module_are_counted(tmp_path: Path, monkeypatch: pyt
     assert lived == [Survivor(name, "lives", "becomes"), Survivor(name, "no test", "becomes")]
 
 
+@pytest.mark.parametrize(("names", "there"), [([], False), (["qoslab.units.x_f__mutmut_1"], True)])
+def test_a_round_of_python_modules_begins_anew(
+    names: list[str], there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_modules, "COPIES", tmp_path / "copies")
+    monkeypatch.setattr(python_modules, "MUTMUT", ["false"])
+    monkeypatch.setattr(sys, "argv", ["python_modules.py", *names])
+    python_modules.COPIES.mkdir()
+    assert python_modules.main() == 1, "mutmut could not do its work"
+    assert python_modules.COPIES.exists() == there
+
+
 def test_a_mistake_that_is_made_is_a_change() -> None:
     text = "x if x > 1 && mistaken!(Low) => a,\n"
     guard = "a.rs:1:6: replace match guard x > 1 && mistaken!(Low) with"
