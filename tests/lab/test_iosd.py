@@ -17,6 +17,7 @@ import pytest
 from labs import IOS_ROUTED, POLICE, ping
 
 from qoslab.lab import Lab
+from qoslab.lab.sshd import MOST_STARTING
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
@@ -455,7 +456,7 @@ def test_time_to_answer(routed: Lab) -> None:
 
 
 STRANGERS = """
-import encodings.idna, os, resource, socket, sys
+import encodings.idna, os, resource, select, socket, sys, time
 most = 2000
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 most = min(most, hard - 50) if hard != resource.RLIM_INFINITY else most
@@ -471,12 +472,29 @@ for _ in range(2000):
     held.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=30))
 said = held[-1].recv(100)
 print(said[:4].decode() or "nothing", flush=True)
+left, deadline = {each.fileno(): each for each in held}, time.monotonic() + 20
+watched = select.poll()
+for number in left:
+    watched.register(number, select.POLLIN)
+while len(left) > 100 and time.monotonic() < deadline:
+    for number, _ in watched.poll(100):
+        try:
+            ended = not left[number].recv(4096)
+        except ConnectionError:
+            ended = True
+        if ended:
+            watched.unregister(number)
+            left.pop(number)
+print(len(left), flush=True)
 sys.stdin.read()
 """
 
 
 def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
-    """A process, of another user if one is given, that opens 2000 connections to R1 and says what the last was told."""
+    """A process, of another user if one is given, that opens 2000 connections to R1.
+
+    It says what the last was told, and how many are left when 20 seconds are over, or 100 or fewer are.
+    """
     ssh = lab.ssh("R1")
     return subprocess.Popen(
         [sys.executable, "-I", "-c", STRANGERS, ssh.host, str(ssh.port), *user],
@@ -490,6 +508,7 @@ def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:
     with knocking(routed) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "SSH-\n"
+        assert int(process.stdout.readline()) <= MOST_STARTING == 100
         assert "R1" in session(routed, "show running-config | include hostname")
         process.communicate()
 
@@ -499,6 +518,7 @@ def test_no_other_user_is_answered(routed: Lab) -> None:
     with knocking(routed, "65534") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "nothing\n"
+        assert int(process.stdout.readline()) <= MOST_STARTING
         assert "R1" in session(routed, "show running-config | include hostname")
         process.communicate()
 

@@ -134,7 +134,17 @@ MENDS = (
             return death
 """,
         "",
+        "tests/unit/test_faults.py::test_a_dead_lab_is_the_reason_whatever_it_made_others_say",
+    ),
+    Mend(
+        "a push that fails in a dead lab is the push's fault",
+        "src/qoslab/run/labs/measured.py",
+        """        if death := death_of(self.lab, wait=True):
+            return death
+""",
+        "",
         "tests/lab/test_faults.py::test_a_lab_that_dies_during_a_push_is_a_dead_lab",
+        also=(("            raise LabDied(death)\n", "            pass\n"),),
     ),
     Mend(
         "titles are markup of the terminal",

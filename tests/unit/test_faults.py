@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from qoslab.errors import DeviceError
 from qoslab.lab import Lab, LabError
 from qoslab.lab.lab import DaemonFailure
 from qoslab.run import faults
-from qoslab.run.faults import death_of
+from qoslab.run.faults import PassingFault, death_of
+from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.virtual.lab import VirtualLab
 
 
@@ -46,3 +50,23 @@ def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.Monkey
     assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab has died: R1")
     monkeypatch.setattr(faults, "NOTICED_S", 0.1)
     assert Dying([]).death(wait=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("states", "error", "fault"),
+    [
+        ([[KILLED]], DeviceError("R1 refused the configuration"), "the lab has died: R1: its daemon was killed"),
+        ([[], [KILLED]], PassingFault("R1 cannot be reached"), "the lab has died: R1: its daemon was killed"),
+        ([[]], PassingFault("R1 cannot be reached"), "R1 cannot be reached"),
+        ([[]], DeviceError("R1 refused the configuration"), ""),
+        ([[KILLED]], KeyboardInterrupt(), ""),
+    ],
+)
+def test_a_dead_lab_is_the_reason_whatever_it_made_others_say(
+    monkeypatch: pytest.MonkeyPatch, states: list[Any], error: BaseException, fault: str
+) -> None:
+    monkeypatch.setattr(faults, "NOTICED_S", 0.2)
+    lab = VirtualLab(cast(Lab, Dying(*states)))
+    worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
+    said = MeasuredWorker._fault(worker, error)
+    assert said.startswith(fault) and bool(said) == bool(fault)
