@@ -102,7 +102,7 @@ def test_a_run_is_kept_and_the_document_written(
     shutil.copytree(TOP / "reports/published", tmp_path / "reports/published")
     shutil.copyfile(TOP / "experiments/policing-vs-shaping.yml", run / "experiment.yml")
     (tmp_path / "docs").mkdir()
-    mark = "before\n<!-- baseline: policing-vs-shaping -->\nold\n<!-- end of baseline -->\nafter\n"
+    mark = "before\n<!-- baseline: policing-vs-shaping -->\nwhat was there\n<!-- end of baseline -->\nafter\n"
     (tmp_path / RESULTS).write_text(mark)
     monkeypatch.setattr(command, "checkout", lambda: tmp_path)
     assert main(["baseline", str(run)]) == ExitStatus.WITHIN
@@ -110,7 +110,7 @@ def test_a_run_is_kept_and_the_document_written(
     assert capsys.readouterr().out == f"{kept} written\n{RESULTS} written\n"
     assert (tmp_path / kept / COMPARISON).read_bytes() == (KEPT / COMPARISON).read_bytes()
     text = (tmp_path / RESULTS).read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert text.startswith("before\n") and text.endswith("after\n") and "what was there" not in text
     assert "\n| figure | predicted | published | simulated |\n|---|---|---|---|\n" in text
     assert "| policed: `police.bc` | 31250 B | 31250 B | 31250 B |\n" in text
     assert "\nNot reproduced (policed: `police.conformed_packets @ conformed_bytes 1992832 B`): " in text
@@ -193,7 +193,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("was", "now", "said"),
     [
-        ("duration: ", "duration: 1", ["measured otherwise now: duration", "expectations: 5 with other bounds"]),
+        ("duration: ", "duration: 1", ["measured otherwise now: duration", "expectations: 10 with other bounds"]),
         ("    tcp: modern\n", "", ["measured otherwise now: arms.policed-cubic"]),
         ("\ncaptures:", "\n  - {name: again, title: Again}\ncaptures:", ["measured otherwise now: arms.again (new)"]),
         ("title: Policed to 1 Mb/s, modern TCP", "title: Otherwise", []),

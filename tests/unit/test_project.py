@@ -128,7 +128,8 @@ def test_the_fuzzers_lock_file_knows_what_the_crates_need() -> None:
         crate = tomllib.loads(file.read_text(encoding="utf-8"))
         if (name := crate["package"]["name"]) not in locked:
             continue
-        needed = crate.get("dependencies", {})
+        elsewhere = [each.get("dependencies", {}) for each in crate.get("target", {}).values()]
+        needed = crate.get("dependencies", {}) | {name: how for each in elsewhere for name, how in each.items()}
         found = {each.split()[0] for each in locked[name].get("dependencies", [])}
         always = {each for each, how in needed.items() if not (isinstance(how, dict) and how.get("optional"))}
         assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml mends it"

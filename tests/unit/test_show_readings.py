@@ -50,7 +50,7 @@ class TestWhen:
     def test_a_moment_of_which_a_figure_is_expected_has_one_on_each_side(self) -> None:
         experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
         moments = {arm.name: [each.seconds for each in times_expected(experiment, arm)] for arm in experiment.arms}
-        assert moments["shaped"] == [6.0] and moments["policed"] == []
+        assert moments["shaped"] == [5.7] and moments["policed"] == []
         assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
         # One that is near enough is not taken twice, and none is due before the traffic or after it.
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]

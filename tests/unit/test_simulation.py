@@ -24,6 +24,7 @@ from qoslab.labs.base import REPORT_CELL_S, REPORT_S
 from qoslab.labs.simulated import AROUND_S, WORKERS_UP_S, Simulated
 from qoslab.labs.virtual import Virtual
 from qoslab.model.experiment import Flow
+from qoslab.model.expressions import show_value
 from qoslab.model.steps import SIMULATION
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
@@ -275,7 +276,8 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
             )
         )
         where = str(place.path.relative_to(folder.path))
-        summaries.append(CellSummary(arm=cell.arm, repetition=1, folder=where, valid=True))
+        values = {name: show_value(value) for name, value in cell.identity.parameters}
+        summaries.append(CellSummary(arm=cell.arm, parameters=values, repetition=1, folder=where, valid=True))
     folder.write_manifest(
         Manifest(experiment=plan.experiment, lab=Simulated.name, started=step.started, cells=tuple(summaries))
     )
