@@ -170,7 +170,7 @@ fn a_change_elsewhere_leaves_the_counters() {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// What passes is what the first entry that matches permits, in both directions alike.
     #[test]

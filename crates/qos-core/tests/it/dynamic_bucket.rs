@@ -52,7 +52,7 @@ fn additive_increase(initial: u64, rate_bps: u64, round_trip_ms: u64, seconds: u
 }
 
 proptest! {
-    #![proptest_config(common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// (a) From far below and from far above the size comes to the same band.
     #[test]

@@ -32,7 +32,7 @@ fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(8))]
+    #![proptest_config(crate::bounded::cases(8))]
 
     /// Each flow gets the same bytes, whatever its packets and its precedence.
     #[test]
@@ -147,7 +147,7 @@ fn policies() -> Vec<RouterConfig> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no
     /// shaper holds.

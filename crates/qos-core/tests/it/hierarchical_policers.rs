@@ -20,7 +20,7 @@ fn metered(class: &ClassCounters) -> (u64, u64) {
 }
 
 proptest! {
-    #![proptest_config(common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     #[test]
     fn each_level_meters_what_the_one_below_lets_pass(

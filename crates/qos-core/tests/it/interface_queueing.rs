@@ -37,7 +37,7 @@ fn ip(counted: usize) -> usize {
 }
 
 proptest! {
-    #![proptest_config(common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// A packet that was there before another one was taken from a lower queue leaves before that one.
     #[test]

@@ -92,7 +92,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     #[test]
     fn a_late_caller_decides_alike(
@@ -152,7 +152,7 @@ fn forward(now: Time, engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and
     /// brings what came inside through before it polls decides as one that is there for each frame.

@@ -214,7 +214,7 @@ fn losses_are_as_frequent_and_as_long_as_asked_for() {
 }
 
 proptest! {
-    #![proptest_config(common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// The seed decides, and nothing else; another loss leaves the jitter as it was, and the two directions differ.
     #[test]

@@ -3,6 +3,7 @@
 mod access_groups;
 mod admission;
 mod behaviour;
+mod bounded;
 mod cells;
 mod classic_queueing;
 mod common;

@@ -89,7 +89,7 @@ fn definition() -> impl Strategy<Value = Definition> {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(512))]
+    #![proptest_config(crate::bounded::cases(512))]
 
     /// Packets of all sizes come at up to twice the rate, so that all colours are seen, in bunches and after silences.
     #[test]

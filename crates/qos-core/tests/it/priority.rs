@@ -24,7 +24,7 @@ fn llq(generation: &str, kbps: u64, priority: Value) -> RouterConfig {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(32))]
+    #![proptest_config(crate::bounded::cases(32))]
 
     /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those
     /// of its own queue.

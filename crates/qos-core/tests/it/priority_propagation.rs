@@ -42,7 +42,7 @@ fn sites(generation: &str, shares: [u64; 2], shape: Option<u64>, deep: bool) -> 
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(32))]
+    #![proptest_config(crate::bounded::cases(32))]
 
     /// Whatever another site sends and however little its own is given, at most the ring, the packet on the wire and
     /// the voice of both sites are ahead of a voice packet.

@@ -4,7 +4,7 @@ use crate::common;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(common::cases(150))]
+    #![proptest_config(crate::bounded::cases(150))]
 
     #[test]
     fn everything_adds_up(program in prop::collection::vec(any::<u8>(), 0..600)) {

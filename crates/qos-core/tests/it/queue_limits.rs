@@ -41,7 +41,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, usize, u8)>> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(48))]
+    #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
     fn a_limit_in_bytes_counts_what_waits(limit in 1u64..20_000, arrivals in arrivals()) {

@@ -42,7 +42,7 @@ fn shown(engine: &mut Engine<usize>, now: Time) -> Option<QueueingDelayCounters>
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// Each departure tells when its packet started, so the waits are known one by one.
     #[test]

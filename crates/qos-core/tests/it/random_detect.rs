@@ -8,7 +8,7 @@ use qos_core::{frame, Descriptor, Engine, Output, Time};
 use serde_json::json;
 
 proptest! {
-    #![proptest_config(common::cases(48))]
+    #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
     fn drops_fall_between_and_above_the_thresholds(

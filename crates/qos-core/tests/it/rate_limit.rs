@@ -46,7 +46,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// What conforms between any two packets is at most the rate times the time between them, and both bursts.
     #[test]

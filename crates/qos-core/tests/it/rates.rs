@@ -49,7 +49,7 @@ fn two_rates() {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// What conforms between any two packets is at most the burst plus the rate times the time between them.
     #[test]
@@ -93,7 +93,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(common::cases(64))]
+    #![proptest_config(crate::bounded::cases(64))]
 
     /// The shaper's rate is exact to a thousandth, whatever the bursts, even where they are smaller than a packet.
     #[test]

@@ -103,7 +103,7 @@ fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> 
 }
 
 proptest! {
-    #![proptest_config(common::cases(60))]
+    #![proptest_config(crate::bounded::cases(60))]
 
     /// The line, the ring and the other classes decide nothing of what a classic shaper lets go, and when.
     #[test]

@@ -79,7 +79,7 @@ fn packets(classes: usize) -> impl Strategy<Value = Vec<(usize, u8)>> {
 const LIMIT: u64 = 1_000;
 
 proptest! {
-    #![proptest_config(crate::common::cases(48))]
+    #![proptest_config(crate::bounded::cases(48))]
 
     /// Later generation: classes with bandwidth their kb/s, class-default what is left.
     #[test]
@@ -164,7 +164,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(12))]
+    #![proptest_config(crate::bounded::cases(12))]
 
     /// Later generation: class-default gets what is not reserved, one per cent at least, whatever the others offer.
     #[test]
@@ -242,7 +242,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of a flow of
     /// class-default 32384, so that class-default starves (published: half of 256 kb/s is 284 times as heavy, and TCP
@@ -274,7 +274,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(crate::common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// A change of the ring's size or of the clock rate loses nothing and changes no order within a class.
     #[test]

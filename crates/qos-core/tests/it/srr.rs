@@ -86,7 +86,7 @@ fn load(queues: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, usi
 const LONGEST: u64 = 1_542;
 
 proptest! {
-    #![proptest_config(crate::common::cases(100))]
+    #![proptest_config(crate::bounded::cases(100))]
 
     /// In any window that begins with a frame of a shaped queue, the frames that start before its last one take at most
     /// 1/w of the window, and of one longest frame's time at the port's operational bandwidth.

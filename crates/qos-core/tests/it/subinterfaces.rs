@@ -249,7 +249,7 @@ fn what_a_subinterface_cannot_have_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(common::cases(24))]
+    #![proptest_config(crate::bounded::cases(24))]
 
     /// Whatever comes in whatever VLAN, everything is accounted for, and no subinterface gets more than its shape and
     /// what its shaper may have saved up.

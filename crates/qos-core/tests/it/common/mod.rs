@@ -5,9 +5,6 @@ pub mod frames;
 pub mod program;
 pub mod switch;
 
-use std::env;
-
-use proptest::prelude::ProptestConfig;
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
@@ -18,17 +15,6 @@ pub const MILLI: u64 = 1_000_000;
 
 /// The port that `engine` makes.
 pub const PORT: PortId = PortId(0);
-
-/// So many cases of a property, or as few as `QOS_CASES_AT_MOST` says, but never so few that it says nothing.
-/// (`PROPTEST_CASES` is for properties that name no number.)
-#[expect(clippy::disallowed_methods, reason = "of the tests, not of the engine")]
-pub fn cases(wanted: u32) -> ProptestConfig {
-    const FEWEST: u32 = 4;
-    let at_most = env::var("QOS_CASES_AT_MOST").map_or(u32::MAX, |text| {
-        text.parse().unwrap_or_else(|_| panic!("QOS_CASES_AT_MOST={text}: a number of cases is expected"))
-    });
-    ProptestConfig::with_cases(wanted.min(at_most.max(FEWEST)))
-}
 
 /// Wiring of one port, `Out`.
 pub fn ports(rate_bps: u64, framing: Framing) -> PortsConfig {

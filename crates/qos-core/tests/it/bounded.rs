@@ -1,0 +1,16 @@
+//! How many cases properties have. Not in `common`, which the fuzz targets have as well, without proptest.
+
+use std::env;
+
+use proptest::prelude::ProptestConfig;
+
+/// So many cases of a property, or as few as `QOS_CASES_AT_MOST` says, but never so few that it says nothing.
+/// (`PROPTEST_CASES` is for properties that name no number.)
+#[expect(clippy::disallowed_methods, reason = "of the tests, not of the engine")]
+pub fn cases(wanted: u32) -> ProptestConfig {
+    const FEWEST: u32 = 4;
+    let at_most = env::var("QOS_CASES_AT_MOST").map_or(u32::MAX, |text| {
+        text.parse().unwrap_or_else(|_| panic!("QOS_CASES_AT_MOST={text}: a number of cases is expected"))
+    });
+    ProptestConfig::with_cases(wanted.min(at_most.max(FEWEST)))
+}
