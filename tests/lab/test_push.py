@@ -471,7 +471,7 @@ def test_without_responders_a_reader_is_told_what_to_do(probes: Callable[..., Pr
     )
     collector.configure("R1", ["ip sla 1", " udp-jitter 10.1.0.2 5000", " timeout 500", " frequency 1"])
     # Not prepared, so that no responder runs, and R1 was given none.
-    running.start()
+    running.start(time.monotonic())
     with pytest.raises(RunInvalid) as caught:
         running.finish()
     told = 'probe "{}-probe": no packet was answered (return code: No connection): no responder of {} answers'
@@ -483,7 +483,7 @@ def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
     probes: Callable[..., Probes], cell: Cell
 ) -> None:
     running = probes({"type": "icmp-echo", "from": "R1", "to": "client"})
-    running.start()
+    running.start(time.monotonic())
     with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
         running.finish()
     cell.write(cell.configuration("R1.before.ios"), "ip sla 1\n icmp-echo 10.9.9.9\n")
