@@ -133,6 +133,7 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert not [each for each in record["reasons"] if "can be trusted" not in each]
     assert status in ((3,) if record["reasons"] else (0, 1)), errors + output
     assert record["lab"] == "external" and record["health"] == {}
+    assert latest(clean).stat().st_mode & 0o777 == 0o700, "its routers' configurations are somebody's"
     assert record["captures"]["server"]["received"] > 50 and (cell / "captures/server.pcapng").stat().st_size > 5000
     assert record["cpu_s"] > 0
     assert not [each for each in record["warnings"] if "somebody changed" in each]

@@ -505,4 +505,11 @@ MENDS = (
         "self.backlog.len() >= 100 * LINK_BACKLOG_FRAMES {",
         "qos-core:a_link_holds_so_many_frames",
     ),
+    Mend(
+        "everybody reads what runs keep of real routers",
+        "src/qoslab/results/folder.py",
+        "path.mkdir(0o700 if private else 0o777)",
+        "path.mkdir()",
+        "tests/unit/test_results.py::test_nobody_else_enters_a_run_with_configurations_of_routers",
+    ),
 )

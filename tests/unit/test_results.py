@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
+import stat
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -190,6 +192,16 @@ def test_finding_a_run(tmp_path: Path) -> None:
         find_run(tmp_path, "nothing")
     with pytest.raises(UserError, match="expected a finished run"):
         unfinished.manifest()
+
+
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
+def test_nobody_else_enters_a_run_with_configurations_of_routers(tmp_path: Path, private: bool, mode: int) -> None:
+    before = os.umask(0o022)
+    try:
+        made = RunFolder.create(tmp_path, "police", NOW, private=private)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(made.path.stat().st_mode) == mode
 
 
 def test_counters_come_back_and_a_cut_line_is_told(tmp_path: Path) -> None:

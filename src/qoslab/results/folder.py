@@ -383,8 +383,11 @@ class RunFolder:
         return f"RunFolder({str(self.path)!r})"
 
     @classmethod
-    def create(cls, root: Path, experiment: str, now: datetime | None = None) -> Self:
-        """Make a new run's folder. Of two runs in the same second the later one gets `-2` appended."""
+    def create(cls, root: Path, experiment: str, now: datetime | None = None, *, private: bool = False) -> Self:
+        """Make a new run's folder. Of two runs in the same second the later one gets `-2` appended.
+
+        A `private` one, with configurations of somebody's routers, nobody else may enter, whatever the umask.
+        """
         parent = root / experiment
         stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime(_TIME)
         with writing(parent / stamp):
@@ -392,7 +395,7 @@ class RunFolder:
             for number in range(1, 1000):
                 path = parent / (stamp if number == 1 else f"{stamp}-{number}")
                 try:
-                    path.mkdir()
+                    path.mkdir(0o700 if private else 0o777)
                 except FileExistsError:
                     continue
                 return cls(path)

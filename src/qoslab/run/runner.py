@@ -77,14 +77,15 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`; a tool before there is
     a folder), or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what there was.
     """
-    made_with = machinery(lab_kind(request.plan.lab))
+    kind = lab_kind(request.plan.lab)
+    made_with = machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
-    folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
+    folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.placed)
     with folder.working(request.options), ExitStack() as watching:
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
-        real_time = lab_kind(request.plan.lab).real_time
+        real_time = kind.real_time
         told = Told(progress, folder, steps=real_time)
-        programs = lab_kind(request.plan.lab).programs
+        programs = kind.programs
         facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
@@ -115,7 +116,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
-            if lab_kind(request.plan.lab).placed:
+            if kind.placed:
                 # Whether it was left as it was found is a part of the report.
                 crew.wait_ended()
             yield folder
