@@ -13,6 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from made_again import (  # noqa: F401 (hooks)
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_warning_recorded,
+)
+
 # How long an example takes is the machine's affair, and a busy one fails no test.
 settings.register_profile("qoslab", deadline=None)
 settings.load_profile("qoslab")

@@ -20,6 +20,7 @@ from commands import Command
 from labs import data_planes
 
 from experiment_files import experiment_file
+from made_again import MadeAgainWarning
 from qoslab.pcap import read_packets
 
 pytestmark = pytest.mark.lab
@@ -172,5 +173,5 @@ def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
         if found["valid"]:
             break
         assert found["late"], found["reasons"]
-        warnings.warn(f"the machine was busy, and the cell says so: {found['reasons']}", stacklevel=1)
+        warnings.warn(MadeAgainWarning(f"the cell says that the machine was busy: {found['reasons']}"), stacklevel=1)
     assert found["valid"]

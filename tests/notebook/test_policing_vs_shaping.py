@@ -15,6 +15,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from made_again import MadeAgainWarning
 from qoslab.errors import ExitStatus
 from qoslab.results import find_run
 
@@ -44,7 +45,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         if run.returncode != ExitStatus.RUN_INVALID:
             break
         # The machine is shared; what it stalled says nothing about the product, but is said.
-        warnings.warn(f"a run was invalid and is made again:\n{run.stdout}", stacklevel=1)
+        reasons = re.findall(r"^ *(\S+/\d+: .*)$", run.stdout, re.MULTILINE)
+        warnings.warn(MadeAgainWarning(f"{reasons}\n{run.stdout}"), stacklevel=1)
     assert run.returncode in (ExitStatus.WITHIN, ExitStatus.OUTSIDE), run.stdout + run.stderr
     return find_run(folder / "runs").path, run.stdout
 

@@ -1,0 +1,44 @@
+"""Runs that tests make again since the machine was too busy for them: counted, told in the end, and no more than a few.
+
+A test says `warnings.warn(MadeAgainWarning(why))`; pytest hands warnings of other processes on, too.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+MOST = 2
+"""In one call of pytest. More is no matter of chance any more, and the call fails."""
+
+
+class MadeAgainWarning(UserWarning):
+    """A run that was invalid is made again."""
+
+
+_told: list[str] = []
+
+
+def pytest_warning_recorded(warning_message: warnings.WarningMessage, nodeid: str) -> None:
+    """Count it."""
+    if issubclass(warning_message.category, MadeAgainWarning):
+        _told.append(f"{nodeid}: {warning_message.message}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where there were too many."""
+    if len(_told) > MOST and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say so, whether it was one or many."""
+    if not _told:
+        return
+    terminalreporter.section("made again")
+    for each in _told:
+        terminalreporter.write_line(each.partition("\n")[0])
+    number = f"{len(_told)} run{'s' if len(_told) > 1 else ''}"
+    terminalreporter.write_line(f"{number} made again since they were invalid, of {MOST} that may be")
