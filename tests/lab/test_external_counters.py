@@ -34,6 +34,8 @@ from qoslab.schema import CellIdentity, load_sweep
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
 
+SHORT_S, LONG_S = 9, 30
+"""How long traffic is sent."""
 NEAR = 0.01
 """How far a rate over a window may be from that of the data plane."""
 AHEAD_NS, DRIFT_PPM = 3_700_000_000, 50
@@ -88,6 +90,8 @@ class Ran:
     """What there is of the run."""
 
     folder: Path
+    arm: str
+    """The only one."""
     replies: list[dict[str, Any]]
     """Of R1's data plane, twenty a second."""
     unshifted: Path
@@ -96,12 +100,12 @@ class Ran:
     @property
     def cell(self) -> Path:
         """The only one."""
-        return self.folder / "cells/policed/1"
+        return self.folder / f"cells/{self.arm}/1"
 
     @property
     def record(self) -> CellRecord:
         """Its record."""
-        return Cell(self.cell, CellIdentity("policed", (), 1)).record()
+        return Cell(self.cell, CellIdentity(self.arm, (), 1)).record()
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the run's tables."""
@@ -109,27 +113,36 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
+def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    """The same for longer, and shaped: in what comes evenly no burst falls between a question and its answer."""
+    yield from _made(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
+
+
+@pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """A run on the exposed lab, on hosts whose clocks are wrong and drift, with a reading each 3 s."""
-    folder = tmp_path_factory.mktemp("ran")
+    yield from _made(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
+
+
+def _made(folder: Path, length_s: int, arm: str) -> Iterator[Ran]:
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        yield from _ran(folder, topology)
+        yield from _ran(folder, topology, length_s, arm)
 
 
-def _ran(folder: Path, topology: Topology) -> Iterator[Ran]:
-    with Lab.up(topology, name=f"test-{os.getpid()}-counters") as lab:
+def _ran(folder: Path, topology: Topology, length_s: int, arm: str) -> Iterator[Ran]:
+    with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}") as lab:
         file = folder / "here.yml"
         expose(lab, file)
         text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
         python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
         with data_plane(lab, "R1") as replies:
-            words = ("--lab", str(file), "--duration", "9s", "--arm", "policed")
+            words = ("--lab", str(file), "--duration", f"{length_s}s", "--arm", arm)
             status, output, errors = run(folder, "run", str(EXPERIMENT), *words)
         assert status in (0, 1, 3), errors + output
-        yield Ran(latest(folder), replies, folder / "unshifted.pcapng")
+        yield Ran(latest(folder), arm, replies, folder / "unshifted.pcapng")
 
 
 def _skewed(folder: Path) -> Path:
@@ -180,29 +193,34 @@ def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
     assert polling.commands[:3] == ("show policy-map interface", *interfaces)
 
 
-@pytest.mark.parametrize(
-    ("table", "place", "columns"),
-    [
-        (
-            "classes",
-            {"class": "class-default"},
-            ("packets", "bytes", "police_conformed_bytes", "police_exceeded_bytes", "drops_police_bytes"),
-        ),
-        ("interfaces", {"interface": "FastEthernet0/1"}, ("output_packets", "output_bytes")),
-        ("interfaces", {"interface": "FastEthernet0/0"}, ("input_packets", "input_bytes")),
-    ],
+COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
+    (
+        "classes",
+        {"class": "class-default"},
+        ("packets", "bytes", "police_conformed_bytes", "police_exceeded_bytes", "drops_police_bytes"),
+    ),
+    ("interfaces", {"interface": "FastEthernet0/1"}, ("output_packets", "output_bytes")),
+    ("interfaces", {"interface": "FastEthernet0/0"}, ("input_packets", "input_bytes")),
 )
+"""What is compared: a table, which of its rows, and their columns."""
+
+
+def both(ran: Ran, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the data plane, and of what show commands said of the same, in order of time."""
+    started = ran.record.traffic_started
+    assert started is not None
+    rows_of = raw.class_rows if table == "classes" else raw.interface_rows
+    rows = rows_of("R1", ran.replies, pd.Timestamp(started).value)
+    truth = pd.DataFrame([row for row in rows if place.items() <= row.items()])
+    read = ran.table(table).sort_values("time_s")
+    return truth, read[(read[list(place)] == pd.Series(place)).all(axis=1)]
+
+
+@pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    started = ran.record.traffic_started
-    assert started is not None
-    rows = (raw.class_rows if table == "classes" else raw.interface_rows)(
-        "R1", ran.replies, pd.Timestamp(started).value
-    )
-    truth = pd.DataFrame([row for row in rows if place.items() <= row.items()])
-    read = ran.table(table).sort_values("time_s")
-    read = read[(read[list(place)] == pd.Series(place)).all(axis=1)]
+    truth, read = both(ran, table, place)
     assert read["time_error_s"].between(0, 1, inclusive="neither").all()
     assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > 9
     # Rates of classes end with the traffic; what interfaces counted is told by the last reading, after it.
@@ -220,6 +238,27 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
         least, most = counted[last[0]] - counted[first[1]], counted[last[1]] - counted[first[0]]
         assert grown > 0 and (1 - NEAR) * least <= grown <= (1 + NEAR) * most, (name, least, grown, most)
         assert most - least < grown / 4, "this tells little"
+
+
+@pytest.mark.quiet
+@pytest.mark.parametrize(
+    ("table", "place", "columns"),
+    [("classes", {"class": "class-default"}, ("packets", "bytes")), *COUNTED[1:]],
+)
+def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
+    ran_long: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+) -> None:
+    truth, read = both(ran_long, table, place)
+    inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
+    ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()
+    assert len(inside) >= 6 and ends[1] - ends[0] > LONG_S / 2
+    asked = truth["time_s"].astype(float).to_numpy()
+    assert asked[0] < ends[0] and asked[-1] > ends[1]
+    for name in columns:
+        rate = float(inside[name].iloc[-1] - inside[name].iloc[0]) / (ends[1] - ends[0])
+        counted = np.interp(ends, asked, truth[name].astype(float).to_numpy())
+        true = float(counted[1] - counted[0]) / (ends[1] - ends[0])
+        assert true > 0 and abs(rate / true - 1) < NEAR, (name, rate, true)
 
 
 def test_a_rate_from_readings_has_its_error_or_is_withheld(ran: Ran) -> None:
