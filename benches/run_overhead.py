@@ -1,12 +1,15 @@
 """Measures what a run costs beside its traffic; prints a Markdown section for docs/performance.md.
 
-    python benches/run_overhead.py [--seconds 10] [--runs 3] [--write]
+    python benches/run_overhead.py [--seconds 10] [--runs 3] [--inventory] [--write]
 
 The three arms of the first experiment, one lab, one after another: wall time of the whole command minus traffic time.
 Where the time goes is told from the steps that the run kept of itself. Then the same arms side by side, as a run has
 them by default, and all arms in virtual time: wall time of the whole command. Processor time is of the command and of
 all that it waits for. Each distribution has a section of its own, since it decides which Python, and so which
 ansible-core, a run has.
+
+With `--inventory` it is instead what a run and each of its cells take more where the same lab is reached by SSH alone,
+as real devices are: of three arms and of one, so that the difference is two cells.
 """
 
 from __future__ import annotations
@@ -32,11 +35,17 @@ from pathlib import Path
 
 import page
 
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
 from qoslab.run.devices.ansible.helper import choose
+from qoslab.schema import load_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"
 ARMS = ("unrestricted", "policed", "shaped")
+HEADING = "## Through an inventory"
+MORE_OF_RUN_S, MORE_OF_CELL_S = 5, 1
+"""What it may take more through an inventory."""
 CONFIGURE = "configure the routers"
 CARRIED_OUT = re.compile(r"^(?:ok|changed): \[", re.MULTILINE)
 
@@ -53,6 +62,7 @@ def qoslab(folder: Path, *arguments: str) -> Took:
     """Run the first experiment; byte code is cached, as in an installation."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["XDG_STATE_HOME"] = str(folder / "state")
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -94,6 +104,66 @@ def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS))
     manifest = json.loads((folder / "runs/policing-vs-shaping/latest/manifest.json").read_text())
     return took, sum(len(cell["earlier"]) for cell in manifest["cells"])
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What there is beside the traffic, in seconds of wall time."""
+
+    run: float
+    """Once in a run, however many cells it has."""
+    cell: float
+
+    def less(self, other: Costs) -> Costs:
+        """How much more this is."""
+        return Costs(self.run - other.run, self.cell - other.cell)
+
+
+def costs(folder: Path, seconds: int, *where: str) -> Costs:
+    """Run three arms and one, each arm once, in one lab."""
+    beside = []
+    for arms in (ARMS, ARMS[1:2]):
+        words = (*(f"--arm={arm}" for arm in arms), "--jobs", "1", "--attempts", "1", *where)
+        beside.append(qoslab(folder, "--duration", f"{seconds}s", *words).wall - seconds * len(arms))
+    cell = (beside[0] - beside[1]) / (len(ARMS) - 1)
+    return Costs(beside[1] - cell, cell)
+
+
+def inventory_section(folder: Path, seconds: int, runs: int) -> str:
+    """What it costs to reach a lab by SSH alone, in turns with the lab as it is, so that both see the same machine."""
+    made = "`python benches/run_overhead.py --inventory --write`, one cell after the other"
+    about, file = page.head(f"{made}, each with {seconds} s of traffic, which is not counted."), folder / "here.yml"
+    virtual, inventory = [], []
+    with Lab.up(load_sweep(EXPERIMENT, {}).experiment.topology, name=f"overhead-{os.getpid()}") as lab:
+        expose(lab, file)
+        for _ in range(runs):
+            virtual.append(costs(folder, seconds))
+            inventory.append(costs(folder, seconds, "--lab", str(file)))
+    more = [there.less(here) for there, here in zip(inventory, virtual, strict=True)]
+
+    def row(name: str, found: Sequence[float]) -> str:
+        return f"| {name} | {statistics.median(found):.1f} | {min(found):.1f} to {max(found):.1f} |"
+
+    lines = [
+        HEADING,
+        "",
+        about,
+        "",
+        wrapped(
+            "What a run takes more than in the virtual lab where the same lab is reached by SSH alone; the aim is at "
+            f"most {MORE_OF_RUN_S} s a run and {MORE_OF_CELL_S} s a cell."
+        ),
+        "",
+        f"| | median of {runs}, s | least to most |",
+        "|---|---|---|",
+        row("a run in the virtual lab", [each.run for each in virtual]),
+        row("a run through the inventory", [each.run for each in inventory]),
+        row("**more a run**", [each.run for each in more]),
+        row("a cell in the virtual lab", [each.cell for each in virtual]),
+        row("a cell through the inventory", [each.cell for each in inventory]),
+        row("**more a cell**", [each.cell for each in more]),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def in_words(took: Sequence[Took]) -> str:
@@ -146,10 +216,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=10, help="traffic time of each arm")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument(
+        "--inventory", action="store_true", help="what a run costs more that reaches a lab by SSH alone"
+    )
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        text = section(Path(folder), chosen.seconds, chosen.runs)
+        made = inventory_section if chosen.inventory else section
+        text = made(Path(folder), chosen.seconds, chosen.runs)
     page.tell(text, write_it=chosen.write)
 
 
