@@ -85,8 +85,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
         told = Told(progress, folder, steps=real_time)
-        programs = kind.programs
-        facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(programs)}))
+        facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(kind.programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:
