@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,11 +14,13 @@ from test_results import HEALTH
 
 from qoslab.analysis.packets import shifted
 from qoslab.model.experiment import Flow, Probe, Topology
+from qoslab.model.moments import one_packet_decides
 from qoslab.pcap import column
 from qoslab.results import ClockRecord, Health, HostClockRecord, SenderRecord, StallRecord
 from qoslab.results.records import (
     CLOCK_STEP_NS,
     LATE_ARRIVAL_SHARE,
+    SENDER_FILLS,
     SENDER_LATE_MS,
     SENDER_SHORT,
     SERIES_LATE_NS,
@@ -25,6 +28,7 @@ from qoslab.results.records import (
 from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
 from qoslab.run.lab import ClockLook
+from qoslab.schema import load_sweep
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 TRAFFIC_S = 30.0
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 def health(**said: Any) -> Health:
@@ -86,6 +91,26 @@ class TestRouters:
         )
         (reason,) = found.reasons("R1", TRAFFIC_S, {"Fa0/0": ("R3",), "Fa0/1": ("R2",)})
         assert reason.startswith("R1 Fa0/0: ") and "R3" in reason
+
+    def test_a_maximum_tolerates_no_frame_out_of_turn(self) -> None:
+        assert health(late_arrivals=0).reasons("R1", TRAFFIC_S, one_decides=True) == ()
+        (reason,) = health(late_arrivals=1).reasons("R1", TRAFFIC_S, one_decides=True)
+        assert reason.endswith("their turn, none can be trusted where a maximum is expected")
+        assert health(late_arrivals=1).late(TRAFFIC_S, one_decides=True) and not health(late_arrivals=1).late(TRAFFIC_S)
+
+    def test_a_maximum_tolerates_no_late_packet_of_a_series(self) -> None:
+        def with_max(ns: int) -> Health:
+            return health(lateness_by_port={"Fa0/1": HEALTH["lateness_ns"] | {"p999": 1_000, "max": ns}})
+
+        feeds = {"Fa0/1": ("R2",)}
+        assert with_max(SERIES_LATE_NS).reasons("R1", TRAFFIC_S, feeds, one_decides=True) == ()
+        late = with_max(SERIES_LATE_NS + 1)
+        assert late.reasons("R1", TRAFFIC_S, feeds) == () and not late.late(TRAFFIC_S, feeds)
+        (reason,) = late.reasons("R1", TRAFFIC_S, feeds, one_decides=True)
+        assert reason.startswith("R1 Fa0/1: a packet left over 1 ms late (1 ms, and a maximum is expected)")
+        assert late.late(TRAFFIC_S, feeds, one_decides=True)
+        # To a host it changes no decision.
+        assert late.reasons("R1", TRAFFIC_S, one_decides=True) == ()
 
     def test_records_from_before_ports_were_told_apart_are_read(self) -> None:
         before = HEALTH | {"lateness_ns": HEALTH["lateness_ns"] | {"p999": SERIES_LATE_NS + 1}}
@@ -181,16 +206,57 @@ def sent(*rates: float | None) -> list[StreamResult]:
     return [StreamResult(number, None, 1.0, 0, 0.0, sender_bps=rate) for number, rate in enumerate(rates, 1)]
 
 
+def test_which_arms_expect_a_figure_that_one_packet_decides() -> None:
+    def deciding(name: str) -> list[str]:
+        experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
+        return [arm.name for arm in experiment.arms if one_packet_decides(experiment, arm)]
+
+    assert deciding("tx-ring-limit") == ["variable", "cbr"]
+    assert deciding("wfq-precedence") == ["wfq"]
+    # Its greatest goodput is of a flow, thousands of packets.
+    assert deciding("hqf-fair-queue") == []
+
+
 class TestSenders:
     def test_thresholds(self) -> None:
         kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
-        assert kept.reasons('traffic "x"') == () and not kept.late
+        assert kept.reasons('traffic "x"') == () and not kept.late()
         short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
-        assert len(short.reasons("x")) == 1 and "left out 1.01%" in short.reasons("x")[0] and short.late
+        assert len(short.reasons("x")) == 1 and "left out 1.01%" in short.reasons("x")[0] and short.late()
         late = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01)
-        assert late.late and late.reasons('probe "x"') == (
+        assert late.late() and late.reasons('probe "x"') == (
             'probe "x": more than 1% of its datagrams left over 1 ms late (99 %: 1.01 ms), which makes bursts of them',
         )
+
+    def test_a_maximum_tolerates_no_late_datagram(self) -> None:
+        def record(late_max_ms: float, lost: float | None = None) -> SenderRecord:
+            return SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS, late_max_ms=late_max_ms, lost=lost)
+
+        assert record(SENDER_LATE_MS).reasons("x", one_decides=True) == ()
+        late = record(7.25)
+        assert late.reasons("x") == () and not late.late() and late.late(one_decides=True)
+        assert late.reasons('probe "x"', one_decides=True) == (
+            'probe "x": a datagram left 7.25 ms late, at most 1 ms can be trusted where a maximum is expected',
+        )
+        # One that loses so much keeps its queue full: what is late finds others before it.
+        assert record(7.25, lost=SENDER_FILLS).reasons("x", one_decides=True) == ()
+        assert record(7.25, lost=SENDER_FILLS * 0.99).late(one_decides=True)
+        # Its mean is not to be trusted all the same.
+        bunched = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01, late_max_ms=7.25, lost=0.5)
+        assert len(bunched.reasons("x", one_decides=True)) == 1
+
+    def test_what_the_receivers_missed(self) -> None:
+        def found(*streams: tuple[int | None, int | None]) -> float | None:
+            results = tuple(
+                StreamResult(number, None, 1.0, 0, 0.0, datagrams=datagrams, lost=lost)
+                for number, (datagrams, lost) in enumerate(streams, 1)
+            )
+            told = FlowResult("flood", "udp", "0", results, (), pace=Pace(0.0, 0.2, 3.0))
+            return senders(TestSeries.TOPOLOGY, {"x": udp()}, {"x": told})["x"].lost
+
+        assert found((100, 10), (300, 70)) == 0.2
+        assert found((100, 0)) == 0.0
+        assert found((100, 10), (None, None)) is found() is None
 
     def test_how_late_the_packets_of_a_probe_left(self) -> None:
         """Against the most punctual of their run: when a run begins its program alone decides."""
@@ -203,9 +269,9 @@ class TestSenders:
 
         two = [*run(1, 7, {1: 3_000_000}), *run(2, 999_999_999, {50: 2_000_000})]
         record = probe_sender(two, 20_000_000)
-        assert record is not None and (record.late_p99_ms, record.late_max_ms, record.late) == (0.0, 3.0, False)
+        assert record is not None and (record.late_p99_ms, record.late_max_ms, record.late()) == (0.0, 3.0, False)
         record = probe_sender([*two, sample(2, 101, 999_999_999 + 101 * 20_000_000 + 1_500_000)], 20_000_000)
-        assert record is not None and (record.late_p99_ms, record.late) == (1.5, True)
+        assert record is not None and (record.late_p99_ms, record.late()) == (1.5, True)
         assert probe_sender([], 20_000_000) is None
 
     def test_what_an_iperf_sent_of_its_rate(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -71,6 +71,8 @@ class Metric:
     description: str
     selector: Selector
     """What its selector names; without one the figure is of all flows or classes together."""
+    of_one: bool = field(default=False, kw_only=True)
+    """Whether a single packet decides it, as the longest of all delays: such a figure tolerates no late packet."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,11 @@ def _wrong(name: str, value: object) -> Iterator[str]:
         yield "its figure is no function"
 
 
+_LONGEST = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "interface.delay.max"})
+
+
 def _of(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
-    return tuple(Metric(*row, selector) for row in rows)
+    return tuple(Metric(*row, selector, of_one=row[0] in _LONGEST) for row in rows)
 
 
 _METRICS: dict[str, Metric] = {

@@ -40,12 +40,20 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
 
 def times_expected(experiment: Experiment, arm: Arm) -> tuple[Duration, ...]:
     """The moments of time of which a figure of the arm's cells is expected, `@ time 6 s`, in order."""
-    compared = experiment.compare
-    references = [
-        Reference.parse(each.metric) for each in (compared.expectations if compared else ()) if arm.name in each.arms
-    ]
-    moments = {each.at.quantity for each in references if each.at is not None}
+    moments = {each.at.quantity for each in _expected(experiment, arm) if each.at is not None}
     return tuple(sorted((each for each in moments if isinstance(each, Duration)), key=lambda each: each.ns))
+
+
+def one_packet_decides(experiment: Experiment, arm: Arm) -> bool:
+    """Whether a figure of the arm's cells is expected that one packet decides, as the longest round trip."""
+    return any(each.metric.of_one for each in _expected(experiment, arm))
+
+
+def _expected(experiment: Experiment, arm: Arm) -> Iterator[Reference]:
+    compared = experiment.compare
+    for each in compared.expectations if compared else ():
+        if arm.name in each.arms:
+            yield Reference.parse(each.metric)
 
 
 def counted(trigger: Trigger, counters: formats.Counters) -> int:

@@ -67,6 +67,10 @@ SENDER_LATE_MS = 1.0
 """How late a paced sender's datagrams may be: as SERIES_LATE_NS, since a sender that was stopped bunches likewise."""
 SENDER_LATE_SHARE = 0.01
 """Share of its datagrams that may be later than that; the tool tells the 99th percentile. As BEHIND_SHARE."""
+SENDER_FILLS = 0.05
+"""Share of a sender's datagrams that must have been dropped for its queue to have been full all the time, so that one
+that leaves late finds others waiting before it and changes no delay. What lateness itself loses is less: at most
+SENDER_LATE_SHARE of the datagrams come in bursts."""
 SENDER_SHORT = 0.01
 """Share of what a paced sender was asked for that it may have left out. As BEHIND_SHARE: so much less was offered."""
 CLOCK_STEP_NS = 1_000_000
@@ -118,8 +122,12 @@ class Health(Record):
     forwarding: Forwarding | None = None
     """None in records from before it was kept."""
 
-    def reasons(self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({})) -> tuple[str, ...]:
+    def reasons(
+        self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
+    ) -> tuple[str, ...]:
         """Why the figures of a cell with this router must not be trusted; empty where they may be.
+
+        `one_decides`: a figure is expected that a single packet decides, so that not one may have come out of turn.
 
         A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
         stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
@@ -132,33 +140,45 @@ class Health(Record):
             found.append(f"{device}: the kernel did not deliver {self.unsent} frames that the data plane had sent")
         if self.malformed > MALFORMED_MOST:
             found.append(f"{device}: {self.malformed} frames could not be passed (too short or long, or offloaded)")
-        if self._late_back():
+        if self._late_back(one_decides):
+            most = (
+                "none can be trusted where a maximum is expected"
+                if one_decides
+                else (f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted")
+            )
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
-                f"their turn, at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
+                f"their turn, {most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
-        for port, late in self._bunched(feeds):
+        for port, late in self._bunched(feeds, one_decides):
+            many, latest = (
+                ("a packet", f"{late.max / 1e6:.3g} ms, and a maximum is expected")
+                if one_decides
+                else (f"more than {SERIES_SHARE:.1%} of its packets", f"99.9 %: {late.p999 / 1e6:.3g} ms")
+            )
             found.append(
-                f"{device} {port}: more than {SERIES_SHARE:.1%} of its packets left over {SERIES_LATE_NS / 1e6:g} ms "
-                f"late (99.9 %: {late.p999 / 1e6:.3g} ms), and {', '.join(feeds[port])} took them as bursts"
+                f"{device} {port}: {many} left over {SERIES_LATE_NS / 1e6:g} ms late ({latest}), and "
+                f"{', '.join(feeds[port])} took them as bursts"
             )
         return tuple(found)
 
-    def late(self, traffic_s: float, feeds: Feeds = MappingProxyType({})) -> bool:
+    def late(self, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False) -> bool:
         """Whether the machine had no time for the router: with less beside it the same cell may be valid."""
         behind = self._share(traffic_s) > BEHIND_SHARE
-        return bool(self.lost_input) or self._late_back() or behind or any(self._bunched(feeds))
+        late = self._late_back(one_decides) or any(self._bunched(feeds, one_decides))
+        return bool(self.lost_input) or behind or late
 
-    def _late_back(self) -> bool:
-        return self.late_arrivals is not None and self.late_arrivals > LATE_ARRIVAL_SHARE * self.received
+    def _late_back(self, one_decides: bool) -> bool:
+        most = 0.0 if one_decides else LATE_ARRIVAL_SHARE * self.received
+        return self.late_arrivals is not None and self.late_arrivals > most
 
-    def _bunched(self, feeds: Feeds) -> Iterator[tuple[str, Lateness]]:
+    def _bunched(self, feeds: Feeds, one_decides: bool) -> Iterator[tuple[str, Lateness]]:
         """The ports from which frames came late to somebody whose decisions that changes."""
         for port, fed in feeds.items():
             late = self.lateness_by_port.get(port)
-            if fed and late is not None and late.p999 > SERIES_LATE_NS:
+            if fed and late is not None and (late.max if one_decides else late.p999) > SERIES_LATE_NS:
                 yield port, late
 
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
@@ -189,14 +209,19 @@ class SenderRecord(Record):
     late_p99_ms: float | None = None
     """How late its datagrams were; None where the tool does not tell."""
     late_max_ms: float | None = None
+    lost: float | None = None
+    """Share of its datagrams that the receiver missed; None where that is not known."""
 
-    @property
-    def late(self) -> bool:
+    def late(self, *, one_decides: bool = False) -> bool:
         """Whether the machine had no time for it."""
-        return bool(self.reasons(""))
+        return bool(self.reasons("", one_decides=one_decides))
 
-    def reasons(self, what: str) -> tuple[str, ...]:
-        """Why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be."""
+    def reasons(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
+        """Why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be.
+
+        `one_decides`: a figure is expected that a single packet decides, so that not one may be late, but of a sender
+        that keeps its queue full (`SENDER_FILLS`).
+        """
         found = []
         if self.shortfall > SENDER_SHORT:
             found.append(
@@ -208,7 +233,16 @@ class SenderRecord(Record):
                 f"{what}: more than {SENDER_LATE_SHARE:.0%} of its datagrams left over "
                 f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), which makes bursts of them"
             )
+        elif one_decides and not self._fills and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS:
+            found.append(
+                f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms can be trusted "
+                "where a maximum is expected"
+            )
         return tuple(found)
+
+    @property
+    def _fills(self) -> bool:
+        return self.lost is not None and self.lost >= SENDER_FILLS
 
 
 class ClockRecord(Record):

@@ -14,7 +14,7 @@ from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.moments import times_expected, traffic_time
+from qoslab.model.moments import one_packet_decides, times_expected, traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
@@ -265,18 +265,19 @@ class CellRun:
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
         traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
         feeds = fed_routers(self._experiment.topology, configurations, traffic)
+        one_decides = one_packet_decides(self._experiment, self._arm)
         for router, health in found.health.items():
             fed = feeds.get(router, {})
-            found.late |= health.late(traffic_s, fed)
-            for reason in health.reasons(router, traffic_s, fed):
+            found.late |= health.late(traffic_s, fed, one_decides=one_decides)
+            for reason in health.reasons(router, traffic_s, fed, one_decides=one_decides):
                 journal.invalid(reason)
             for warning in health.warnings(router, traffic_s):
                 journal.warn(warning)
         paced = {f'traffic "{name}"': sender for name, sender in found.senders.items()}
         paced |= {f'probe "{name}"': sender for name, sender in found.probe_senders.items()}
         for what, sender in paced.items():
-            found.late |= sender.late
-            for reason in sender.reasons(what):
+            found.late |= sender.late(one_decides=one_decides)
+            for reason in sender.reasons(what, one_decides=one_decides):
                 journal.invalid(reason)
         for reason in () if found.clock is None else found.clock.reasons():
             journal.invalid(reason)

@@ -116,8 +116,21 @@ def senders(
         flow, pace = flows[name], result.pace
         if pace is None or (pace.late_p99_ms is None and _exceeds_link(topology, flow.source, flows.values())):
             continue
-        found[name] = SenderRecord(shortfall=pace.shortfall, late_p99_ms=pace.late_p99_ms, late_max_ms=pace.late_max_ms)
+        found[name] = SenderRecord(
+            shortfall=pace.shortfall,
+            late_p99_ms=pace.late_p99_ms,
+            late_max_ms=pace.late_max_ms,
+            lost=_lost(result),
+        )
     return found
+
+
+def _lost(result: FlowResult) -> float | None:
+    """The share of all datagrams that the receivers missed; None where a stream's is not known."""
+    known = [(each.lost, each.datagrams) for each in result.streams if each.lost is not None and each.datagrams]
+    if not known or len(known) < len(result.streams):
+        return None
+    return sum(lost for lost, _ in known) / sum(datagrams for _, datagrams in known)
 
 
 def probe_sender(samples: Sequence[formats.Sample], interval_ns: int) -> SenderRecord | None:
