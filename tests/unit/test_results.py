@@ -235,17 +235,17 @@ def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
 
 
 def test_health_says_why_figures_do_not_hold() -> None:
-    assert Health.model_validate(HEALTH).reasons("R1", 30) == ()
+    assert Health.model_validate(HEALTH).reasons("R1") == Health.model_validate(HEALTH).lateness("R1", 30) == ()
     assert Health.model_validate(HEALTH).warnings("R1", 30) == ()
     bad = Health.model_validate(HEALTH | {"lost_input": 3, "behind_ns": 310_000_000})
-    assert len(bad.reasons("R1", 30)) == 2
-    assert all("R1" in reason for reason in bad.reasons("R1", 30))
+    assert len(bad.lateness("R1", 30)) == 2
+    assert all("R1" in reason for reason in bad.lateness("R1", 30))
     assert bad.warnings("R1", 30) == ()
 
 
 def test_a_single_stall_is_a_warning() -> None:
     once = Health.model_validate(HEALTH | {"late_over_budget": 1, "behind_ns": 30_000_000})
-    assert once.reasons("R1", 30) == ()
+    assert once.lateness("R1", 30) == ()
     assert once.warnings("R1", 30) == (
         "R1: the machine kept its data plane from working for 0.10% of the traffic time: "
         "1 packets of 10 left more than 5 ms late, at most 0.9 ms",

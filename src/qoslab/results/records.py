@@ -122,33 +122,34 @@ class Health(Record):
     forwarding: Forwarding | None = None
     """None in records from before it was kept."""
 
-    def reasons(
-        self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
-    ) -> tuple[str, ...]:
-        """Why the figures of a cell with this router must not be trusted; empty where they may be.
-
-        `one_decides`: a figure is expected that a single packet decides, so that not one may have come out of turn.
-
-        A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
-        stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
-        decisions of the next router, link by link.
-        """
+    def reasons(self, device: str) -> tuple[str, ...]:
+        """Why the figures of a cell with this router must not be trusted on any machine; empty where they may be."""
         found = []
-        if self.lost_input:
-            found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
         if self.unsent > UNSENT_MOST:
             found.append(f"{device}: the kernel did not deliver {self.unsent} frames that the data plane had sent")
         if self.malformed > MALFORMED_MOST:
             found.append(f"{device}: {self.malformed} frames could not be passed (too short or long, or offloaded)")
+        return tuple(found)
+
+    def lateness(
+        self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
+    ) -> tuple[str, ...]:
+        """Why they must not since the machine had no time for the router: with less beside it the cell may be valid.
+
+        A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
+        stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
+        decisions of the next router, link by link.
+
+        `one_decides`: a figure is expected that a single packet decides, so that not one may have come out of turn.
+        """
+        found = []
+        if self.lost_input:
+            found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
         if self._late_back(one_decides):
-            most = (
-                "none can be trusted where a maximum is expected"
-                if one_decides
-                else (f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted")
-            )
+            most = f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
-                f"their turn, {most}"
+                f"their turn, {'none can be trusted where a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
@@ -163,12 +164,6 @@ class Health(Record):
                 f"{', '.join(feeds[port])} took them as bursts"
             )
         return tuple(found)
-
-    def late(self, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False) -> bool:
-        """Whether the machine had no time for the router: with less beside it the same cell may be valid."""
-        behind = self._share(traffic_s) > BEHIND_SHARE
-        late = self._late_back(one_decides) or any(self._bunched(feeds, one_decides))
-        return bool(self.lost_input) or behind or late
 
     def _late_back(self, one_decides: bool) -> bool:
         most = 0.0 if one_decides else LATE_ARRIVAL_SHARE * self.received
@@ -212,12 +207,10 @@ class SenderRecord(Record):
     lost: float | None = None
     """Share of its datagrams that the receiver missed; None where that is not known."""
 
-    def late(self, *, one_decides: bool = False) -> bool:
-        """Whether the machine had no time for it."""
-        return bool(self.reasons("", one_decides=one_decides))
-
-    def reasons(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
+    def lateness(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
         """Why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be.
+
+        The machine had no time for it.
 
         `one_decides`: a figure is expected that a single packet decides, so that not one may be late, but of a sender
         that keeps its queue full (`SENDER_FILLS`).
@@ -323,7 +316,7 @@ class StallRecord(Record):
         """Whether the host had no time for its programs: with less beside it the same cell may be valid."""
         return self.behind_ns > BEHIND_SHARE * self.watched_ns
 
-    def reasons(self, host: str) -> tuple[str, ...]:
+    def lateness(self, host: str) -> tuple[str, ...]:
         """Why the figures of a cell with this host must not be trusted; empty where they may be."""
         return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
 
@@ -433,7 +426,10 @@ class CellRecord(Record):
     reasons: tuple[str, ...] = ()
     """Why the cell is invalid."""
     late: bool = False
-    """Whether it is invalid because a router could not keep up: another attempt with less beside it may do."""
+    """Whether it is invalid since the machine had no time for a router, a sender or a host: another attempt with less
+    beside it may do."""
+    lateness: tuple[str, ...] = ()
+    """Those of the reasons that say so; empty in records from before they were told apart."""
     fault: bool = False
     """Whether it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
     disagreeing: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,7 +46,6 @@ class Findings:
     flows: tuple[FlowRecord, ...] = ()
     captures: dict[str, CaptureRecord] = field(default_factory=dict)
     health: dict[str, Health] = field(default_factory=dict)
-    late: bool = False
     fault: bool = False
     disagreeing: bool = False
     cpu_s: float | None = None
@@ -70,6 +69,7 @@ class Journal:
         self._planned = keys(lab_kind(task.lab).steps(task.experiment))
         self._steps: list[Step] = []
         self._reasons: list[str] = []
+        self._lateness: list[str] = []
         self._warnings: list[str] = []
         self._observed: list[ObservedCommand] = []
         self._command_lines = reached_by(task.experiment.topology, "command line")
@@ -110,10 +110,16 @@ class Journal:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
+    def late(self, reasons: Iterable[str]) -> None:
+        """Note why the figures must not be trusted, the machine having had no time for something."""
+        for reason in reasons:
+            self.invalid(reason)
+            self._lateness.append(reason)
+
     def fail(self, fault: str) -> None:
         """Note that the lab failed, in which step, and that the cell may be tried again."""
         under_way = next((step.name for step in reversed(self._steps) if step.ended is None), "")
-        self._reasons = [f"{fault} (in the step: {under_way})" if under_way else fault]
+        self._reasons, self._lateness = [f"{fault} (in the step: {under_way})" if under_way else fault], []
         self.findings.fault = True
 
     def warn(self, text: str) -> None:
@@ -202,7 +208,8 @@ class Journal:
             virtual_s=found.virtual_s,
             valid=self.is_valid,
             reasons=tuple(self._reasons),
-            late=found.late,
+            late=bool(self._lateness),
+            lateness=tuple(dict.fromkeys(self._lateness)),
             fault=found.fault,
             disagreeing=found.disagreeing,
             worker=f"{platform.node()}, {platform.system()} {platform.release()}",

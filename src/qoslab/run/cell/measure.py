@@ -18,7 +18,6 @@ from qoslab.model.moments import one_packet_decides, times_expected, traffic_tim
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
-from qoslab.results import HostClockRecord, StallRecord
 from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.cards import Cards
 from qoslab.run.cell.clocks import Clocks, HostClocks
@@ -268,25 +267,25 @@ class CellRun:
         one_decides = one_packet_decides(self._experiment, self._arm)
         for router, health in found.health.items():
             fed = feeds.get(router, {})
-            found.late |= health.late(traffic_s, fed, one_decides=one_decides)
-            for reason in health.reasons(router, traffic_s, fed, one_decides=one_decides):
+            journal.late(health.lateness(router, traffic_s, fed, one_decides=one_decides))
+            for reason in health.reasons(router):
                 journal.invalid(reason)
             for warning in health.warnings(router, traffic_s):
                 journal.warn(warning)
         paced = {f'traffic "{name}"': sender for name, sender in found.senders.items()}
         paced |= {f'probe "{name}"': sender for name, sender in found.probe_senders.items()}
         for what, sender in paced.items():
-            found.late |= sender.late(one_decides=one_decides)
-            for reason in sender.reasons(what, one_decides=one_decides):
-                journal.invalid(reason)
+            journal.late(sender.lateness(what, one_decides=one_decides))
         for reason in () if found.clock is None else found.clock.reasons():
             journal.invalid(reason)
-        found.late |= any(each.is_late for each in found.stalls.values())
-        of_hosts: list[tuple[str, StallRecord | HostClockRecord]] = [*found.stalls.items(), *found.host_clocks.items()]
-        for host, own in of_hosts:
-            for reason in own.reasons(host):
+        for host, stall in found.stalls.items():
+            journal.late(stall.lateness(host))
+            for warning in stall.warnings(host):
+                journal.warn(warning)
+        for host, clock in found.host_clocks.items():
+            for reason in clock.reasons(host):
                 journal.invalid(reason)
-            for warning in own.warnings(host):
+            for warning in clock.warnings(host):
                 journal.warn(warning)
 
     def _observe(self, moment: Stage) -> None:
