@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from verdicts import newest_run, status_of
+
 TOP = Path(__file__).parents[2]
 PODMAN = shutil.which("podman") or ""
 IMAGE = "localhost/qoslab-tried"
@@ -40,7 +42,7 @@ def qoslab(image: str, folder: Path, *words: str, options: Sequence[str] = ()) -
 
 def test_a_simulated_run_leaves_its_report_in_the_mounted_folder(image: str, tmp_path: Path) -> None:
     done = qoslab(image, tmp_path, "run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s")
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == status_of(newest_run(tmp_path)), done.stderr
     (report,) = tmp_path.glob("runs/policing-vs-shaping/2*/report.html")
     assert report.owner() == tmp_path.owner()
 
@@ -50,7 +52,8 @@ def test_a_virtual_run_works_with_the_option_that_the_hint_names(image: str, tmp
     refused = qoslab(image, tmp_path, *words)
     assert refused.returncode == 2 and "--security-opt unmask=ALL" in refused.stderr, refused.stderr
     done = qoslab(image, tmp_path, *words, options=UNMASKED)
-    assert done.returncode in (0, 1), done.stderr
+    # Not 3: one of three attempts counts.
+    assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
     assert qoslab(image, tmp_path, "doctor", options=UNMASKED).returncode == 0
 
 

@@ -26,6 +26,7 @@ from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.run.devices.inventory import read_lab
 from qoslab.run.labs.external.channel import Channel
+from verdicts import newest_run, status_of
 
 ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1")
 LEFT_S = 20.0
@@ -106,7 +107,7 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
                 began = time.monotonic()
                 status, output, errors = run(folder, "run", str(EXPERIMENT), "--lab", str(inventory), *ARGUMENTS)
                 took = time.monotonic() - began
-            assert status in (0, 1, 3), errors + output
+            assert status == status_of(newest_run(folder)), errors + output
             made.wait_until_clean(time.monotonic())
             yield replace(made, lasts_s=took)
 
@@ -220,7 +221,7 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
         if command.process.poll() is None:
             return command, moment
         status, output, errors = command.end()
-        assert status in (0, 1, 3), errors + output
+        assert status == status_of(newest_run(clean)), errors + output
         moment /= 2
     raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
 

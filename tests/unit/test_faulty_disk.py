@@ -21,6 +21,7 @@ from qoslab.run.cluster import worker
 from qoslab.run.cluster.crew import ClusterCrew
 from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
 from qoslab.run.task import CellTask
+from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--scheduler", "local"]
@@ -80,9 +81,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(ClusterCrew, "_open", lambda crew: Workers())
-        assert main(RUN) in (0, 1)
+        status = main(RUN)
     made = newest(folder)
-    assert made is not None
+    assert made is not None and status == status_of(made)
     return made
 
 
@@ -135,7 +136,8 @@ def assert_nothing_half_written(run: Path | None, whole: Path) -> None:
 def changes_of_a_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
-        assert main(RUN) in (0, 1)
+        status = main(RUN)
+        assert status == status_of(newest_run(Path()))
     shutil.rmtree("runs")
     return made
 
@@ -166,7 +168,8 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     (key,) = {key for key in Workers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])
-    assert main(RUN) in (0, 1)
+    status = main(RUN)
+    assert status == status_of(newest_run(Path()))
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
         assert "record" in worker.run_cell(sent[0])
@@ -262,7 +265,8 @@ def test_power_may_be_lost_at_any_moment(
         patch.setattr("qoslab.results.files.SYNCS", 1)
         for name in CHANGING:
             patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
-        assert main(RUN) in (0, 1)
+        status = main(RUN)
+        assert status == status_of(newest_run(Path()))
     states = sorted(left.iterdir())
     assert len(states) > 100
     complete = 0
@@ -284,7 +288,7 @@ def test_power_may_be_lost_at_any_moment(
         assert run is not None
         monkeypatch.chdir(state)
         was_there = bool(raw_of(run))
-        assert main(["run", "--resume", str(run)]) in (0, 1)
+        assert main(["run", "--resume", str(run)]) == status_of(run)
         assert ("1 of 1 cells are there already" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
         assert set(raw_of(run).values()) == set(raw_of(whole).values())

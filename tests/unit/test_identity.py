@@ -19,6 +19,7 @@ from qoslab.run.cluster import worker
 from qoslab.run.cluster.remote import VersionError, outcome_of, plain_task
 from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_sweep
+from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 
@@ -96,14 +97,16 @@ def test_a_run_names_what_made_it_and_resumes_with_that_only(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments = ["--lab", "simulated", "--duration", "1s", "--arm=policed"]
-    assert main(["run", str(EXPERIMENT), *arguments]) in (0, 1)
+    status = main(["run", str(EXPERIMENT), *arguments])
+    assert status == status_of(newest_run(tmp_path))
     run = find_run(Path("runs"))
     versions = run.manifest().versions
     assert versions["qos-sim, program"] == f"SHA-256 {identity.program('qos-sim')}"
     assert versions["qoslab, sources"] == f"SHA-256 {identity.sources()}"
     assert versions["QOSLAB_QOS_SIM"] == str(another)
     monkeypatch.delenv("QOSLAB_QOS_SIM")
-    assert main(["run", "--resume", str(run.path)]) in (0, 1)
+    status = main(["run", "--resume", str(run.path)])
+    assert status == status_of(run.path)
     (cell,) = run.manifest().cells
     assert cell.folder == "cells/policed/1.2"
     assert cell.earlier[0].reasons == ("what defines the cell was another then",)

@@ -10,6 +10,7 @@ import pytest
 from qoslab.cli import main
 from qoslab.results import find_run
 from qoslab.results.seal import CELL_RECORD, seals
+from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
@@ -19,7 +20,8 @@ OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:
     folder.mkdir()
     monkeypatch.chdir(folder)
-    assert main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs)]) in (0, 1)
+    status = main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs)])
+    assert status == status_of(newest_run(folder))
     run = find_run(Path("runs"))
     found: dict[str, object] = {"experiment.yml": run.experiment_text()}
     for record in run.path.rglob(CELL_RECORD):

@@ -1,0 +1,37 @@
+"""What the folder of a run says: the exit status with which it has to end, and what speaks against a cell."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+INVALID, OUTSIDE, WITHIN = 3, 1, 0
+
+
+def newest_run(folder: Path) -> Path:
+    """The newest run that was made in a folder, of whatever experiment."""
+    return max((path for path in folder.glob("runs/*/2*") if not path.is_symlink()), key=lambda path: path.name)
+
+
+def status_of(run: Path) -> int:
+    """The exit status that `docs/statistics.md` and the manual page promise, read from the files of a finished run.
+
+    3 with a cell that does not count or a figure that cannot be, else 1 with a figure outside of what is expected.
+    """
+    cells = json.loads((run / "manifest.json").read_text())["cells"]
+    verdicts = set()
+    for name in ("comparison.csv", "averages.csv"):
+        if (run / name).exists():
+            with (run / name).open(newline="", encoding="utf-8") as file:
+                verdicts |= {row["verdict"] for row in csv.DictReader(file)}
+    if "impossible" in verdicts or not all(cell["valid"] or cell["spared"] for cell in cells):
+        return INVALID
+    return OUTSIDE if "outside" in verdicts else WITHIN
+
+
+def beside_lateness(record: Mapping[str, Any]) -> list[str]:
+    """The reasons of a `cell.json` but those that the machine had no time, of which a test does not ask."""
+    return [reason for reason in record["reasons"] if reason not in record["lateness"]]
