@@ -161,6 +161,7 @@ class TestPage:
         assert "In words" in words(render(folder).read_text())
         (shorter,) = notes(folder.manifest().experiment, metrics[metrics["arm"] == arms[0]])
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
+        assert notes(folder.manifest().experiment, metrics[metrics["arm"] == "another"]) == []
 
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
