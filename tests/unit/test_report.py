@@ -363,7 +363,7 @@ class TestReaders:
     def test_every_colour_of_a_graph_has_one_for_the_dark(self, run: RunFolder) -> None:
         page = run.report.read_text(encoding="utf-8")
         drawn = "".join(re.findall(r'data-for="[^"]+">(.*?)</script>', page))
-        colours = set(re.findall(r'"[a-z_]*color": "([^"]+)"', drawn))
+        colours = set(re.findall(r'"[a-z_]*color":"([^"]+)"', drawn))
         assert len(colours) > 6
         light_in_both = {"#56b4e9"}
         assert colours <= DARK.keys() | light_in_both
@@ -422,6 +422,14 @@ class TestLead:
         titles = [arm["title"] for arm in sample_run.EXPERIMENT["arms"]]
         assert [line["name"] for line in drawn["data"]] == titles
         assert drawn["layout"]["yaxis"]["rangemode"] == "tozero"
+
+    def test_places_that_lines_share_are_in_the_page_once(self, run: RunFolder) -> None:
+        (graph, *_) = build_page(run, analyse(run)).arms[0].io_graphs
+        data = re.search(f'data-for="{re.escape(graph.id)}">(.*?)</script>', run.report.read_text(encoding="utf-8"))
+        assert data is not None
+        lines, whole = json.loads(data[1])["data"], json.loads(graph.json)["data"]
+        assert [line["x"] for line in lines] == [whole[0]["x"], *(0 for _ in whole[1:])]
+        assert [line["y"] for line in lines] == [line["y"] for line in whole] and ".0," not in data[1]
 
     def test_arms_far_apart_share_a_logarithmic_axis(self) -> None:
         drawn = overlay_graph({"unrestricted": pd.Series([94e6, 95e6]), "policed": pd.Series([8e5, 9e5])})

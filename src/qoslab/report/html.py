@@ -106,9 +106,28 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
             script=script,
             plotly=plotly,
             script_hashes=Markup(" ".join(_hash(each) for each in (plotly, script) if each) or "'none'"),
-            graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
+            graphs=[(graph.id, Markup(_packed(graph.json))) for graph in page.graphs],
         )
     )
+
+
+def _packed(figure_json: str) -> str:
+    """A figure in fewer bytes, as `report.js` reads it: in the place of an `x` that an earlier line has, that line's
+    number; whole numbers without a point.
+    """
+    figure = json.loads(figure_json, parse_float=_number)
+    first: dict[str, int] = {}
+    for number, trace in enumerate(figure["data"]):
+        earlier = first.setdefault(json.dumps(trace["x"]), number)
+        if earlier != number:
+            trace["x"] = earlier
+    # "<" would end the script element inside "</script>".
+    return json.dumps(figure, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    return int(value) if value.is_integer() else value
 
 
 @lru_cache(4)
