@@ -254,13 +254,13 @@ class TestPage:
 
     def test_what_devices_say_cannot_become_markup(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path)
-        evil = "</pre></script><script>alert(1)</script>"
+        evil = "</pre></script><script>alert('1')</script>"
         base = folder.cell("policed").observation("R1", "during", "show policy-map interface")
         base.with_name(base.name + ".txt").write_text(evil)
         sample_run.seal_anew(folder.path)
         page = render(folder).read_text()
         assert evil not in page
-        assert html.escape(evil) in page
+        assert html.escape(evil, quote=False) in page
 
     def test_it_needs_no_network(self, run: RunFolder) -> None:
         page = run.report.read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from qoslab.analysis import Outcome, analyse, figures
 from qoslab.errors import UserError
@@ -69,8 +69,14 @@ def _environment() -> Environment:
     )
     # As an image, a drawing keeps its style to itself.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
+    found.filters["between_tags"] = _between_tags
     found.filters["dark"] = lambda colour: figures.DARK.get(colour, colour)
     return found
+
+
+def _between_tags(text: str) -> Markup:
+    """Escaped as an element's content has to be; a quotation mark is five bytes where it would end an attribute."""
+    return Markup(str(escape(text)).replace("&#34;", '"').replace("&#39;", "'"))
 
 
 def to_html(page: Page) -> str:
