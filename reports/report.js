@@ -36,8 +36,11 @@
   // A figure as it was written, in the colours of the page.
   function read(source) {
     const dark = darkness.matches;
-    return JSON.parse(source, (key, value) =>
+    const found = JSON.parse(source, (key, value) =>
       dark && typeof value === "string" && /color$/.test(key) ? DARK[value] ?? value : value);
+    // A line at the same places as an earlier one has that one's number for them.
+    found.data.forEach((trace) => { if (typeof trace.x === "number") trace.x = found.data[trace.x].x; });
+    return found;
   }
 
   // What is drawn, as a table: a row for each place on the x axis.

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -18,9 +17,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import sample_run
+from browser import browser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
-from test_report import CHROMIUM
 
 from qoslab.analysis.raw import class_rows
 from qoslab.analysis.series import class_rates
@@ -364,21 +363,11 @@ class TestServer:
         assert not [each for each in threading.enumerate() if each.name == "live-http"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_draws_it(view: LiveView, tmp_path: Path) -> None:
-    assert CHROMIUM is not None
-    done = subprocess.run(
-        [
-            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-            *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'p'}"),
-            *("--window-size=1280,900", "--virtual-time-budget=5000", "--dump-dom", view.url),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    dom = done.stdout
+    with browser(tmp_path) as tab:
+        tab.open(view.url)
+        tab.wait("document.querySelector('.js-line') !== null")
+        dom = tab.tell("document.documentElement.outerHTML")
     assert "Policing &lt;versus&gt; shaping" in dom and "goes on" in dom and "policed/1: traffic (30 s)" in dom
     # Three lines, each also in the legend.
     assert dom.count('class="trace scatter') == 3 and len(re.findall(r'class="js-line" d="M', dom)) == 6

@@ -158,7 +158,8 @@ def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
         drawn.append(_line(name, times, rates, unit, colour=colour, dash=dash))
     means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
     wide = len(means) > 1 and max(means) > WIDE * min(means)
-    scale = {"type": "log"} if wide else {"rangemode": "tozero"}
+    # Figures between the decades would be too small to read.
+    scale = {"type": "log", "dtick": 1} if wide else {"rangemode": "tozero"}
     return _figure(drawn, 400, xaxis=_axis("seconds since each flow started"), yaxis=_axis(f"payload, {unit}", **scale))
 
 

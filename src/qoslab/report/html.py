@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from qoslab.analysis import Outcome, analyse, figures
 from qoslab.errors import UserError
@@ -69,8 +69,14 @@ def _environment() -> Environment:
     )
     # As an image, a drawing keeps its style to itself.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
+    found.filters["between_tags"] = _between_tags
     found.filters["dark"] = lambda colour: figures.DARK.get(colour, colour)
     return found
+
+
+def _between_tags(text: str) -> Markup:
+    """Escaped as an element's content has to be; a quotation mark is five bytes where it would end an attribute."""
+    return Markup(str(escape(text)).replace("&#34;", '"').replace("&#39;", "'"))
 
 
 def to_html(page: Page) -> str:
@@ -106,9 +112,28 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
             script=script,
             plotly=plotly,
             script_hashes=Markup(" ".join(_hash(each) for each in (plotly, script) if each) or "'none'"),
-            graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
+            graphs=[(graph.id, Markup(_packed(graph.json))) for graph in page.graphs],
         )
     )
+
+
+def _packed(figure_json: str) -> str:
+    """A figure in fewer bytes, as `report.js` reads it: in the place of an `x` that an earlier line has, that line's
+    number; whole numbers without a point.
+    """
+    figure = json.loads(figure_json, parse_float=_number)
+    first: dict[str, int] = {}
+    for number, trace in enumerate(figure["data"]):
+        earlier = first.setdefault(json.dumps(trace["x"]), number)
+        if earlier != number:
+            trace["x"] = earlier
+    # "<" would end the script element inside "</script>".
+    return json.dumps(figure, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    return int(value) if value.is_integer() else value
 
 
 @lru_cache(4)

@@ -375,7 +375,7 @@ def notes(
 ) -> list[NoteText]:
     """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
 
-    Paragraphs and rows about arms that the run left out are left out too.
+    Paragraphs and rows about arms that the run left out are left out too, and so are notes that have no others.
     """
     run = set(metrics["arm"])
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
@@ -411,7 +411,7 @@ def notes(
                 ],
             )
         )
-    return found
+    return [note for note in found if note.paragraphs or note.rows]
 
 
 def _interval(row: dict[Any, Any]) -> str:

@@ -48,6 +48,10 @@ class HeatCell:
         return figures.ink_on(self.colour)
 
 
+_LETTER_EM = 0.62
+"""Width of a letter, rather more than less."""
+
+
 @dataclass(frozen=True)
 class HeatMap:
     """A table whose cells are coloured by their figure."""
@@ -67,6 +71,15 @@ class HeatMap:
     def width(self) -> int:
         """Columns of figures."""
         return max((len(cells) for _, cells in self.rows), default=0)
+
+    @property
+    def across_em(self) -> float:
+        """How wide it is with its names, in sizes of its letters."""
+        columns = [[name, *(names[at] for names, _ in self.rows)] for at, name in enumerate(self.row_names)]
+        columns[-1] += self.column_names
+        names_em = sum(1 + _LETTER_EM * max(map(len, each)) for each in columns)
+        letters = max((len(cell.short) for _, cells in self.rows for cell in cells), default=0)
+        return round(names_em + self.width * max(2.6, 0.7 + _LETTER_EM * letters), 1)
 
 
 @dataclass(frozen=True)

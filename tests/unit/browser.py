@@ -1,0 +1,130 @@
+"""Drives a headless Chromium through its debugging pipe: one start for many pages, widths, colour schemes and media."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE_S = 60.0
+"""How long an answer may take on a busy machine."""
+
+
+class Browser:
+    """A tab. Scripts that are evaluated here are the debugger's: the page's policy does not hold for them."""
+
+    def __init__(self, to: int, answers: int) -> None:
+        self._to, self._answers = to, answers
+        self._read = b""
+        self._count = 0
+        self._session: str | None = None
+        target = self.do("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.do("Page.enable")
+
+    def do(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the DevTools protocol and return its result."""
+        self._count += 1
+        call: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
+        if self._session is not None:
+            call["sessionId"] = self._session
+        os.write(self._to, json.dumps(call).encode() + b"\0")
+        while (said := self._message()).get("id") != self._count:
+            pass
+        assert "error" not in said, (method, said["error"])
+        result: dict[str, Any] = said["result"]
+        return result
+
+    def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Load a page, to the end of its scripts."""
+        self.look(width=width, height=height, dark=dark)
+        self.do("Page.navigate", url=url)
+        while self._message().get("method") != "Page.loadEventFired":
+            pass
+
+    def look(self, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> None:
+        """Give the window a size and what it shows a colour scheme and a medium, and wait until it is drawn so."""
+        self.do(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.do("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what has changed is drawn."""
+        self.tell("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def tell(self, expression: str) -> Any:
+        """What an expression of JavaScript comes to; a promise is waited for."""
+        said = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in said, said["exceptionDetails"]
+        return said["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Until an expression holds."""
+        until = time.monotonic() + PATIENCE_S
+        while not self.tell(expression):
+            assert time.monotonic() < until, expression
+            time.sleep(0.1)
+
+    def print(self) -> bytes:
+        """The page as PDF, on A4, as a window prints it."""
+        made = self.do("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=False)
+        return b64decode(made["data"])
+
+    def _message(self) -> dict[str, Any]:
+        until = time.monotonic() + PATIENCE_S
+        while b"\0" not in self._read:
+            ready, _, _ = select.select([self._answers], [], [], max(until - time.monotonic(), 0))
+            assert ready, "the browser does not answer"
+            more = os.read(self._answers, 1 << 20)
+            assert more, "the browser has ended"
+            self._read += more
+        one, _, self._read = self._read.partition(b"\0")
+        message: dict[str, Any] = json.loads(one)
+        return message
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Browser]:
+    """A Chromium with a fresh profile, which ends with the block; without one on this machine the test is left out."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    (its_input, to), (answers, its_output) = os.pipe(), os.pipe()
+    # It reads at 3 and writes at 4; not every shell can give it descriptors of two digits there.
+    words = (
+        *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+        *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}"),
+        "--remote-debugging-pipe",
+    )
+    started = subprocess.Popen(
+        ["bash", "-c", f'exec 3<&{its_input} 4>&{its_output} "$@"', "bash", *words],
+        pass_fds=(its_input, its_output),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(its_input)
+    os.close(its_output)
+    try:
+        tab = Browser(to, answers)
+        yield tab
+        tab._session = None
+        tab.do("Browser.close")
+        started.wait(PATIENCE_S)
+    finally:
+        started.kill()
+        started.wait()
+        os.close(to)
+        os.close(answers)

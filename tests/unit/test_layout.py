@@ -1,0 +1,116 @@
+"""Pages in a browser: on a phone nothing is wider than the screen or too small to read, and paper holds all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sample_run
+from browser import Browser, browser
+
+from qoslab.analysis import analyse
+from qoslab.analysis.figures import overlay_graph
+from qoslab.report import render_index
+from qoslab.report.arms import graph_of
+from qoslab.report.averages import AverageRow, PairRow, PairSection
+from qoslab.report.html import to_html
+from qoslab.report.page import NoteText, Page, build_page
+from qoslab.report.sweep import HeatCell, HeatMap, Listed, SweepSection
+
+PAGES = ("plain", "sweep", "index")
+SMALLEST_PX = 11
+PAPER_PX = 717
+"""A sheet of A4 between the margins of a printed page."""
+SMALL_LETTERS = """(least) => {
+  const found = new Set(), every = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (every.nextNode()) {
+    const {data, parentElement: holder} = every.currentNode;
+    const size = parseFloat(getComputedStyle(holder).fontSize);
+    if (data.trim() && holder.checkVisibility() && size < least) found.add(`${size} px: ${data.trim()}`);
+  }
+  return [...found];
+}"""
+DISPLAYS = "[...document.querySelectorAll('.figures, .streams')].map((each) => getComputedStyle(each).display)"
+LONG = "the sender's share of the bottleneck's rate while nothing else is sent"
+
+
+def sweep_page(page: Page) -> Page:
+    """The page with what a sweep's has, as wide as the widest sweeps have it."""
+    cell = HeatCell("645802 B", 0.4, "one", short="645802")
+    names = ["policer", "sender", "rtt", "link"]
+    rows = [(["dynamic-rtt", "client", f"{rtt} ms", "50 Mb/s"], [cell] * 20) for rtt in (10, 50, 100)]
+    head = [[(f"{rate} Mb/s", 4) for rate in range(5)], [(f"{count}", 1) for count in (1, 2, 5, 10) * 5]]
+    heat = HeatMap("", head, names, ["pir", "connections"], rows, "B", [cell] * 5)
+    by = [(f"policer {number}", [("dynamic-rtt", "1.234 Mb/s", "1.1 Mb/s to 1.3 Mb/s", 12)]) for number in (1, 2)]
+    worst = [Listed("1.234 Mb/s", LONG, "cells/grid/1", [("receiver", "cells/grid/1/captures/receiver.pcapng")])]
+    section = SweepSection("sweep-1", "Goodput", "Mean of all.", [], [heat], by, worst, "The lowest")
+    row = PairRow("bucket 187500 B", ["12", "3", "45"], "12345678 B", "23456789 B", "+90.0 %", ("a", "b"))
+    pairs = PairSection("pairs", "Two", "Won.", "policer dynamic-rtt", "policer static", [("bucket", [row])], [row])
+    words = dict.fromkeys(("title", "about", "reason", "interval", "lowest", "highest", "explanation"), LONG)
+    kept = {"verdict": "within", "publication": "not reproduced"}
+    of_figures = dict.fromkeys(("cells", "published", "measured", "difference", "tolerance"), "645802 B")
+    metrics = [f"police.bucket.p9{each}_ms" for each in range(12)]
+    note = NoteText("Notes", ["One."], metrics, [(LONG, ["12.34 ms"] * 12)])
+    wide = {"slow": 1e5, "fast": 1e8}
+    lead = graph_of("lead", "T", "S", "", overlay_graph({name: pd.Series([rate] * 3) for name, rate in wide.items()}))
+    averages = [AverageRow(**words | kept | of_figures)]
+    return replace(page, lead=lead, sweep=[section], pairs=[pairs], averages=averages, notes=[note])
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The pages as files."""
+    root = tmp_path_factory.mktemp("runs")
+    folder = sample_run.make_run(root)
+    page = build_page(folder, analyse(folder))
+    made = {"plain": root / "plain.html", "sweep": root / "sweep.html", "index": Path(render_index(root))}
+    made["plain"].write_text(to_html(page), encoding="utf-8")
+    made["sweep"].write_text(to_html(sweep_page(page)), encoding="utf-8")
+    return {name: file.as_uri() for name, file in made.items()}
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all of them."""
+    with browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+def shown(tab: Browser, url: str, **look: Any) -> None:
+    """Load a page and unfold all of it."""
+    tab.open(url, **look)
+    tab.tell("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    tab.settle()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_wider_than_the_screen_or_too_small(
+    tab: Browser, urls: dict[str, str], page: str, width: int
+) -> None:
+    shown(tab, urls[page], width=width)
+    # What is wider than a phone makes its window wider, too.
+    across = tab.tell("Math.max(document.scrollingElement.scrollWidth, document.body.scrollWidth)")
+    assert across <= width
+    assert tab.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paper_holds_all_of_it_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
+    shown(tab, urls[page], width=PAPER_PX)
+    tab.look(width=PAPER_PX, media="print")
+    # A browser prints the letters of a page smaller, all of them, that is wider than the sheet.
+    assert tab.tell("document.scrollingElement.scrollWidth") <= PAPER_PX
+    assert set(tab.tell(DISPLAYS)) == ({"table"} if page != "index" else set())
+
+
+def test_a_printed_page_is_white_however_dark_the_screen(tab: Browser, urls: dict[str, str]) -> None:
+    shown(tab, urls["plain"], dark=True)
+    assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"
+    tab.look(dark=True, media="print")
+    assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.print().startswith(b"%PDF-")
