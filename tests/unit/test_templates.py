@@ -1,0 +1,131 @@
+"""What the action, the templates and the files of a new project do in CI: their scripts, with programs that tell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+TOP = Path(__file__).parents[2]
+BY_NAME = re.compile(
+    r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
+)
+WHEEL = "https://example.net/qoslab-0.1.0-py3-none-manylinux_2_17_x86_64.whl"
+TELLS = """\
+#!/bin/bash
+printf '%s' "${0##*/}" >> "$CALLS"
+printf ' <%s>' "$@" >> "$CALLS"
+echo >> "$CALLS"
+"""
+"""A program that tells how it was called."""
+
+
+def load(name: str) -> Any:
+    return YAML(typ="safe").load((TOP / name).read_text(encoding="utf-8"))
+
+
+@dataclass
+class Machine:
+    """Where scripts run: what stands in its PATH before the system's programs tells how it is called."""
+
+    folder: Path
+
+    def program(self, *names: str, text: str = TELLS) -> None:
+        for name in names:
+            file = self.folder / "bin" / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+            file.chmod(0o755)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """As a forge does: with bash, which ends at the first failure."""
+        own = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=own | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def calls(self) -> list[str]:
+        file = self.folder / "calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.program("pip", "qoslab")
+    return made
+
+
+def script_of(name: str) -> str:
+    """What a job of CI runs."""
+    content = load(name)
+    if "jobs" in content:
+        return "\n".join(step["run"] for step in content["jobs"]["qos"]["steps"] if "run" in step)
+    job = content.get("qos") or content[".qoslab"]
+    return "\n".join([*job.get("before_script", []), *job["script"]])
+
+
+FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templates/qoslab.gitlab-ci.yml"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
+def test_nothing_is_installed_where_no_wheel_is_named(name: str, variables: dict[str, str], machine: Machine) -> None:
+    """No index has qoslab: what a stranger puts there under that name must not be run."""
+    done = machine.run(script_of(name), QOSLAB_LAB="simulated", **variables)
+    assert done.returncode != 0 and machine.calls() == []
+    assert re.search("QOSLAB.*set it to the wheel of qoslab|Set the variable QOSLAB", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_have_no_wheel_of_their_own(name: str) -> None:
+    told = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert told in ([], ["${{ vars.QOSLAB }}"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> None:
+    done = machine.run(script_of(name), QOSLAB=WHEEL, QOSLAB_LAB="simulated", EXPERIMENT="mine.yml")
+    assert done.returncode == 0, done.stderr
+    installed, ran = machine.calls()
+    assert installed == f"pip <install> <--quiet> <{WHEEL}>"
+    assert ran.startswith("qoslab <run> <")
+
+
+def test_nothing_says_to_install_qoslab_by_its_name() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    files = [Path(name) for name in listed.split("\0") if name and not name.startswith(("tests/", "crates/"))]
+    kinds = {"", ".md", ".py", ".yml", ".yaml", ".json", ".toml", ".ini", ".txt"}
+    found = {}
+    for file in files:
+        if file.suffix in kinds and (TOP / file).is_file():
+            text = (TOP / file).read_text(encoding="utf-8", errors="replace")
+            found[str(file)] = BY_NAME.findall(text)
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("pip install qoslab", 1),
+        ("pip install --quiet 'qoslab[lab]'", 1),
+        ("uv tool install qoslab==0.1.0", 1),
+        ('pipx install "qoslab"', 1),
+        ("pip install 'qoslab-….whl[lab]'", 0),
+        ('pip install --quiet "$QOSLAB"', 0),
+        ("`uv pip install numpy`, then qoslab", 0),
+    ],
+)
+def test_an_installation_by_name_is_known(text: str, count: int) -> None:
+    assert len(BY_NAME.findall(text)) == count
