@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from qoslab.cli.doctor import TOOLS
+
 TOP = Path(__file__).parents[2]
 BY_NAME = re.compile(
     r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
@@ -63,8 +65,17 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
-    made.program("pip", "qoslab")
+    made.program("qoslab", "tells-pip")
+    made.program("pip", text=PIP)
     return made
+
+
+PIP = """\
+#!/bin/bash
+"${0%/*}/tells-pip" "$@"
+if [ "$1" = wheel ]; then touch "$5/qoslab-0.1.0-py3-none-any.whl"; fi
+"""
+"""A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`."""
 
 
 def script_of(name: str) -> str:
@@ -98,9 +109,64 @@ def test_the_files_have_no_wheel_of_their_own(name: str) -> None:
 def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> None:
     done = machine.run(script_of(name), QOSLAB=WHEEL, QOSLAB_LAB="simulated", EXPERIMENT="mine.yml")
     assert done.returncode == 0, done.stderr
-    installed, ran = machine.calls()
-    assert installed == f"pip <install> <--quiet> <{WHEEL}>"
+    *installed, ran = machine.calls()
+    assert [each.split()[1] for each in installed] in (["<install>"], ["<wheel>", "<install>"])
+    assert installed[0].endswith(f" <{WHEEL}>")
     assert ran.startswith("qoslab <run> <")
+
+
+TEMPLATE = "templates/qoslab.gitlab-ci.yml"
+NEEDED = {package for _, _, package, need in TOOLS if need == "required"} - {"coreutils"}
+"""System packages for the virtual lab."""
+
+
+def in_gitlab(machine: Machine, **variables: str) -> subprocess.CompletedProcess[str]:
+    own = load(TEMPLATE)[".qoslab"]["variables"]
+    return machine.run(script_of(TEMPLATE), **own | {"QOSLAB": WHEEL, "EXPERIMENT": "mine.yml"} | variables)
+
+
+@pytest.mark.parametrize(
+    ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
+)
+def test_the_template_installs_what_its_lab_needs(lab: str, extras: str, machine: Machine) -> None:
+    machine.program("apt-get", "unshare")
+    done = in_gitlab(machine, QOSLAB_LAB=lab)
+    assert done.returncode == 0, done.stderr
+    calls = machine.calls()
+    (packages,) = [call for call in calls if call.startswith("apt-get <install>")] or [""]
+    assert (set(re.findall("<(.*?)>", packages)) >= NEEDED) == (lab == "virtual")
+    assert ("apt-get <update> <-q>" in calls) == (lab == "virtual")
+    assert calls[-2].endswith(f"/qoslab-0.1.0-py3-none-any.whl{extras}>")
+    assert calls[-1].startswith(f"qoslab <run> <mine.yml> <--lab> <{lab}> <--junit> ")
+
+
+def test_a_runner_without_namespaces_is_refused_before_anything_is_installed(machine: Machine) -> None:
+    machine.program("unshare", text="#!/bin/sh\nexit 1\n")
+    machine.program("apt-get")
+    done = in_gitlab(machine, QOSLAB_LAB="virtual")
+    assert (done.returncode, machine.calls()) == (2, [])
+    assert "QOSLAB_LAB: virtual needs a runner whose containers may make namespaces" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", []),
+        ("--duration 10s", ["--duration", "10s"]),
+        ("--duration 10s\n--arm 'a b'", ["--duration", "10s", "--arm", "a b"]),
+        ("--arm * --set 'x=$(id) `id`'", ["--arm", "*", "--set", "x=$(id) `id`"]),
+    ],
+)
+def test_options_of_the_template_are_the_words_of_a_shell(options: str, words: list[str], machine: Machine) -> None:
+    done = in_gitlab(machine, QOSLAB_OPTIONS=options)
+    assert done.returncode == 0, done.stderr
+    assert machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
+
+
+def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
+    done = in_gitlab(machine, QOSLAB_OPTIONS="--arm 'a b")
+    assert done.returncode == 2 and not machine.calls()[-1].startswith("qoslab")
+    assert "QOSLAB_OPTIONS: found --arm 'a b, expected words whose quotes are closed" in done.stderr
 
 
 def test_nothing_says_to_install_qoslab_by_its_name() -> None:
