@@ -195,3 +195,100 @@ def test_nothing_says_to_install_qoslab_by_its_name() -> None:
 )
 def test_an_installation_by_name_is_known(text: str, count: int) -> None:
     assert len(BY_NAME.findall(text)) == count
+
+
+def step_with(text: str) -> str:
+    """The script of the one step of the action in which that text stands."""
+    (script,) = [step["run"] for step in load("action.yml")["runs"]["steps"] if text in step.get("run", "")]
+    return str(script)
+
+
+def in_github(machine: Machine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    paths = {name: str(machine.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    places = {"GITHUB_ACTION_PATH": f"{TOP}/./", "RUNNER_TEMP": str(machine.folder)}
+    return machine.run(step_with(text), **paths | places | variables)
+
+
+@pytest.mark.parametrize(
+    ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
+)
+def test_the_action_installs_what_the_lock_files_name(lab: str, extras: str, machine: Machine) -> None:
+    machine.program("python")
+    for name in ("pip", "uv"):
+        tool = machine.folder / "qoslab-tools/bin" / name
+        tool.parent.mkdir(parents=True, exist_ok=True)
+        tool.write_text(TELLS)
+        tool.chmod(0o755)
+    for _ in range(2):  # twice in a job
+        done = in_github(machine, "--require-hashes", LAB=lab)
+        assert done.returncode == 0, done.stderr
+    place = machine.folder / "qoslab"
+    assert machine.calls()[-3:] == [
+        "pip <install> <--quiet> <--require-hashes> <-r> <requirements/tools.txt>",
+        f"uv <venv> <--quiet> <--clear> <--python> <{machine.folder / 'bin/python'}> <{place}>",
+        f"uv <pip> <install> <--quiet> <--python> <{place / 'bin/python'}> <--build-constraints> "
+        f"<requirements/build.txt> <--constraints> <requirements/run.txt> <.{extras}>",
+    ]
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
+    machine.program("sudo", text=TELLS + 'exec "$@"\n')
+    machine.program("sysctl", "apt-get", text=TELLS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
+    key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
+    if restricted:
+        key.parent.mkdir()
+        key.touch()
+    script = step_with("apt-get").replace("/proc/sys", str(machine.folder))
+    assert str(key) in script
+    done = machine.run(script)
+    assert done.returncode == 0, done.stderr
+    calls = [call for call in machine.calls() if not call.startswith("sudo")]
+    assert ("sysctl <-q> <-w> <kernel.apparmor_restrict_unprivileged_userns=0> " in calls) == restricted
+    update, install = calls[-2:]
+    assert update == "apt-get <update> <-q> "
+    assert set(re.findall("<(.*?)>", install)) >= NEEDED and install.endswith(" noninteractive")
+
+
+OPTIONS = [
+    ("", "", []),
+    ("--duration 10s", "runs/a b", ["--duration", "10s", "--compare", "runs/a b"]),
+    ("--duration 10s\n--arm 'a b'\n", "", ["--duration", "10s", "--arm", "a b"]),
+    ("--set 'x=$(id) `id`' *", "", ["--set", "x=$(id) `id`", "*"]),
+]
+
+
+@pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
+def test_options_of_the_action_are_the_words_of_a_shell(
+    options: str, baseline: str, words: list[str], machine: Machine
+) -> None:
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline)
+    assert done.returncode == 0, done.stderr
+    given = ["run", "m.yml", "--lab", "simulated", "--junit", "qoslab-junit.xml", "--summary"]
+    summary = str(machine.folder / "GITHUB_STEP_SUMMARY")
+    assert machine.calls() == ["qoslab" + "".join(f" <{word}>" for word in [*given, summary, *words])]
+
+
+def test_options_of_the_action_with_an_open_quote_are_refused(machine: Machine) -> None:
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE="")
+    assert (done.returncode, machine.calls()) == (2, [])
+    assert "::error title=options::Found words whose quotes are not closed." in done.stdout
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 4])
+def test_the_status_of_the_run_is_that_of_the_step(status: int, machine: Machine) -> None:
+    machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
+    (machine.folder / "qoslab-junit.xml").touch()
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
+    assert done.returncode == status
+    assert not (machine.folder / "qoslab-junit.xml").exists()  # of the use before
+
+
+def test_each_use_of_the_action_in_a_job_has_an_artifact_of_its_own(machine: Machine) -> None:
+    for _ in range(3):
+        done = in_github(machine, "artifact=", JOB="qos", INDEX="1")
+        assert done.returncode == 0, done.stderr
+    told = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
+    assert told == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
+    upload = load("action.yml")["runs"]["steps"][-1]
+    assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
