@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from qoslab.cli import main
 from qoslab.cli.doctor import TOOLS
 
 TOP = Path(__file__).parents[2]
@@ -292,3 +293,19 @@ def test_each_use_of_the_action_in_a_job_has_an_artifact_of_its_own(machine: Mac
     assert told == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
     upload = load("action.yml")["runs"]["steps"][-1]
     assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
+
+
+def test_the_workflow_uses_the_action(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = load(".github/workflows/checks.yml")["jobs"]["action"]["steps"]
+    (given,) = [step["with"] for step in steps if step.get("uses") == "./"]
+    inputs = load("action.yml")["inputs"]
+    assert given.keys() <= inputs.keys()
+    values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()}
+    done = in_github(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
+    assert done.returncode == 0, done.stderr
+    (call,) = machine.calls()
+    words = re.findall("<(.*?)>", call)
+    assert words[words.index("--lab") + 1] == "simulated"
+    monkeypatch.chdir(TOP)
+    assert main([*words, "--dry-run"]) == 0
+    assert not (TOP / "qoslab-junit.xml").exists()
