@@ -22,7 +22,7 @@ extensions = [
     "console",
     "reference",
 ]
-exclude_patterns = ["schema"]
+exclude_patterns = ["man", "schema"]
 nitpicky = False
 default_role = "code"  # docstrings have Markdown's backticks
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with `…` for what is left out

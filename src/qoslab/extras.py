@@ -38,8 +38,13 @@ def need(extra: str) -> None:
     if names := lacking(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
-            hint=f"pip install 'qoslab[{extra}]', or start ./qoslab in a working copy, which installs everything.",
+            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy, which installs everything.",
         )
+
+
+def how_to_get(extra: str) -> str:
+    """The command that adds an extra. By the wheel: a package index has no qoslab, or one of somebody else."""
+    return f"pip install 'qoslab-….whl[{extra}]'"
 
 
 def _installed(name: str) -> bool:

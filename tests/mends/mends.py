@@ -512,4 +512,18 @@ MENDS = (
         "path.mkdir()",
         "tests/unit/test_results.py::test_nobody_else_enters_a_run_with_configurations_of_routers",
     ),
+    Mend(
+        "a stranger's package of the name qoslab is installed in CI on GitLab",
+        "templates/qoslab.gitlab-ci.yml",
+        ': "${QOSLAB:?set it to the wheel of qoslab}"',
+        "QOSLAB=${QOSLAB:-qoslab}",
+        "tests/unit/test_templates.py::test_nothing_is_installed_where_no_wheel_is_named",
+    ),
+    Mend(
+        "a stranger's package of the name qoslab is installed in CI on GitHub",
+        "project/.github/workflows/qos.yml",
+        "QOSLAB: ${{ vars.QOSLAB }}",
+        "QOSLAB: qoslab",
+        "tests/unit/test_templates.py::test_the_files_have_no_wheel_of_their_own",
+    ),
 )

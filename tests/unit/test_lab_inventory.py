@@ -335,7 +335,7 @@ def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: py
     (tmp_path / "keyring.py").write_text("raise ImportError\n")
     with pytest.raises(UserError, match="missing required python library 'keyring'") as caught:
         read_lab(file)
-    assert caught.value.hint == "pip install 'qoslab[keyring]'"
+    assert caught.value.hint == "pip install 'qoslab-….whl[keyring]'"
 
 
 def test_a_vault_without_its_password_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -109,6 +110,20 @@ def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
     assert {"reports/index.html.j2", "reports/plotly/plotly-basic.min.js", "reports/plotly/LICENSE"} <= inside
 
 
+def test_man_finds_its_pages(python: Path, tmp_path: Path) -> None:
+    program = shutil.which("man")
+    assert program is not None, "no man on this machine: sudo apt-get install man-db"
+    shared = python.parents[1] / "share/man"
+    kept = {file.name for file in (TOP / "docs/man").iterdir()}
+    assert {file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")} == kept
+    # beside the programs, without being told
+    done = call([program, "--path"], tmp_path, PATH=f"{python.parent}:/usr/bin:/bin", MANPATH="")
+    assert str(shared) in done.stdout.strip().split(":"), done
+    done = call([program, "--warnings", "qoslab-run"], tmp_path, MANPATH=str(shared), MANWIDTH="100")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Run an experiment in a lab" in done.stdout
+
+
 def test_it_leaves_out_what_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
     names = "('ansible', 'pyats', 'distributed', 'asyncssh')"
     asked = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
@@ -137,5 +152,5 @@ def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> Non
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "qoslab: the virtual lab needs Python packages that are not installed: asyncssh, pyroute2",
-        "  pip install 'qoslab[lab]', or start ./qoslab in a working copy, which installs everything.",
+        "  pip install 'qoslab-….whl[lab]', or start ./qoslab in a working copy, which installs everything.",
     ]

@@ -19,7 +19,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
-from qoslab.extras import PURPOSE, lacking, packages
+from qoslab.extras import PURPOSE, how_to_get, lacking, packages
 from qoslab.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
 from qoslab.printing import echo
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
@@ -160,8 +160,8 @@ def _python() -> Iterator[Check]:
     for extra in (None, *PURPOSE):
         name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
         if names := lacking(extra):
-            wanted = "qoslab" if extra is None else f"qoslab[{extra}]"
-            todo = f"start ./qoslab in a working copy, which installs them, or: pip install '{wanted}'"
+            wanted = "pip install qoslab-….whl" if extra is None else how_to_get(extra)
+            todo = f"start ./qoslab in a working copy, which installs them, or: {wanted}"
             # the check brings a virtual lab up: what that needs is no option
             state: State = "missing" if extra in (None, "lab", "devices") else "optional"
             yield Check(name, state, f"not installed: {', '.join(names)}", todo)

@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import click
 
+from qoslab.cli.man import pages
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 from qoslab.shipped import checkout
+
+PAGES = "docs/man"
+"""Where manual pages are kept; a wheel has them in share/man/man1."""
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is stale.")
 def command(check: bool) -> int:
-    """Write the generated files of this checkout: types, default figures, the experiment schema, tables in documents.
+    """Write the generated files of this checkout: types, default figures, the experiment schema, tables in documents,
+    manual pages.
 
     After a change of the data plane's types print its schema first: `qos-router schema counters`.
     """
-    from qoslab.generated import FILES  # loads every command of the virtual devices
-
     top = checkout()
     if top is None:
         raise UserError("qoslab runs from a wheel, where nothing is generated", hint="Run ./qoslab of a checkout.")
-    stale = []
-    for path, make in FILES.items():
+    stale = False
+    for path, text in _files(top):
         file = top / path
-        text = make(top)
-        if file.read_text(encoding="utf-8") == text:
+        if file.is_file() and file.read_text(encoding="utf-8") == text:
             continue
-        stale.append(path)
-        if not check:
+        stale = True
+        if check:
+            echo(f"{path} is stale")
+        elif text is None:
+            file.unlink()
+            echo(f"{path} removed")
+        else:
+            file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
-    for path in stale:
-        echo(f"{path} {'is stale' if check else 'written'}")
+            echo(f"{path} written")
     return ExitStatus.OUTSIDE if check and stale else ExitStatus.WITHIN
+
+
+def _files(top: Path) -> Iterator[tuple[str, str | None]]:
+    """What each file shall be, one after the other as later ones import earlier ones; None for one that has to go."""
+    from qoslab.generated import FILES  # loads every command of the virtual devices
+
+    for path, make in FILES.items():
+        yield path, make(top)
+    texts = pages()
+    for name, text in texts.items():
+        yield f"{PAGES}/{name}", text
+    for old in sorted((top / PAGES).glob("*.1")):
+        if old.name not in texts:
+            yield f"{PAGES}/{old.name}", None

@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -26,8 +27,9 @@ from qoslab.results.files import writing
 def command(to: Path | None) -> None:
     """Write manual pages: qoslab(1), and one for each command, as qoslab-run(1).
 
-    `man` finds them in ~/.local/share/man/man1 (of XDG_DATA_HOME) where ~/.local/bin is in PATH. What stands there of
-    an older version is replaced.
+    An installation has them already, in share/man/man1 beside its programs, where `man` finds them if these are in
+    PATH. It finds them in ~/.local/share/man/man1 (of XDG_DATA_HOME), too, where ~/.local/bin is in PATH. What stands
+    there of an older version is replaced.
     """
     folder = to or user_folder()
     count = write_pages(folder)
@@ -42,20 +44,38 @@ def user_folder() -> Path:
 
 def write_pages(folder: Path) -> int:
     """Write a page for each command; how many there are. `UserError` where they cannot be; old ones stay then."""
-    from click_man.core import write_man_pages
-
-    from qoslab.cli import group
-
+    texts = pages()
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".qoslab.") as place:
-            pages = _eager(group, click.Context(group))
-            write_man_pages("qoslab", pages, version=__version__, target_dir=place, date="")
-            made = {page.name: page.rename(folder / page.name) for page in sorted(Path(place).iterdir())}
+            for name, text in texts.items():
+                (Path(place) / name).write_text(text, encoding="utf-8")
+            for name in texts:
+                (Path(place) / name).rename(folder / name)
         for old in folder.glob("qoslab*.1"):
-            if old.name not in made:
+            if old.name not in texts:
                 old.unlink()
-    return len(made)
+    return len(texts)
+
+
+def pages() -> dict[str, str]:
+    """The page of each command by its file's name, in the order of these; without a date, so always the same."""
+    from qoslab.cli import group
+
+    return dict(sorted(_pages("qoslab", _eager(group, click.Context(group)), None)))
+
+
+def _pages(name: str, command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:
+    from click_man.core import generate_man_page
+
+    context = click.Context(command, info_name=name, parent=parent)
+    text = generate_man_page(context, version=__version__)
+    text = re.sub(r'^(\.TH "[^"]*" "1") "[^"]*"', r'\1 ""', text.rstrip())
+    yield f"{context.command_path.replace(' ', '-')}.1", re.sub(r" +$", "", text, flags=re.MULTILINE) + "\n"
+    if isinstance(command, click.Group):
+        for inner, each in command.commands.items():
+            if not each.hidden:
+                yield from _pages(inner, each, context)
 
 
 def _eager(found: click.Command, context: click.Context) -> click.Command:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.extras import how_to_get
 from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
 from qoslab.redaction import KNOWN, LITERAL
 from qoslab.schema.inventory import Nodes, Reader
@@ -421,7 +422,7 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
 def _to_unlock(said: str) -> str:
     """What to do where Ansible came by no secret."""
     if "LOOKUP(keyring)" in said:
-        return "pip install 'qoslab[keyring]'"
+        return how_to_get("keyring")
     if "servicename:" in said:
         return "Put it into the keyring: keyring set SERVICE USER."
     locked = "vault" in said or "ecrypt" in said

@@ -1,0 +1,54 @@
+"""The sources as they are distributed: what is built from them is what is built from a checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what git knows of the working copy: what else lies in it is nobody's sources."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    copy = tmp_path / "checkout"
+    for name in filter(None, listed.split("\0")):
+        if (TOP / name).is_file() and not name.startswith("tests/"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, copy / name)
+    return copy
+
+
+def build(kind: str, sources: Path, to: Path) -> Path:
+    """The archive that hatchling makes, without the programs: for a system that has none, so that cargo is not run."""
+    environment = os.environ | {"CARGO_BUILD_TARGET": "x86_64-pc-windows-gnu"}
+    environment.pop("QOSLAB_TARGET", None)
+    argv = [sys.executable, "-P", "-m", "hatchling", "build", "-t", kind, "-d", str(to)]
+    done = subprocess.run(argv, cwd=sources, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (made,) = to.iterdir()
+    return made
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """Its files with their checksums."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {each.filename: each.CRC for each in archive.infolist()}
+
+
+def test_a_wheel_of_the_sources_is_that_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    expected = contents(build("wheel", checkout, tmp_path / "of-checkout"))
+    with tarfile.open(build("sdist", checkout, tmp_path / "sources")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert contents(build("wheel", unpacked, tmp_path / "of-sources")) == expected
+    pages = {f"qoslab-0.1.0.data/data/share/man/man1/{file.name}" for file in (TOP / "docs/man").iterdir()}
+    assert {"qoslab/__init__.py", "qoslab/data/project/.github/workflows/qos.yml", *pages} <= expected.keys()

@@ -1,0 +1,311 @@
+"""What the action, the templates and the files of a new project do in CI: their scripts, with programs that tell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from qoslab.cli import main
+from qoslab.cli.doctor import TOOLS
+
+TOP = Path(__file__).parents[2]
+BY_NAME = re.compile(
+    r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
+)
+WHEEL = "https://example.net/qoslab-0.1.0-py3-none-manylinux_2_17_x86_64.whl"
+TELLS = """\
+#!/bin/bash
+printf '%s' "${0##*/}" >> "$CALLS"
+printf ' <%s>' "$@" >> "$CALLS"
+echo >> "$CALLS"
+"""
+"""A program that tells how it was called."""
+
+
+def load(name: str) -> Any:
+    return YAML(typ="safe").load((TOP / name).read_text(encoding="utf-8"))
+
+
+@dataclass
+class Machine:
+    """Where scripts run: what stands in its PATH before the system's programs tells how it is called."""
+
+    folder: Path
+
+    def program(self, *names: str, text: str = TELLS) -> None:
+        for name in names:
+            file = self.folder / "bin" / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+            file.chmod(0o755)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """As a forge does: with bash, which ends at the first failure."""
+        own = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=own | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def calls(self) -> list[str]:
+        file = self.folder / "calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.program("qoslab", "tells-pip")
+    made.program("pip", text=PIP)
+    return made
+
+
+PIP = """\
+#!/bin/bash
+"${0%/*}/tells-pip" "$@"
+if [ "$1" = wheel ]; then touch "$5/qoslab-0.1.0-py3-none-any.whl"; fi
+"""
+"""A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`."""
+
+
+def script_of(name: str) -> str:
+    """What a job of CI runs."""
+    content = load(name)
+    if "jobs" in content:
+        return "\n".join(step["run"] for step in content["jobs"]["qos"]["steps"] if "run" in step)
+    job = content.get("qos") or content[".qoslab"]
+    return "\n".join([*job.get("before_script", []), *job["script"]])
+
+
+FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templates/qoslab.gitlab-ci.yml"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
+def test_nothing_is_installed_where_no_wheel_is_named(name: str, variables: dict[str, str], machine: Machine) -> None:
+    """No index has qoslab: what a stranger puts there under that name must not be run."""
+    done = machine.run(script_of(name), QOSLAB_LAB="simulated", **variables)
+    assert done.returncode != 0 and machine.calls() == []
+    assert re.search("QOSLAB.*set it to the wheel of qoslab|Set the variable QOSLAB", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_have_no_wheel_of_their_own(name: str) -> None:
+    told = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert told in ([], ["${{ vars.QOSLAB }}"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> None:
+    done = machine.run(script_of(name), QOSLAB=WHEEL, QOSLAB_LAB="simulated", EXPERIMENT="mine.yml")
+    assert done.returncode == 0, done.stderr
+    *installed, ran = machine.calls()
+    assert [each.split()[1] for each in installed] in (["<install>"], ["<wheel>", "<install>"])
+    assert installed[0].endswith(f" <{WHEEL}>")
+    assert ran.startswith("qoslab <run> <")
+
+
+TEMPLATE = "templates/qoslab.gitlab-ci.yml"
+NEEDED = {package for _, _, package, need in TOOLS if need == "required"} - {"coreutils"}
+"""System packages for the virtual lab."""
+
+
+def in_gitlab(machine: Machine, **variables: str) -> subprocess.CompletedProcess[str]:
+    own = load(TEMPLATE)[".qoslab"]["variables"]
+    return machine.run(script_of(TEMPLATE), **own | {"QOSLAB": WHEEL, "EXPERIMENT": "mine.yml"} | variables)
+
+
+@pytest.mark.parametrize(
+    ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
+)
+def test_the_template_installs_what_its_lab_needs(lab: str, extras: str, machine: Machine) -> None:
+    machine.program("apt-get", "unshare")
+    done = in_gitlab(machine, QOSLAB_LAB=lab)
+    assert done.returncode == 0, done.stderr
+    calls = machine.calls()
+    (packages,) = [call for call in calls if call.startswith("apt-get <install>")] or [""]
+    assert (set(re.findall("<(.*?)>", packages)) >= NEEDED) == (lab == "virtual")
+    assert ("apt-get <update> <-q>" in calls) == (lab == "virtual")
+    assert calls[-2].endswith(f"/qoslab-0.1.0-py3-none-any.whl{extras}>")
+    assert calls[-1].startswith(f"qoslab <run> <mine.yml> <--lab> <{lab}> <--junit> ")
+
+
+def test_a_runner_without_namespaces_is_refused_before_anything_is_installed(machine: Machine) -> None:
+    machine.program("unshare", text="#!/bin/sh\nexit 1\n")
+    machine.program("apt-get")
+    done = in_gitlab(machine, QOSLAB_LAB="virtual")
+    assert (done.returncode, machine.calls()) == (2, [])
+    assert "QOSLAB_LAB: virtual needs a runner whose containers may make namespaces" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", []),
+        ("--duration 10s", ["--duration", "10s"]),
+        ("--duration 10s\n--arm 'a b'", ["--duration", "10s", "--arm", "a b"]),
+        ("--arm * --set 'x=$(id) `id`'", ["--arm", "*", "--set", "x=$(id) `id`"]),
+    ],
+)
+def test_options_of_the_template_are_the_words_of_a_shell(options: str, words: list[str], machine: Machine) -> None:
+    done = in_gitlab(machine, QOSLAB_OPTIONS=options)
+    assert done.returncode == 0, done.stderr
+    assert machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
+
+
+def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
+    done = in_gitlab(machine, QOSLAB_OPTIONS="--arm 'a b")
+    assert done.returncode == 2 and not machine.calls()[-1].startswith("qoslab")
+    assert "QOSLAB_OPTIONS: found --arm 'a b, expected words whose quotes are closed" in done.stderr
+
+
+def test_nothing_says_to_install_qoslab_by_its_name() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    files = [Path(name) for name in listed.split("\0") if name and not name.startswith(("tests/", "crates/"))]
+    kinds = {"", ".md", ".py", ".yml", ".yaml", ".json", ".toml", ".ini", ".txt"}
+    found = {}
+    for file in files:
+        if file.suffix in kinds and (TOP / file).is_file():
+            text = (TOP / file).read_text(encoding="utf-8", errors="replace")
+            found[str(file)] = BY_NAME.findall(text)
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("pip install qoslab", 1),
+        ("pip install --quiet 'qoslab[lab]'", 1),
+        ("uv tool install qoslab==0.1.0", 1),
+        ('pipx install "qoslab"', 1),
+        ("pip install 'qoslab-….whl[lab]'", 0),
+        ('pip install --quiet "$QOSLAB"', 0),
+        ("`uv pip install numpy`, then qoslab", 0),
+    ],
+)
+def test_an_installation_by_name_is_known(text: str, count: int) -> None:
+    assert len(BY_NAME.findall(text)) == count
+
+
+def step_with(text: str) -> str:
+    """The script of the one step of the action in which that text stands."""
+    (script,) = [step["run"] for step in load("action.yml")["runs"]["steps"] if text in step.get("run", "")]
+    return str(script)
+
+
+def in_github(machine: Machine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    paths = {name: str(machine.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    places = {"GITHUB_ACTION_PATH": f"{TOP}/./", "RUNNER_TEMP": str(machine.folder)}
+    return machine.run(step_with(text), **paths | places | variables)
+
+
+@pytest.mark.parametrize(
+    ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
+)
+def test_the_action_installs_what_the_lock_files_name(lab: str, extras: str, machine: Machine) -> None:
+    machine.program("python")
+    for name in ("pip", "uv"):
+        tool = machine.folder / "qoslab-tools/bin" / name
+        tool.parent.mkdir(parents=True, exist_ok=True)
+        tool.write_text(TELLS)
+        tool.chmod(0o755)
+    for _ in range(2):  # twice in a job
+        done = in_github(machine, "--require-hashes", LAB=lab)
+        assert done.returncode == 0, done.stderr
+    place = machine.folder / "qoslab"
+    assert machine.calls()[-3:] == [
+        "pip <install> <--quiet> <--require-hashes> <-r> <requirements/tools.txt>",
+        f"uv <venv> <--quiet> <--clear> <--python> <{machine.folder / 'bin/python'}> <{place}>",
+        f"uv <pip> <install> <--quiet> <--python> <{place / 'bin/python'}> <--build-constraints> "
+        f"<requirements/build.txt> <--constraints> <requirements/run.txt> <.{extras}>",
+    ]
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
+    machine.program("sudo", text=TELLS + 'exec "$@"\n')
+    machine.program("sysctl", "apt-get", text=TELLS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
+    key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
+    if restricted:
+        key.parent.mkdir()
+        key.touch()
+    script = step_with("apt-get").replace("/proc/sys", str(machine.folder))
+    assert str(key) in script
+    done = machine.run(script)
+    assert done.returncode == 0, done.stderr
+    calls = [call for call in machine.calls() if not call.startswith("sudo")]
+    assert ("sysctl <-q> <-w> <kernel.apparmor_restrict_unprivileged_userns=0> " in calls) == restricted
+    update, install = calls[-2:]
+    assert update == "apt-get <update> <-q> "
+    assert set(re.findall("<(.*?)>", install)) >= NEEDED and install.endswith(" noninteractive")
+
+
+OPTIONS = [
+    ("", "", []),
+    ("--duration 10s", "runs/a b", ["--duration", "10s", "--compare", "runs/a b"]),
+    ("--duration 10s\n--arm 'a b'\n", "", ["--duration", "10s", "--arm", "a b"]),
+    ("--set 'x=$(id) `id`' *", "", ["--set", "x=$(id) `id`", "*"]),
+]
+
+
+@pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
+def test_options_of_the_action_are_the_words_of_a_shell(
+    options: str, baseline: str, words: list[str], machine: Machine
+) -> None:
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline)
+    assert done.returncode == 0, done.stderr
+    given = ["run", "m.yml", "--lab", "simulated", "--junit", "qoslab-junit.xml", "--summary"]
+    summary = str(machine.folder / "GITHUB_STEP_SUMMARY")
+    assert machine.calls() == ["qoslab" + "".join(f" <{word}>" for word in [*given, summary, *words])]
+
+
+def test_options_of_the_action_with_an_open_quote_are_refused(machine: Machine) -> None:
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE="")
+    assert (done.returncode, machine.calls()) == (2, [])
+    assert "::error title=options::Found words whose quotes are not closed." in done.stdout
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 4])
+def test_the_status_of_the_run_is_that_of_the_step(status: int, machine: Machine) -> None:
+    machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
+    (machine.folder / "qoslab-junit.xml").touch()
+    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
+    assert done.returncode == status
+    assert not (machine.folder / "qoslab-junit.xml").exists()  # of the use before
+
+
+def test_each_use_of_the_action_in_a_job_has_an_artifact_of_its_own(machine: Machine) -> None:
+    for _ in range(3):
+        done = in_github(machine, "artifact=", JOB="qos", INDEX="1")
+        assert done.returncode == 0, done.stderr
+    told = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
+    assert told == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
+    upload = load("action.yml")["runs"]["steps"][-1]
+    assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
+
+
+def test_the_workflow_uses_the_action(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = load(".github/workflows/checks.yml")["jobs"]["action"]["steps"]
+    (given,) = [step["with"] for step in steps if step.get("uses") == "./"]
+    inputs = load("action.yml")["inputs"]
+    assert given.keys() <= inputs.keys()
+    values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()}
+    done = in_github(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
+    assert done.returncode == 0, done.stderr
+    (call,) = machine.calls()
+    words = re.findall("<(.*?)>", call)
+    assert words[words.index("--lab") + 1] == "simulated"
+    monkeypatch.chdir(TOP)
+    assert main([*words, "--dry-run"]) == 0
+    assert not (TOP / "qoslab-junit.xml").exists()
