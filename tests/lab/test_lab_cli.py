@@ -47,6 +47,10 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
         shown = qoslab("lab", "exec", "--lab", name, "b", "ip", "-4", "-o", "addr", "show", "dev", "eth0")
         assert "10.0.0.2/24" in shown.stdout
         assert qoslab("lab", "exec", "--lab", name, "b", "sh", "-c", "exit 9").returncode == 9
+        drawn = qoslab("draw", "--lab", name, "--format", "mermaid")
+        titled, of_file = f'title: "{name}"', qoslab("draw", str(file), "--format", "mermaid").stdout
+        assert drawn.returncode == 0 and drawn.stdout == of_file.replace('title: "two"', titled)
+        assert titled in drawn.stdout and "10.0.0.2" in drawn.stdout
         shell = qoslab("lab", "shell", "--lab", name, "a", stdin="ip -4 -o addr show dev eth0\nexit 5\n")
         assert "10.0.0.1/24" in shell.stdout
         assert shell.returncode == 5

@@ -76,3 +76,7 @@ def test_what_is_drawn_of_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert main(["draw", str(file), "--to", str(to)]) == 2
     assert "found a file from before" in capsys.readouterr().err
     assert main(["draw", "no-such"]) == 2
+    for words in ([], [str(file), "--lab", "pair"], ["--lab", "pair", "--set", "nodes.a.platform=host"]):
+        capsys.readouterr()
+        assert main(["draw", *words]) == 2
+        assert "--lab" in capsys.readouterr().err

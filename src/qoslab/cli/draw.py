@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,27 +12,30 @@ from qoslab.cli.options import set_option
 from qoslab.cli.places import experiment_file
 from qoslab.printing import echo
 
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Topology
+
 FORMS = ("svg", "mermaid")
 """`qoslab.report.drawing.FORMATS` by name; a test compares."""
 
 
 @click.command()
-@click.argument("experiment", metavar="EXPERIMENT", shell_complete=experiments)
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=experiments)
 @set_option
+@click.option("--lab", metavar="NAME", help="A virtual lab that is up, as `lab list` names it.")
 @click.option("--format", "form", type=click.Choice(FORMS), default="svg", help="[default: svg]")
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE", help="Standard output where absent.")
-def command(experiment: str, sets: tuple[str, ...], form: str, to: Path | None) -> None:
-    """Draw the topology of an experiment, or of a topology file: nodes, interfaces, addresses, rates.
+def command(experiment: str | None, sets: tuple[str, ...], lab: str | None, form: str, to: Path | None) -> None:
+    """Draw the topology of an experiment, of a topology file, or of a lab: nodes, interfaces, addresses, rates.
 
-    EXPERIMENT is a file, or the name of one in experiments/. SVG is laid out from the first host to the right; a
-    flowchart of Mermaid is text for a Markdown page, which the forge lays out. Nothing is written over.
+    EXPERIMENT is a file, or the name of one in experiments/; a lab that is up is drawn with --lab instead. SVG is laid
+    out from the first host to the right; a flowchart of Mermaid is text for a Markdown page, which the forge lays out.
+    Nothing is written over.
     """
     from qoslab.exchange.base import whole
     from qoslab.report.drawing import FORMATS
-    from qoslab.schema import parse_set
-    from qoslab.schema.topology import load_topology
 
-    name, topology = load_topology(experiment_file(experiment), dict(map(parse_set, sets)))
+    name, topology = _of_lab(lab, experiment, sets) if lab is not None else _of_file(experiment, sets)
     text = FORMATS[form](topology, name)
     if to is None:
         echo(text.rstrip("\n"))
@@ -39,3 +43,24 @@ def command(experiment: str, sets: tuple[str, ...], form: str, to: Path | None) 
     with whole(to) as draft:
         draft.write_text(text, encoding="utf-8")
     echo(f"Written: {to}", err=True)
+
+
+def _of_file(experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
+    from qoslab.schema import parse_set
+    from qoslab.schema.topology import load_topology
+
+    if experiment is None:
+        raise click.UsageError("found neither EXPERIMENT nor --lab, expected one of them")
+    return load_topology(experiment_file(experiment), dict(map(parse_set, sets)))
+
+
+def _of_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
+    from qoslab.lab import Lab
+
+    if experiment is not None or sets:
+        raise click.UsageError("found --lab beside EXPERIMENT or --set, expected the lab alone")
+    found = Lab.find(lab)
+    try:
+        return found.name, found.topology
+    finally:
+        found.close()
