@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 
 from mends import MENDS
 
@@ -32,21 +35,27 @@ def run(tests: str, top: Path, seconds: float = SECONDS) -> int:
     else:
         crate, _, name = tests.partition(":")
         command = ["cargo", "test", "--locked", "-q", "-p", crate, name]
-    try:
-        done = subprocess.run(
-            command, cwd=top, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
+    # A session of its own: workers and labs of the tests end with them.
+    with subprocess.Popen(
+        command, cwd=top, env=environment, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True
+    ) as tried:
+        try:
+            output, errors = tried.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return FAILED
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(tried.pid, signal.SIGKILL)
+    if "test result: FAILED" in output:  # cargo's own status is that of a build that failed, too
         return FAILED
-    if "test result: FAILED" in done.stdout:  # cargo's own status is that of a build that failed, too
-        return FAILED
-    if done.returncode not in (0, FAILED):
-        print(done.stdout[-2000:], done.stderr[-2000:])
-    return done.returncode
+    if tried.returncode not in (0, FAILED):
+        print(output[-2000:], errors[-2000:])
+    return tried.returncode
 
 
 def main() -> int:
     """Take back each mend."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="those whose weakness has this word in it")
     only = parser.parse_args().only
