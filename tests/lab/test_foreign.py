@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import re
 import shutil
 import subprocess
@@ -27,11 +26,16 @@ from qoslab.run.door.ways import Way
 
 FRR = Path("/usr/lib/frr/zebra")
 VTYSH = shutil.which("vtysh")
+
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(not FRR.exists() or VTYSH is None or SSHD is None, reason="needs frr and OpenSSH's sshd"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="vtysh wants root, or the group to which /etc/frr belongs"),
 ]
+
+
+def vtysh(folder: Path) -> list[str]:
+    """The command line of what is in a folder; what is configured for FRR on this machine is root's to read."""
+    return [str(VTYSH), "--config_dir", str(folder), "--vty_socket", str(folder)]
 
 
 @pytest.fixture
@@ -45,6 +49,7 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
     prepare = f'mount --bind {folder}/group /etc/group && exec "$@"'
     namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--kill-child", "--fork"]
     namespaces += ["sh", "-c", prepare, "sh"]
+    (folder / "vtysh.conf").touch()
     log = (tmp_path / "zebra.log").open("wb")
     zebra = subprocess.Popen([*namespaces, str(FRR), *options], stdout=log, stderr=log)
     ssh = tmp_path / "home/.ssh"
@@ -52,13 +57,12 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
     key = ssh / "id_ed25519"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     monkeypatch.setenv("HOME", str(ssh.parent))
-    assert VTYSH is not None
     try:
         deadline = time.monotonic() + 20
         while not (folder / "zebra.vty").exists():
             assert zebra.poll() is None and time.monotonic() < deadline, (tmp_path / "zebra.log").read_text()
             time.sleep(0.05)
-        with sshd(tmp_path / "sshd", key, [VTYSH, "--vty_socket", str(folder)], words=False) as port:
+        with sshd(tmp_path / "sshd", key, vtysh(folder), words=False) as port:
             (ssh / "known_hosts").write_text(known(port, tmp_path / "sshd"))
             yield port, folder
     finally:
@@ -70,7 +74,7 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
 
 
 def configuration(folder: Path) -> str:
-    argv = [str(VTYSH), "--vty_socket", str(folder), "-c", "show running-config"]
+    argv = [*vtysh(folder), "-c", "show running-config"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
