@@ -114,6 +114,36 @@ def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path
     assert not fake.schedule.more()
 
 
+def test_cells_are_made_ready_one_after_another_while_others_have_traffic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake(tmp_path, None)
+    monkeypatch.setattr(fake.jobs, "labs", 4)
+    monkeypatch.setattr(fake.jobs._machine, "processors", 2)
+    schedule = fake.schedule
+    # Nobody is in the way of the first ones.
+    first, second, third = (schedule.lease(number) for number in range(3))
+    assert first is not None and second is not None and third is not None
+    began: list[int] = []
+    more = [
+        threading.Thread(target=lambda number=number: schedule.lease(number) and began.append(number))
+        for number in (3, 4)
+    ]
+    with schedule.turn(0), schedule.turn(1):
+        for thread in more:
+            thread.start()
+        time.sleep(0.5)
+        assert began == []  # the third is still being made ready
+        with schedule.turn(2):
+            time.sleep(0.5)
+            assert len(began) == 1
+            # One that fails before its turn makes room as well.
+            schedule.finish(first, fake.record(first), worker=began[0])
+            for thread in more:
+                thread.join(10)
+            assert sorted(began) == [3, 4]
+
+
 def test_long_cells_get_company_before_the_first_of_them_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,15 @@ class Jobs:
         needed = self.labs * statistics.median(self._beside) / self._traffic_s
         return min(self._most_spare, max(1, math.ceil(needed)))
 
+    @property
+    def ready_at_once(self) -> int:
+        """Cells that may be made ready at the same time while others have traffic: one for two processors.
+
+        Ansible keeps a processor busy for each, and several that begin together, as after cells that ended together,
+        keep senders waiting for as long as all of them take.
+        """
+        return self.workers if self._fixed is not None else max(1, self._machine.processors // 2)
+
     def pace(self, beside_s: float) -> None:
         """A cell was busy so long before its traffic and after it."""
         self._beside = [*self._beside[1 - REMEMBERED :], beside_s]

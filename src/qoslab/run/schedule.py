@@ -77,6 +77,8 @@ class Schedule:
         """The workers whose cells are to have traffic while no other has."""
         self._wired: dict[int, object] = {}
         """What the lab of each worker is like."""
+        self._beginning: set[int] = set()
+        """The workers that make a cell ready for its turn."""
         self._ready: deque[int] = deque()
         """The workers whose cells wait for their turn."""
         self._measuring = 0
@@ -99,10 +101,16 @@ class Schedule:
                 # A cell that is running may have to be run again, so the last worker waits for it.
                 if not self._waiting and not self._running:
                     return None
-                if worker < self.jobs.labs + self.jobs.spare and (task := self._next(worker)) is not None:
+                if self._may_begin(worker) and (task := self._next(worker)) is not None:
+                    self._beginning.add(worker)
                     self._clock[worker] = time.monotonic()
                     return task
                 self.changed.wait(POLL_S)
+
+    def _may_begin(self, worker: int) -> bool:
+        """Whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
+        busy = self._measuring and len(self._beginning) >= self.jobs.ready_at_once
+        return worker < self.jobs.labs + self.jobs.spare and not busy
 
     def lease_now(self) -> CellTask | None:
         """The next cell, None where none waits now."""
@@ -163,6 +171,8 @@ class Schedule:
         """Enter the outcome of a leased cell; `lost`: nothing came back from whoever ran it."""
         with self.changed:
             self._running -= 1
+            if worker is not None:
+                self._beginning.discard(worker)
             entry = self.cells.done(task.name, record)
             if worker is not None and worker in self._beside:
                 beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
@@ -195,6 +205,8 @@ class Schedule:
             asked = time.monotonic()
             self._beside[worker] = asked - self._clock.get(worker, asked)
             self._ready.append(worker)
+            self._beginning.discard(worker)
+            self.changed.notify_all()
             try:
                 while self._ready[0] != worker or self._measuring >= self._room(worker):
                     if self._interrupted.is_set():
