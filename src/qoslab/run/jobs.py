@@ -72,6 +72,7 @@ class Jobs:
         self._load: list[float] = []
         self._punctual = 0
         self._reduced = datetime.min.replace(tzinfo=UTC)
+        self._added = datetime.min.replace(tzinfo=UTC)
         self._beside: list[float] = []
         self._traffic_s = 0.0
 
@@ -142,8 +143,9 @@ class Jobs:
         # The kernel's own work for packets is in no cell's account, but in the machine's.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
-        # One more at a time: each shows first what it does to the others.
-        wanted = max(1, min(affordable, self._ceiling, self.most, self.labs + 1))
+        # One more at a time, once a cell that had traffic beside the last one shows what that does to the others.
+        more = self.labs + (_traffic_began(record) >= self._added)
+        wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
     def look(self) -> str:
@@ -158,6 +160,8 @@ class Jobs:
     def _set(self, wanted: int, why: str) -> str:
         if wanted == self.labs:
             return ""
+        if wanted > self.labs:
+            self._added = datetime.now(UTC)
         change = f"{self.labs} to {wanted} labs side by side: {why}"
         self.labs = wanted
         return change
