@@ -266,6 +266,18 @@ class TestJobs:
             assert jobs.learn(nearly, experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
             assert jobs.learn(record(0.1), experiment) == jobs.look() == "" and jobs.labs == 3  # type: ignore[arg-type]
 
+    def test_only_a_cell_that_ran_beside_the_last_lab_adds_another(self, grid: Path) -> None:
+        jobs, experiment = self.jobs(grid)
+        before = datetime.now(UTC)
+        assert "2 to 3 labs" in jobs.look()
+        assert jobs.learn(record(0.1, began=before), experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
+        after = datetime.now(UTC)
+        assert "3 to 4 labs" in jobs.learn(record(0.1, began=after), experiment)  # type: ignore[arg-type]
+        assert jobs.learn(record(0.1, began=after), experiment) == "" and jobs.labs == 4  # type: ignore[arg-type]
+        # Fewer it may say at once.
+        jobs.learn(record(3.0, began=after), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 1
+
     def test_a_look_while_cells_run_adds_one_where_there_is_room(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert jobs.look() == "2 to 3 labs side by side: the machine is busy for 20% of the time"
