@@ -115,11 +115,11 @@ def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
 def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None
-    figure = json.loads(graph.json)
+    figure = graph.figure
     drawn = gate.picture(graph)
     assert drawn.count("    line [") == len(figure["data"]) == 2
     figure["data"][0]["y"] = [y * 100 for y in figure["data"][0]["y"]]
-    far = gate.picture(type(graph)(graph.id, graph.title, graph.summary, graph.unit, json.dumps(figure)))
+    far = gate.picture(type(graph)(graph.id, graph.title, graph.summary, graph.unit, figure))
     assert far.count("    line [") == 1 and "Far above: Policed to 1 Mb/s (mean " in far
 
 

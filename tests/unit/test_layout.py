@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import sample_run
-from browser import Browser, browser
 
+from browser import Browser, browser
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import overlay_graph
 from qoslab.report import render_index
-from qoslab.report.arms import graph_of
+from qoslab.report.arms import Graph
 from qoslab.report.averages import AverageRow, PairRow, PairSection
 from qoslab.report.html import to_html
 from qoslab.report.page import NoteText, Page, build_page
@@ -56,7 +56,7 @@ def sweep_page(page: Page) -> Page:
     metrics = [f"police.bucket.p9{each}_ms" for each in range(12)]
     note = NoteText("Notes", ["One."], metrics, [(LONG, ["12.34 ms"] * 12)])
     wide = {"slow": 1e5, "fast": 1e8}
-    lead = graph_of("lead", "T", "S", "", overlay_graph({name: pd.Series([rate] * 3) for name, rate in wide.items()}))
+    lead = Graph("lead", "T", "S", "", overlay_graph({name: pd.Series([rate] * 3) for name, rate in wide.items()}))
     averages = [AverageRow(**words | kept | of_figures)]
     return replace(page, lead=lead, sweep=[section], pairs=[pairs], averages=averages, notes=[note])
 

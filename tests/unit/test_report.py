@@ -18,10 +18,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import sample_run
-from browser import browser as chromium
 from hypothesis import given
 from hypothesis import strategies as st
 
+from browser import browser as chromium
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import DARK, class_graph, ink_on, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates
@@ -203,7 +203,7 @@ class TestPage:
         page = build_page(other, analyse(other))
         graph = page.arms[0].io_graphs[0]
         assert graph.id == "io-policed-reported" and graph.summary.startswith("Payload: ")
-        lines = json.loads(graph.json)["data"]
+        lines = graph.figure["data"]
         assert [line["name"] for line in lines] == ["all flows", *(f"stream {number}" for number in range(1, 5))]
         sums = [sum(values) for values in zip(*(line["y"] for line in lines[1:]), strict=True)]
         assert sums == pytest.approx(lines[0]["y"], abs=0.01)
@@ -311,13 +311,13 @@ class TestBrowser:
         for graph in page.graphs:
             start = dom.index(f'id="{graph.id}"')
             drawn = dom[start : dom.find("</figure>", start)]
-            lines = len(json.loads(graph.json)["data"])
+            lines = len(graph.figure["data"])
             # One line of the first graph of an arm was switched off.
             assert drawn.count('class="trace scatter') == lines - (graph is page.arms[0].graphs[0]), graph.id
             assert len(re.findall(r'class="js-line" d="M', drawn)) >= lines - 1, graph.id
 
     def test_each_line_has_a_check_box(self, run: RunFolder, dom: str) -> None:
-        lines = sum(len(json.loads(graph.json)["data"]) for graph in build_page(run, analyse(run)).graphs)
+        lines = sum(len(graph.figure["data"]) for graph in build_page(run, analyse(run)).graphs)
         assert dom.count('<input type="checkbox">') == lines
 
     def test_lines_can_be_switched_off_and_bins_joined(self, dom: str) -> None:
@@ -427,7 +427,7 @@ class TestLead:
         (graph, *_) = build_page(run, analyse(run)).arms[0].io_graphs
         data = re.search(f'data-for="{re.escape(graph.id)}">(.*?)</script>', run.report.read_text(encoding="utf-8"))
         assert data is not None
-        lines, whole = json.loads(data[1])["data"], json.loads(graph.json)["data"]
+        lines, whole = json.loads(data[1])["data"], graph.figure["data"]
         assert [line["x"] for line in lines] == [whole[0]["x"], *(0 for _ in whole[1:])]
         assert [line["y"] for line in lines] == [line["y"] for line in whole] and ".0," not in data[1]
 

@@ -90,7 +90,7 @@ def test_means_by_parameter_leave_out_the_axis(sections: list[SweepSection]) -> 
 
 def test_curves_have_bars_of_intervals(sections: list[SweepSection]) -> None:
     graph = sections[1].curves[0]
-    figure = json.loads(graph.json)
+    figure = graph.figure
     assert figure["layout"]["xaxis"]["type"] == "log"
     assert [trace["name"] for trace in figure["data"]] == [
         f"rtt {rtt}, connections {connections}" for rtt in ("10 ms", "50 ms") for connections in (1, 10)

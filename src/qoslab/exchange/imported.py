@@ -24,7 +24,7 @@ from qoslab.analysis.packets import ALL
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
 from qoslab.report import text
-from qoslab.report.arms import Graph, graph_of
+from qoslab.report.arms import Graph
 from qoslab.report.html import foreign_html
 from qoslab.report.lead import overlaid
 from qoslab.results import RunFolder, tables
@@ -144,7 +144,7 @@ def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
     table = series.reported_throughput(mine["intervals"], mine["flows"])
     mean = float(table[ALL].mean())
     return [
-        graph_of(
+        Graph(
             f"throughput-{place}",
             "What the tool reports",
             f"Payload, mean over the intervals: {text.rate(mean)}.",
@@ -160,7 +160,7 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
     table = series.frames_of_flows(each.packets, _MOST_LINES)
     count = int(each.packets[each.packets["flow"] == ALL]["bytes"].sum())
     return [
-        graph_of(
+        Graph(
             f"frames-{place}",
             "What the capture has",
             f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
@@ -181,7 +181,7 @@ def _delays(place: int, each: Foreign) -> list[Graph]:
         lines = {str(name): rows.set_index("time_s")["value"] for name, rows in table.groupby("series", sort=False)}
         medians = "; ".join(f"{name} {line.median():.4g} {unit}" for name, line in lines.items())
         graphs.append(
-            graph_of(
+            Graph(
                 f"samples-{place}-{number}",
                 f"Samples in {unit}" if unit else "Samples",
                 f"Medians: {medians}.",

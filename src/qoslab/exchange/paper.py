@@ -6,7 +6,6 @@ The same run gives the same file again: no time of writing stands in it. Text of
 from __future__ import annotations
 
 import io
-import json
 import math
 import shutil
 from collections.abc import Mapping
@@ -73,7 +72,7 @@ def set_style() -> None:
 
 def draw_graph(graph: Graph, width_mm: float) -> Figure:
     """A graph of the report: lines, in one pair of axes or in two, one above the other. Bins are joined as there."""
-    content = json.loads(graph.json)
+    content = graph.figure
     layout = content["layout"]
     pairs = [("x", "y"), *([("x2", "y2")] if "yaxis2" in layout else [])]
     figure, axes = _axes(width_mm, len(pairs))

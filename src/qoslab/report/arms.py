@@ -33,8 +33,7 @@ class Graph:
     title: str
     summary: str
     unit: str
-    json: str
-    """Safe inside a script element."""
+    figure: figures.Figure
     binned: int | None = None
     """Bins of 0.1 s joined at first; None where the graph has no bins."""
 
@@ -194,14 +193,6 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
     return ". ".join([*words, tcp]) + "."
 
 
-def graph_of(
-    identity: str, title: str, summary: str, unit: str, figure: figures.Figure, binned: int | None = None
-) -> Graph:
-    """A figure of `qoslab.analysis.figures` for the page."""
-    # "<" would end the script element inside "</script>".
-    return Graph(identity, title, summary, unit, json.dumps(figure).replace("<", "\\u003c"), binned)
-
-
 def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: CellRecord, anchor: str) -> list[Graph]:
     graphs = []
     for point in experiment.captures:
@@ -216,7 +207,7 @@ def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: Cel
             flows = [f"{len(flows)} flows"]
         _, unit = figures.unit_of(float(table[ALL].max()))
         graphs.append(
-            graph_of(
+            Graph(
                 f"io-{anchor}-{point.name}",
                 f"Throughput at {point.node} {point.interface}, flow by flow",
                 f"Mean while traffic ran: all flows {text.rate(mean)}"
@@ -236,7 +227,7 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Graph:
     """Throughput without a capture."""
     table = series.reported_throughput(own["intervals"], own["flows"])
     _, unit = figures.unit_of(float(table[ALL].max()))
-    return graph_of(
+    return Graph(
         f"io-{anchor}-reported",
         "Throughput as the receivers reported it",
         f"Payload: {text.rate(float(table[ALL].min()))} to {text.rate(float(table[ALL].max()))} in single intervals, "
@@ -316,7 +307,7 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
             summary += f"; queue at most {peaks.queue_packets} packets"
         name = _class_name(table.iloc[0].to_dict(), True)
         graphs.append(
-            graph_of(
+            Graph(
                 f"class-{anchor}-{number}",
                 f"The router's own counters: {name}",
                 summary + ". Bits as the router counts them: IP and its layer-2 header.",
@@ -353,7 +344,7 @@ def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
         )
         title = f"The switch's own counters: egress queues of {device} {interface}"
         graph = figures.queue_graph(rates)
-        graphs.append(graph_of(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
+        graphs.append(Graph(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
     return graphs
 
 

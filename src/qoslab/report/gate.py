@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -140,7 +139,7 @@ def picture(graph: Graph) -> str:
 
     Lines whose mean is far above the lowest one's are left out, and named.
     """
-    figure = json.loads(graph.json)
+    figure = graph.figure
     lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in figure["data"]]
     means = {name: sum(ys) / len(ys) for name, ys, _ in lines if ys}
     least = min((mean for mean in means.values() if mean > 0), default=0.0)

@@ -10,7 +10,7 @@ from qoslab.analysis import figures, series
 from qoslab.analysis.packets import ALL
 from qoslab.model.experiment import Experiment
 from qoslab.report import text
-from qoslab.report.arms import Graph, graph_of
+from qoslab.report.arms import Graph
 from qoslab.report.sweep import SweepSection
 from qoslab.results import Cell
 
@@ -45,7 +45,7 @@ def overlaid(title: str, lines: Mapping[str, pd.Series]) -> Graph:
     """Payload over time (bits per second by `time_s`) of several, at least one, on one axis."""
     means = [f"{name} {text.rate(float(line.mean()))}" for name, line in lines.items()]
     greatest = max(float(line.max()) for line in lines.values())
-    return graph_of(
+    return Graph(
         ANCHOR,
         title,
         f"Payload, mean over the intervals: {'; '.join(means)}.",

@@ -17,7 +17,7 @@ from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit
 from qoslab.report import text
-from qoslab.report.arms import Graph, graph_of
+from qoslab.report.arms import Graph
 from qoslab.results import Manifest, RunFolder
 
 WORST = 5
@@ -181,7 +181,7 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
         f"{name} {text.figure(estimate.value, unit)} at {position:g}" for name, (position, estimate) in best.items()
     )
     repeated = any(not math.isnan(estimate.low) for points in lines.values() for _, estimate in points)
-    return graph_of(
+    return Graph(
         f"{anchor}-curves",
         wanted.title,
         f"{summary}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -104,7 +103,7 @@ class RunView:
 
     def graph(self, name: str) -> go.Figure:
         """A graph of the report. `UserError` for a name that is none of `graphs`."""
-        return go.Figure(json.loads(self.report_graph(name).json))
+        return go.Figure(self.report_graph(name).figure)
 
     def report_graph(self, name: str) -> Graph:
         """The same as the report has it."""
@@ -170,7 +169,7 @@ class RunView:
 
     def sweep_graph(self, title: str) -> go.Figure:
         """The curves of an entry of `graphs`."""
-        return go.Figure(json.loads(self._sweep(title, "curves").curves[0].json))
+        return go.Figure(self._sweep(title, "curves").curves[0].figure)
 
     def sweep_map(self, title: str) -> pd.DataFrame:
         """The map of an entry of `graphs`, of its first arm: figures as text, by the parameters of rows and columns."""
