@@ -11,9 +11,14 @@ from typing import Any
 INVALID, OUTSIDE, WITHIN = 3, 1, 0
 
 
+def runs_of(folder: Path) -> list[Path]:
+    """The runs that were begun in a folder, of whatever experiment, the oldest first."""
+    return sorted((path for path in folder.glob("runs/*/*Z*") if not path.is_symlink()), key=lambda path: path.name)
+
+
 def newest_run(folder: Path) -> Path:
-    """The newest run that was made in a folder, of whatever experiment."""
-    return max((path for path in folder.glob("runs/*/2*") if not path.is_symlink()), key=lambda path: path.name)
+    """The last of them."""
+    return runs_of(folder)[-1]
 
 
 def status_of(run: Path) -> int:

@@ -42,7 +42,7 @@ def qoslab(image: str, folder: Path, *words: str, options: Sequence[str] = ()) -
 
 def test_a_simulated_run_leaves_its_report_in_the_mounted_folder(image: str, tmp_path: Path) -> None:
     done = qoslab(image, tmp_path, "run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s")
-    assert done.returncode == status_of(newest_run(tmp_path)), done.stderr
+    assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
     (report,) = tmp_path.glob("runs/policing-vs-shaping/2*/report.html")
     assert report.owner() == tmp_path.owner()
 

@@ -91,7 +91,7 @@ def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
         time.sleep(0.05)
     workers[0].kill()
     status, output, errors = command.end()
-    assert status == status_of(newest_run(clean)), errors + output
+    assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     assert "has left" in errors
     cells = manifest(clean)["cells"]
     assert len(cells) == 2 and all(cell["folder"] for cell in cells)

@@ -138,11 +138,6 @@ def test_a_clock_that_does_not_run_on_costs_the_cell(
     assert said in output
 
 
-def newest(folder: Path) -> Path:
-    """The newest run, finished or not."""
-    return max(each for each in (folder / "runs/policing-vs-shaping").iterdir() if not each.is_symlink())
-
-
 def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
     arms = ("--arm", "unrestricted", "--arm", "policed")
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
@@ -152,9 +147,9 @@ def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
     assert status == 130, errors + output
     assert "Traceback" not in errors
     assert "interrupted: restoring the routers" in errors
-    cells = json.loads((newest(clean) / "manifest.json").read_text())["cells"]
+    cells = json.loads((newest_run(clean) / "manifest.json").read_text())["cells"]
     assert [bool(cell["folder"]) for cell in cells] == [True, False]
-    assert "<html" in (newest(clean) / "report.html").read_text()[:500]
+    assert "<html" in (newest_run(clean) / "report.html").read_text()[:500]
 
 
 def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
@@ -167,7 +162,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
     # The kernel sends SIGHUP, and whatever is printed from now on fails.
     os.close(ours)
     assert command.process.wait(60) == 130
-    assert (newest(clean) / "manifest.json").exists()
+    assert (newest_run(clean) / "manifest.json").exists()
 
 
 @pytest.mark.parametrize("moment", ["lab up", "configure the routers", "traffic"])

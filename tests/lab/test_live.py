@@ -51,7 +51,7 @@ def test_a_browser_sees_the_policer_while_it_drops(clean: Path, tmp_path: Path) 
         )
     with browser(tmp_path / "profile") as tab:
         tab.open(url)
-        tab.wait("document.querySelectorAll('.trace.scatter .js-line').length >= 3")
+        tab.wait("document.querySelectorAll('.trace.scatter .js-line[d^=M]').length >= 3")
         text = tab.tell("document.body.innerText")
     assert "policed/1: traffic (12 s)" in text or "policed/1, after" in text
     last = asked(url)

@@ -21,7 +21,7 @@ STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-preceden
 @pytest.mark.parametrize("name", STORIES)
 def test_a_notebook_shows_a_simulated_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, output, errors = run(clean, "run", name, "--lab", "simulated", "--duration", "12s")
-    assert status == status_of(newest_run(clean)), output + errors
+    assert status == status_of(newest_run(clean)) in (0, 1), output + errors
     monkeypatch.setenv("QOSLAB_RUN", str(clean / "runs" / name / "latest"))
     # Its kernel's files are not the run's.
     monkeypatch.delenv("TMPDIR")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import Command
-from test_sweep import GRID, manifest, newest
+from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
 from qoslab.genie.ip_sla import parse_statistics
@@ -26,6 +26,7 @@ from qoslab.run.cluster.remote import plain_task, unpack
 from qoslab.run.labs import machinery, simulated
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
+from verdicts import newest_run
 
 pytestmark = pytest.mark.lab
 
@@ -133,7 +134,7 @@ def wait_for_simulator(command: Command) -> int:
 def wait_for_counters(clean: Path) -> WatchedCell:
     """A cell of the newest run that is computed, as one who watches sees it, with two seconds counted."""
     deadline = time.monotonic() + 60
-    run = WatchedRun(RunFolder(newest(clean)))
+    run = WatchedRun(RunFolder(newest_run(clean)))
     while True:
         run.look()
         for cell in run.running():
@@ -160,12 +161,12 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     assert "simulate" not in errors, "a step that takes no time is not announced"
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
-    assert not [cell for cell in cells if (newest(clean) / cell["folder"] / "coming").exists()]
+    assert not [cell for cell in cells if (newest_run(clean) / cell["folder"] / "coming").exists()]
 
-    results = [*newest(clean).glob("tables/*.parquet"), *newest(clean).glob("comparison.*")]
+    results = [*newest_run(clean).glob("tables/*.parquet"), *newest_run(clean).glob("comparison.*")]
     assert len(results) > 10, results
     made = {file.name: file.read_bytes() for file in results}
-    assert Command(clean, "report", str(newest(clean))).end()[0] == 0
+    assert Command(clean, "report", str(newest_run(clean))).end()[0] == 0
     assert made == {file.name: file.read_bytes() for file in results}, "it was read while other cells ran"
 
 
@@ -188,11 +189,11 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     assert "has left" in errors
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
-    assert output.startswith(Simulated.remark) and Simulated.remark in (newest(clean) / "report.html").read_text()
+    assert output.startswith(Simulated.remark) and Simulated.remark in (newest_run(clean) / "report.html").read_text()
     for name in clean.glob("tmp/*"):  # what a killed process cannot remove
         subprocess.run(["rm", "-r", str(name)], check=True)
 
-    flows = tables.read_table(RunFolder(newest(clean)), "flows")
+    flows = tables.read_table(RunFolder(newest_run(clean)), "flows")
     assert set(flows["tool"]) == {"qos-sim"} and len(flows) == 4
 
 

@@ -17,7 +17,7 @@ from qoslab.results import RunFolder, tables
 from qoslab.results.records import FORMAT
 from qoslab.run.cell.sampling import read_health
 from qoslab.run.labs.virtual.lab import VirtualLab
-from verdicts import status_of
+from verdicts import newest_run, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -64,18 +64,13 @@ def grid(clean: Path) -> Path:
 
 def manifest(folder: Path) -> dict[str, Any]:
     """What the newest run says of itself."""
-    content: dict[str, Any] = json.loads((newest(folder) / "manifest.json").read_text())
+    content: dict[str, Any] = json.loads((newest_run(folder) / "manifest.json").read_text())
     return content
-
-
-def newest(folder: Path) -> Path:
-    """The newest run, finished or not."""
-    return max(path for path in (folder / "runs/grid").iterdir() if not path.is_symlink())
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
     """Every record that there is, by its place."""
-    cells = newest(folder) / "cells"
+    cells = newest_run(folder) / "cells"
     return {str(file.parent.relative_to(cells)): json.loads(file.read_text()) for file in cells.rglob("cell.json")}
 
 
@@ -91,7 +86,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
     assert len(manifest(clean)["cells"]) == 4
 
     status, output, errors = run(clean, "run", "--resume", *JOBS)
-    assert status == status_of(newest(clean)), errors + output
+    assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     after = records(clean)
     assert {name: after[name] for name in before} == before, "results of before are as they were"
     told = manifest(clean)
@@ -103,7 +98,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
         assert "cells are there already" in errors
     assert all(cell["folder"] for cell in told["cells"])
 
-    folder = RunFolder(newest(clean))
+    folder = RunFolder(newest_run(clean))
     flows = tables.read_table(folder, "flows")
     assert set(tables.read_table(folder, "hosts")["host"]) == {"client", "server"}
     assert sorted(set(flows["matrix.rtt"])) == [10, 50] and sorted(set(flows["matrix.pir"])) == [1e6, 2e6]
@@ -130,7 +125,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
     lab.run(None, ["pkill", "-CONT", "-x", "qos-router"])
     lab.close()
     status, output, errors = command.end()
-    assert status == status_of(newest(clean)), errors + output
+    assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     found = records(clean)
     assert "it is tried again" in errors
     assert set(found) == {"policed/rtt=10ms,pir=1Mbps/1", "policed/rtt=10ms,pir=1Mbps/1.2"}
@@ -164,7 +159,7 @@ def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
     (clean / "full").rename(clean / "runs")
     kept = records(clean)
     status, output, errors = run(clean, "run", "--resume", "--jobs", "1", "--only", "rtt=10 ms")
-    assert status == status_of(newest(clean)), errors + output
+    assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     assert {name: record for name, record in records(clean).items() if name in kept} == kept
     assert len(manifest(clean)["cells"]) == 2 and all(cell["folder"] for cell in manifest(clean)["cells"])
 

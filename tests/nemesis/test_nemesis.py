@@ -28,7 +28,7 @@ from commands import Command, processes, run, temporary_folder
 from faults import Struck, strike
 
 from qoslab.lab import Lab
-from verdicts import status_of
+from verdicts import newest_run, runs_of, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -60,12 +60,6 @@ def figures(newest: Path) -> dict[str, Any]:
     return {row["metric"]: row["measured"] for row in rows}
 
 
-def runs(folder: Path) -> list[Path]:
-    """The runs of a working folder, the oldest first."""
-    found = (folder / "runs" / "policing-vs-shaping").glob("*Z*")
-    return sorted(each for each in found if not each.is_symlink())
-
-
 class Undisturbeds(dict[str, Undisturbed]):
     """A run of each kind of lab, made when it is asked for first."""
 
@@ -80,8 +74,8 @@ class Undisturbeds(dict[str, Undisturbed]):
         # A machine that is busy with something else makes a cell invalid.
         status, output, errors = run(folder, *ARGUMENTS, "--lab", lab, "--attempts", "5")
         # Valid, whatever the figures of so short a run are.
-        assert status == status_of(runs(folder)[-1]) in (0, 1), errors + output
-        self[lab] = Undisturbed(time.monotonic() - began, figures(runs(folder)[-1]))
+        assert status == status_of(newest_run(folder)) in (0, 1), errors + output
+        self[lab] = Undisturbed(time.monotonic() - began, figures(newest_run(folder)))
         return self[lab]
 
 
@@ -115,7 +109,7 @@ def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds) -> 
     said = f"\n{output}\n{errors}"
     ended_well(command.process.returncode, struck, said)
     nothing_left(clean, command.process.pid)
-    for each in runs(clean):
+    for each in runs_of(clean):
         cells_are_told(each, lab, undisturbed[lab], said)
     resumed(clean, lab, undisturbed[lab])
 
@@ -163,12 +157,12 @@ def assert_right(found: dict[str, Any], lab: str, expected: Undisturbed) -> None
 
 def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
     """What is missing is run, where a run was begun; what is there is verified."""
-    unfinished = [each for each in runs(clean) if (each / "manifest.json").exists()]
+    unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
     # A machine that is busy with something else makes a cell invalid; that is no fault of going on.
     command = Command(clean, *arguments, "--attempts", "5", started=True)
     status, output, errors = command.end()
-    newest = runs(clean)[-1]
+    newest = newest_run(clean)
     if not (unfinished and status == 2 and "there is nothing to resume" in errors):
         assert status == status_of(newest) in (0, 1), errors + output
     assert_right(figures(newest), lab, expected)

@@ -60,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         words = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--arm=shaped"]
         status = main(words)
-    assert status == status_of(newest_run(folder))
+    assert status == status_of(newest_run(folder)) in (0, 1)
     return (folder / "runs" / "policing-vs-shaping" / "latest").resolve()
 
 
@@ -87,7 +87,7 @@ def test_what_is_whole_is_said_to_be(run: Path, capsys: pytest.CaptureFixture[st
     assert RunFolder(run).damaged() == {}
     # A report, which is computed from what was written, damages nothing.
     before = {path: seal_of(path) for path in files_of_the_cell(run)}
-    assert main(["report", str(run)]) == status_of(run)
+    assert main(["report", str(run)]) == status_of(run) in (0, 1)
     assert {path: seal_of(path) for path in files_of_the_cell(run)} == before
     assert verified(run, capsys)[0] == 0
 
@@ -182,7 +182,7 @@ def test_what_was_kept_is_compared_before_it_is_kept(
     monkeypatch.chdir(run.parents[2])
     assert find_unfinished(Path("runs")).path.resolve() == run
     status = main(["run", "--resume", str(run)])
-    assert status == status_of(run)
+    assert status == status_of(run) in (0, 1)
     assert "1 of 2 cells are there already" in capsys.readouterr().err
     (cell,) = [each for each in RunFolder(run).manifest().cells if each.arm == "policed"]
     assert cell.folder == f"{CELL}.2" and cell.valid

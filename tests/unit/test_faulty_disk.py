@@ -21,7 +21,7 @@ from qoslab.run.cluster import worker
 from qoslab.run.cluster.crew import ClusterCrew
 from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
 from qoslab.run.task import CellTask
-from verdicts import newest_run, status_of
+from verdicts import newest_run, runs_of, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--scheduler", "local"]
@@ -73,7 +73,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 def newest(folder: Path) -> Path | None:
-    return max((folder / "runs" / "policing-vs-shaping").glob("*Z*"), default=None)
+    return next(reversed(runs_of(folder)), None)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(ClusterCrew, "_open", lambda crew: Workers())
         status = main(RUN)
     made = newest(folder)
-    assert made is not None and status == status_of(made)
+    assert made is not None and status == status_of(made) in (0, 1)
     return made
 
 
@@ -139,7 +139,7 @@ def changes_of_a_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
         status = main(RUN)
-        assert status == status_of(newest_run(Path()))
+        assert status == status_of(newest_run(Path())) in (0, 1)
     shutil.rmtree("runs")
     return made
 
@@ -172,7 +172,7 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])
     status = main(RUN)
-    assert status == status_of(newest_run(Path()))
+    assert status == status_of(newest_run(Path())) in (0, 1)
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
         assert "record" in worker.run_cell(sent[0])
@@ -269,7 +269,7 @@ def test_power_may_be_lost_at_any_moment(
         for name in CHANGING:
             patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
         status = main(RUN)
-        assert status == status_of(newest_run(Path()))
+        assert status == status_of(newest_run(Path())) in (0, 1)
     states = sorted(left.iterdir())
     assert len(states) > 100
     complete = 0
@@ -291,7 +291,7 @@ def test_power_may_be_lost_at_any_moment(
         assert run is not None
         monkeypatch.chdir(state)
         was_there = bool(raw_of(run))
-        assert main(["run", "--resume", str(run)]) == status_of(run)
+        assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1)
         assert ("1 of 1 cells are there already" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
         assert set(raw_of(run).values()) == set(raw_of(whole).values())

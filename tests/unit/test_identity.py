@@ -98,7 +98,7 @@ def test_a_run_names_what_made_it_and_resumes_with_that_only(
     monkeypatch.chdir(tmp_path)
     arguments = ["--lab", "simulated", "--duration", "1s", "--arm=policed"]
     status = main(["run", str(EXPERIMENT), *arguments])
-    assert status == status_of(newest_run(tmp_path))
+    assert status == status_of(newest_run(tmp_path)) in (0, 1)
     run = find_run(Path("runs"))
     versions = run.manifest().versions
     assert versions["qos-sim, program"] == f"SHA-256 {identity.program('qos-sim')}"
@@ -106,7 +106,7 @@ def test_a_run_names_what_made_it_and_resumes_with_that_only(
     assert versions["QOSLAB_QOS_SIM"] == str(another)
     monkeypatch.delenv("QOSLAB_QOS_SIM")
     status = main(["run", "--resume", str(run.path)])
-    assert status == status_of(run.path)
+    assert status == status_of(run.path) in (0, 1)
     (cell,) = run.manifest().cells
     assert cell.folder == "cells/policed/1.2"
     assert cell.earlier[0].reasons == ("what defines the cell was another then",)

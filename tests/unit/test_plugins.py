@@ -81,7 +81,7 @@ def test_an_experiment_runs_with_what_another_package_adds(
 ) -> None:
     words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
     status = cli.main(words)
-    assert status == status_of(newest_run(Path()))
+    assert status == status_of(newest_run(Path())) in (0, 1)
     said = capsys.readouterr()
     assert "The run is valid" in said.out
     # One metric does not load: the others are there, and it is named once.

@@ -21,7 +21,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, 
     folder.mkdir()
     monkeypatch.chdir(folder)
     status = main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs)])
-    assert status == status_of(newest_run(folder))
+    assert status == status_of(newest_run(folder)) in (0, 1)
     run = find_run(Path("runs"))
     found: dict[str, object] = {"experiment.yml": run.experiment_text()}
     for record in run.path.rglob(CELL_RECORD):

@@ -141,7 +141,7 @@ def test_shipped_experiments_hold_from_any_folder(python: Path, tmp_path: Path) 
 def test_a_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
     words = ("--lab", "simulated", "--arm", "shaped", "--duration", "5s")
     done = qoslab(python, tmp_path, "run", "policing-vs-shaping", *words)
-    assert done.returncode == status_of(newest_run(tmp_path)), done.stderr
+    assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
     folder = tmp_path / "runs/policing-vs-shaping/latest"
     assert json.loads((folder / "cells/shaped/1/cell.json").read_text())["valid"] is True
     assert "plotly" in (folder / "report.html").read_text()
