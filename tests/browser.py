@@ -79,6 +79,11 @@ class Browser:
             assert time.monotonic() < until, expression
             time.sleep(0.1)
 
+    def across(self) -> float:
+        """How wide the page is with what sticks out, in pixels: on a phone that makes its window wider, too."""
+        width: float = self.tell("Math.max(document.scrollingElement.scrollWidth, document.body.scrollWidth)")
+        return width
+
     def print(self) -> bytes:
         """The page as PDF, on A4, as a window prints it."""
         made = self.do("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=False)

@@ -42,9 +42,10 @@ def need(extra: str) -> None:
         )
 
 
-def how_to_get(extra: str) -> str:
-    """The command that adds an extra. By the wheel: a package index has no qoslab, or one of somebody else."""
-    return f"pip install 'qoslab-….whl[{extra}]'"
+def how_to_get(extra: str | None) -> str:
+    """The command that adds an extra, or what qoslab always needs. By the wheel: a package index has no qoslab, or one
+    of somebody else."""
+    return "pip install qoslab-….whl" if extra is None else f"pip install 'qoslab-….whl[{extra}]'"
 
 
 def _installed(name: str) -> bool:

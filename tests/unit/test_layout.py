@@ -93,9 +93,7 @@ def test_nothing_is_wider_than_the_screen_or_too_small(
     tab: Browser, urls: dict[str, str], page: str, width: int
 ) -> None:
     shown(tab, urls[page], width=width)
-    # What is wider than a phone makes its window wider, too.
-    across = tab.tell("Math.max(document.scrollingElement.scrollWidth, document.body.scrollWidth)")
-    assert across <= width
+    assert tab.across() <= width
     assert tab.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
 
 

@@ -160,8 +160,7 @@ def _python() -> Iterator[Check]:
     for extra in (None, *PURPOSE):
         name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
         if names := lacking(extra):
-            wanted = "pip install qoslab-….whl" if extra is None else how_to_get(extra)
-            todo = f"start ./qoslab in a working copy, which installs them, or: {wanted}"
+            todo = f"start ./qoslab in a working copy, which installs them, or: {how_to_get(extra)}"
             # the check brings a virtual lab up: what that needs is no option
             state: State = "missing" if extra in (None, "lab", "devices") else "optional"
             yield Check(name, state, f"not installed: {', '.join(names)}", todo)

@@ -69,7 +69,7 @@ class Journal:
         self._planned = keys(lab_kind(task.lab).steps(task.experiment))
         self._steps: list[Step] = []
         self._reasons: list[str] = []
-        self._lateness: list[str] = []
+        self._lateness: set[str] = set()
         self._warnings: list[str] = []
         self._observed: list[ObservedCommand] = []
         self._command_lines = reached_by(task.experiment.topology, "command line")
@@ -114,12 +114,12 @@ class Journal:
         """Note why the figures must not be trusted, the machine having had no time for something."""
         for reason in reasons:
             self.invalid(reason)
-            self._lateness.append(reason)
+            self._lateness.add(reason)
 
     def fail(self, fault: str) -> None:
         """Note that the lab failed, in which step, and that the cell may be tried again."""
         under_way = next((step.name for step in reversed(self._steps) if step.ended is None), "")
-        self._reasons, self._lateness = [f"{fault} (in the step: {under_way})" if under_way else fault], []
+        self._reasons = [f"{fault} (in the step: {under_way})" if under_way else fault]
         self.findings.fault = True
 
     def warn(self, text: str) -> None:
@@ -198,6 +198,7 @@ class Journal:
         if broken and self.is_valid:
             self.invalid("it broke off")
         found = self.findings
+        lateness = tuple(reason for reason in self._reasons if reason in self._lateness)
         return CellRecord(
             arm=self.cell.arm,
             parameters=as_texts(self.cell.parameters),
@@ -208,8 +209,8 @@ class Journal:
             virtual_s=found.virtual_s,
             valid=self.is_valid,
             reasons=tuple(self._reasons),
-            late=bool(self._lateness),
-            lateness=tuple(dict.fromkeys(self._lateness)),
+            late=bool(lateness),
+            lateness=lateness,
             fault=found.fault,
             disagreeing=found.disagreeing,
             worker=f"{platform.node()}, {platform.system()} {platform.release()}",
