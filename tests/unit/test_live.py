@@ -17,10 +17,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import sample_run
-from browser import browser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
+from browser import browser
 from qoslab.analysis.raw import class_rows
 from qoslab.analysis.series import class_rates
 from qoslab.cli import main
