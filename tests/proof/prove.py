@@ -39,7 +39,6 @@ from kept import Kept
 from qoslab.analysis import reading
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.run import judge, metrics_of_cells
-from qoslab.cli.run import published_figures
 from qoslab.errors import QoslabError
 from qoslab.labs import lab_kind
 from qoslab.labs.simulated import Simulated
@@ -53,7 +52,7 @@ from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.task import CellTask, make_task
-from qoslab.schema import load_sweep
+from qoslab.schema import load_sweep, published_figures
 
 TOP = Path(__file__).parents[2]
 DOCUMENT = TOP / "docs/proof.md"

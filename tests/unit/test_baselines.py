@@ -200,7 +200,8 @@ def tree(tmp_path: Path) -> Path:
         ("title: Policed to 1 Mb/s, modern TCP", "title: Otherwise", []),
         ("reason: >-\n", "reason: >-\n        Not least:\n", []),
         ("\ndescription: >\n", "\ndescription: >\n  In other words.\n", []),
-        ("equals: 31250 B", "equals: 31251 B", ["expectations: 1 with other bounds"]),
+        ("explained: >-\n", "explained: >-\n        Not least:\n", ["expectations: 1 with other remarks"]),
+        ("equals: 31250 B", "equals: 31251 B", ["expectations: 1 with other bounds, 1 with other remarks"]),
     ],
 )
 def test_a_baseline_of_another_version_of_the_file_is_told(was: str, now: str, said: list[str], tree: Path) -> None:

@@ -15,8 +15,7 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.expectations import Expectation, resolved
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import cells_of
-from qoslab.schema import load_experiment, load_published
-from qoslab.schema.expectations import parameters_of
+from qoslab.schema import load_experiment, published_figures
 from qoslab.schema.published import COLUMNS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -43,11 +42,7 @@ def expected(experiment: Experiment) -> list[Expectation]:
 
 def rows_of(name: str, experiment: Experiment) -> tuple[PublishedFigure, ...]:
     """The published table of an experiment."""
-    if experiment.compare is None or experiment.compare.published is None:
-        return ()
-    arms = [arm.name for arm in experiment.arms]
-    file = EXPERIMENTS / f"{name}.yml"
-    return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))
+    return published_figures(EXPERIMENTS / f"{name}.yml", experiment)
 
 
 def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], PublishedFigure]:

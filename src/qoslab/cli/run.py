@@ -39,8 +39,7 @@ from qoslab.labs import LabKind
 from qoslab.plan import Plan
 from qoslab.platforms import routers_of
 from qoslab.printing import echo
-from qoslab.schema import load_published
-from qoslab.schema.expectations import parameters_of
+from qoslab.schema import published_figures
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
@@ -398,14 +397,6 @@ def _after(
     """What the run was asked for, but for what is given anew."""
     recorded = folder.options()
     return experiment or str(recorded["file"]), [*recorded["sets"], *sets], choice.after(recorded)
-
-
-def published_figures(file: Path, experiment: Experiment) -> tuple[PublishedFigure, ...]:
-    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold."""
-    if experiment.compare is None or experiment.compare.published is None:
-        return ()
-    arms = [arm.name for arm in experiment.arms]
-    return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))
 
 
 def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:

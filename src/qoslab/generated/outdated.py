@@ -18,33 +18,37 @@ from qoslab.results import CellSummary, tables
 from qoslab.results.baselines import Baseline, otherwise
 from qoslab.run.provenance import digest
 from qoslab.run.task import make_task
-from qoslab.schema import load_sweep
+from qoslab.schema import load_sweep, published_figures
 
 
 def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
     """What of an experiment file is not as the baseline's run had it, in words; nothing where there is no such file.
 
     What is measured otherwise has to be measured anew. Of expectations those are counted that are new or gone, and
-    those whose bounds are others.
+    those with other bounds, or of which something else is said: whether the publication agrees, and what was fitted.
     """
     if not file.exists():
         return
     experiment, configurations, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
     if parts := list(otherwise(experiment, configurations, baseline.manifest)):
         yield f"measured otherwise now: {', '.join(parts)}"
-    before = _bounds(baseline.rows)
+    before = _expected(baseline.rows)
+    both = [(row, before[key]) for key, row in expected.items() if key in before]
     counts = {
-        "new": sum(key not in before for key in expected),
-        "gone": sum(key not in expected for key in before),
-        "with other bounds": sum(before.get(key, bounds) != bounds for key, bounds in expected.items()),
+        "new": len(expected) - len(both),
+        "gone": len(before) - len(both),
+        "with other bounds": sum(now.tolerance != was.tolerance for now, was in both),
+        "with other remarks": sum(_remark(now) != _remark(was) for now, was in both),
     }
     if found := [f"{count} {words}" for words, count in counts.items() if count]:
         yield f"expectations: {', '.join(found)}"
 
 
 @lru_cache(maxsize=64)
-def _as_it_stands(file: Path, _content: bytes, lab: str) -> tuple[Experiment, Mapping[str, str], Mapping[Key, str]]:
-    """The experiment, the digests of its configurations as a manifest has them, and the bounds of what is expected."""
+def _as_it_stands(
+    file: Path, _content: bytes, lab: str
+) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunFigure]]:
+    """The experiment, the digests of its configurations as a manifest has them, and what is expected."""
     plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
     configurations: dict[str, str] = {}
     cells = []
@@ -54,11 +58,15 @@ def _as_it_stands(file: Path, _content: bytes, lab: str) -> tuple[Experiment, Ma
         configurations |= {f"{name}/{device}": digest(text.encode()) for device, text in task.configurations.items()}
         texts = as_texts(dict(task.identity.parameters))
         cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
-    judged = judge(plan.experiment, (), tables.frame("metrics", []), cells, lab)
+    judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
     rows = map(RunFigure.of, json.loads(comparing.to_json(judged.comparison)))
     averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
-    return plan.experiment, configurations, _bounds([*rows, *averages])
+    return plan.experiment, configurations, _expected([*rows, *averages])
 
 
-def _bounds(rows: Iterable[RunFigure]) -> dict[Key, str]:
-    return {row.key: row.tolerance for row in rows if row.tolerance}
+def _expected(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
+    return {row.key: row for row in rows if row.tolerance}
+
+
+def _remark(row: RunFigure) -> tuple[str, str]:
+    return row.publication, row.explanation

@@ -12,7 +12,7 @@ from qoslab.schema.json_schema import experiment_schema, schema_text
 from qoslab.schema.near import did_you_mean
 from qoslab.schema.overrides import apply_overrides, parse_set
 from qoslab.schema.probe_lines import probe_configuration
-from qoslab.schema.published import load_published
+from qoslab.schema.published import load_published, published_figures
 from qoslab.schema.sweep import CellIdentity, Check, Identified, Sweep, configuration_text, make_sweep
 from qoslab.schema.templates import render_configuration
 
@@ -49,6 +49,7 @@ __all__ = [
     "load_sweep",
     "parse_set",
     "probe_configuration",
+    "published_figures",
     "render_configuration",
     "schema_text",
 ]

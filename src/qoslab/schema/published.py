@@ -11,9 +11,11 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.comparison import KINDS, PublishedFigure
+from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place
+from qoslab.schema.expectations import parameters_of
 from qoslab.schema.files import FileRefusedError, read_text, roots, tidy
 from qoslab.schema.near import clipped, did_you_mean, one_of
 from qoslab.schema.selectors import Selectors, unknown_metric
@@ -23,6 +25,14 @@ COLUMNS = ("arm", "metric", "unit", "value", "source")
 FURTHER = ("resolution", "kind", "moment", "place", "remark", "compared")
 """Columns that a table may have besides: what the last digit stands for, in the metric's unit; what kind of figure it
 is; when it was taken, and where; why nothing is expected of it as it stands; with what it is compared nevertheless."""
+
+
+def published_figures(file: Path, experiment: Experiment) -> tuple[PublishedFigure, ...]:
+    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold."""
+    if experiment.compare is None or experiment.compare.published is None:
+        return ()
+    arms = [arm.name for arm in experiment.arms]
+    return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))
 
 
 def load_published(
