@@ -161,6 +161,8 @@ def test_quantities_in_the_unit_of_a_metric(count: int) -> None:
     [
         (94_512_345.0, "b/s", "94.51 Mb/s"),
         (841_000.0, "b/s", "841 kb/s"),
+        (999_970.0, "b/s", "1 Mb/s"),
+        (999_940.0, "b/s", "999.9 kb/s"),
         (12.0, "b/s", "12 b/s"),
         (0.0, "b/s", "0 b/s"),
         (0.32559, "fraction", "32.6 %"),

@@ -520,8 +520,9 @@ def format_value(value: float, unit: Unit) -> str:
     """For people: four significant digits and a fitting prefix, as `841 kb/s`, `32.6 %`, `31250 B`."""
     match unit:
         case "b/s":
+            shown = abs(float(f"{value:.4g}"))  # 999.97 kb/s are 1 Mb/s in four digits, not 1000 kb/s
             for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-                if abs(value) >= factor:
+                if shown >= factor:
                     return f"{value / factor:.4g} {prefix}b/s"
             return f"{value:.4g} b/s"
         case "fraction":
