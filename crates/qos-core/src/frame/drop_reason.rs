@@ -21,12 +21,12 @@ pub enum DropReason {
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::config::defaults::LINK_BACKLOG_FRAMES`]).
     Overrun,
-    /// Lost on the link. No router knows: only [`PortTotals`] and the link's own counters have it.
+    /// Lost on the link. No router knows: only [`PortTotals`](crate::PortTotals) and the link's own counters have it.
     Lost,
 }
 
 impl DropReason {
-    /// Every reason, in the order of [`PortTotals`].
+    /// Every reason, in the order of [`PortTotals`](crate::PortTotals).
     pub const ALL: [DropReason; 10] = [
         DropReason::Police,
         DropReason::Denied,

@@ -36,7 +36,7 @@ pub struct Dropped<P> {
     pub payload: P,
 }
 
-/// What comes out of [`Engine::poll`].
+/// What comes out of [`Engine::poll`](crate::Engine::poll).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<P> {
     /// A frame leaves.
