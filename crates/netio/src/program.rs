@@ -51,10 +51,10 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Prints a value as one line of JSON; see [`print`].
+/// Prints a value as one line of JSON; see [`print()`].
 ///
 /// # Errors
-/// Those of [`print`], and a value that JSON cannot hold.
+/// Those of [`print()`], and a value that JSON cannot hold.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text =
         serde_json::to_string(value).map_err(|error| Failure::Failed(format!("cannot write as JSON: {error}")))?;

@@ -24,6 +24,7 @@ def figures_module(top: Path) -> str:
 
 
 def _docstring(told: str) -> str:
-    # [`NAME`] is a link in Rust.
+    # [`NAME`] is a link in Rust, \[ a bracket that is none.
     text = re.sub(r"\[(`\w+`)\]", r"\1", " ".join(told.replace("/// ", "").split()))
+    text = text.replace("\\[", "[").replace("\\]", "]")
     return "\n".join(textwrap.wrap(f'"""{text}"""', WIDTH, break_on_hyphens=False))

@@ -3,18 +3,18 @@
 /// `load-interval`, seconds.
 pub const LOAD_INTERVAL_S: u32 = 300;
 
-/// Class of service in the tag that a router puts on what it forwards; `set cos` changes it. [I]: no router's print or
-/// document is known that says so for a plain subinterface.
+/// Class of service in the tag that a router puts on what it forwards; `set cos` changes it. \[I\]: no router's print
+/// or document is known that says so for a plain subinterface.
 pub const DOT1Q_COS: u8 = 0;
 
 /// The part of a congested port's line that each subinterface with queues has, and all else together, against one
 /// another, in the later generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS
-/// XE's default for subinterfaces; for the routers here [I].
+/// XE's default for subinterfaces; for the routers here \[I\].
 pub const SUBINTERFACE_RATIO: u32 = 1;
 
 /// Whether a packet whose class of a VLAN interface's policy neither trusts nor sets (class-default, say) is treated as
-/// its port trusts. [I]: the 3750's guide has both run on a port, the policy-map first; of a port's own policy it says
-/// that such a class gives code point 0.
+/// its port trusts. \[I\]: the 3750's guide has both run on a port, the policy-map first; of a port's own policy it
+/// says that such a class gives code point 0.
 pub const VLAN_CLASS_KEEPS_PORT_TRUST: bool = true;
 
 /// `hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811).
@@ -32,7 +32,7 @@ pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
 pub const QUEUE_LIMIT: u32 = 64;
 
 /// The same where thresholds are in bytes or milliseconds and `queue-limit` is not typed, bytes: so many packets of
-/// 1500 bytes [I].
+/// 1500 bytes \[I\].
 pub const QUEUE_LIMIT_BYTES: u64 = 96_000;
 
 /// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude
@@ -99,7 +99,7 @@ pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37
 
 /// Thresholds of early detection in bytes by precedence, or by code point, for a queue of `limit` bytes: at most half
 /// of it, at least (8 + precedence)/16 of that. Prints of IOS XE have these by precedence in tables of bytes; by drop
-/// precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered [I], and so is that older
+/// precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered \[I\], and so is that older
 /// routers have them too.
 pub fn random_detect_bytes(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
     let parts = match (by_dscp, value >> 3, value & 7) {
@@ -210,11 +210,11 @@ pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
 pub const CLASSIC_LOW_RATE_BURST_BITS: u64 = 8_000;
 
 /// Whether what a classic shaper lets go each interval joins the interface's queues, as one conversation with the
-/// weight of the class, whether or not the line has time for it [C]. Else it waits behind the shaper for the transmit
+/// weight of the class, whether or not the line has time for it \[C\]. Else it waits behind the shaper for the transmit
 /// ring, and only the ring takes it.
 pub const CLASSIC_SHAPER_RELEASES_TO_INTERFACE: bool = true;
 
-/// Packets that a classic shaper has let go and that wait for the line, per class; the next one is dropped [I].
+/// Packets that a classic shaper has let go and that wait for the line, per class; the next one is dropped \[I\].
 pub const CLASSIC_RELEASED_QUEUE_LIMIT: u32 = 64;
 
 /// Interval of the later generation's shaper, ms.
@@ -314,7 +314,7 @@ pub const ECN_COUNTS_WHAT_CAME_MARKED: bool = false;
 /// - false: parents share by their weights, whatever they send.
 pub const HQF_PRIORITY_PROPAGATES: bool = true;
 
-/// What the extended burst of `rate-limit` is compared with [I].
+/// What the extended burst of `rate-limit` is compared with \[I\].
 ///
 /// - true: the debt alone, as in Cisco's worked example ("Policing and Shaping Overview", as remembered: normal burst
 ///   2, extended burst 4, and packets that leave a debt of 4 conform), and as an excerpt of Cisco Press words it, which
@@ -322,7 +322,7 @@ pub const HQF_PRIORITY_PROPAGATES: bool = true;
 /// - false: normal burst and debt together, as the command reference says: beyond the extended burst all exceeds.
 pub const CAR_EXTENDED_BURST_IS_DEBT: bool = true;
 
-/// Which packets of `rate-limit` borrow and so compound the debt [I].
+/// Which packets of `rate-limit` borrow and so compound the debt \[I\].
 ///
 /// - true: each that leaves a debt, as the rule is put in words;
 /// - false: each that leaves a greater debt than there was, as Cisco's worked example counts (remembered).

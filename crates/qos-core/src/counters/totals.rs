@@ -15,7 +15,7 @@ pub struct PortTotals {
     pub dropped: [Count; DropReason::ALL.len()],
     /// Still on the arriving link, or in the queues and the transmit ring.
     pub queued: Count,
-    /// Arrivals that were earlier than a decision already taken (see [`Engine`] on time).
+    /// Arrivals that were earlier than a decision already taken (see [`Engine`](crate::Engine) on time).
     pub late_arrivals: u64,
     /// By how much at most, in nanoseconds.
     pub latest_arrival_ns: u64,

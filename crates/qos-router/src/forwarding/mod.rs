@@ -4,7 +4,7 @@
 //! followed by netlink ([`mirror`], [`kernel`]); what is plain to forward is forwarded here, and everything else is
 //! the kernel's: packets for the router itself, at the end of their life, longer than the next link takes, to
 //! neighbours that are not known, with options, and all packets while something is in use that is not known here
-//! ([`watch`]).
+//! (`watch`).
 
 pub mod fib;
 pub mod kernel;
