@@ -516,15 +516,20 @@ def as_float(bound: Bound, unit: Unit) -> float:
     raise QuantityError(f'found "{bound}", expected {wanted}')
 
 
+def prefixed(value: float, unit: str) -> str:
+    """Four significant digits and the prefix that fits them: 999.97 kb/s are 1 Mb/s, not 1000 kb/s."""
+    shown = abs(float(f"{value:.4g}"))
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if shown >= factor:
+            return f"{value / factor:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
 def format_value(value: float, unit: Unit) -> str:
     """For people: four significant digits and a fitting prefix, as `841 kb/s`, `32.6 %`, `31250 B`."""
     match unit:
         case "b/s":
-            shown = abs(float(f"{value:.4g}"))  # 999.97 kb/s are 1 Mb/s in four digits, not 1000 kb/s
-            for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-                if shown >= factor:
-                    return f"{value / factor:.4g} {prefix}b/s"
-            return f"{value:.4g} b/s"
+            return prefixed(value, unit)
         case "fraction":
             return f"{value * 100:.3g} %"
         case "ratio" | "index":

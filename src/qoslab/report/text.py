@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import cast, get_args
 
-from qoslab.model.metrics import Unit, format_value
+from qoslab.model.metrics import Unit, format_value, prefixed
 from qoslab.model.run_figures import RunFigure
 
 NONE = "–"
@@ -95,10 +95,7 @@ def count(number: object) -> str:
 
 def size(octets: float) -> str:
     """Bytes in powers of ten, four digits."""
-    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if octets >= factor:
-            return bound(f"{octets / factor:.4g} {prefix}B")
-    return f"{octets:.0f} B"
+    return bound(prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
 
 
 def lateness(nanoseconds: float) -> str:
