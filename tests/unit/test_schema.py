@@ -21,8 +21,8 @@ from qoslab.model.experiment import Configuration, Experiment
 from qoslab.schema import (
     experiment_schema,
     load_experiment,
-    load_published,
     parse_set,
+    published_figures,
     render_configuration,
 )
 from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
@@ -210,8 +210,7 @@ def test_undefined_variable_is_told_with_its_line() -> None:
 def test_published_figures_of_the_article() -> None:
     experiment = load_experiment(ARTICLE)
     assert experiment.compare is not None
-    arms = [arm.name for arm in experiment.arms]
-    rows = load_published(ARTICLE, experiment.compare.published, arms)
+    rows = published_figures(ARTICLE, experiment)
     figures = {(row.arm, row.metric): row for row in rows}
     assert figures["policed", "goodput.sum"].value == 841_000
     assert figures["shaped/policed", "goodput.sum"].unit == "ratio"

@@ -27,12 +27,17 @@ FURTHER = ("resolution", "kind", "moment", "place", "remark", "compared")
 is; when it was taken, and where; why nothing is expected of it as it stands; with what it is compared nevertheless."""
 
 
-def published_figures(file: Path, experiment: Experiment) -> tuple[PublishedFigure, ...]:
-    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold."""
+def published_figures(
+    file: Path, experiment: Experiment, selectors: Selectors | None = None
+) -> tuple[PublishedFigure, ...]:
+    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold.
+
+    `selectors` as below.
+    """
     if experiment.compare is None or experiment.compare.published is None:
         return ()
     arms = [arm.name for arm in experiment.arms]
-    return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))
+    return load_published(file, experiment.compare.published, arms, selectors, parameters_of(experiment))
 
 
 def load_published(

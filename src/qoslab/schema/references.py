@@ -36,7 +36,7 @@ from qoslab.schema.memory import MOST, in_flight
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
-from qoslab.schema.published import load_published
+from qoslab.schema.published import published_figures
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
@@ -412,9 +412,8 @@ class _Checker:
         if outside := refusal(self.folder / compare.published, self.roots):
             yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
         elif path.is_file():
-            arms = [arm.name for arm in self.experiment.arms]
             try:
-                load_published(self.file, compare.published, arms, self.selectors, parameters_of(self.experiment))
+                published_figures(self.file, self.experiment, self.selectors)
             except ExperimentError as error:
                 yield from error.findings
         else:
