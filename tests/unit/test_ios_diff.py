@@ -207,6 +207,12 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
                 "  set cos 2",
             ],
         ),
+        # A shaper that is typed again stays before the others of the interface.
+        (
+            "interface Fa0/0\n traffic-shape group 1 8000 256 0 1\n traffic-shape group 101 8000 256 0 1\n",
+            "interface Fa0/0\n traffic-shape group 101 8000 256 0 1\n traffic-shape group 1 9000 256 0 1\n",
+            ["interface FastEthernet0/0", " traffic-shape group 1 8000 256 0 1"],
+        ),
         # The order of entries counts.
         (
             "access-list 101 permit tcp any any\naccess-list 101 deny ip any any\n",

@@ -51,8 +51,15 @@ def _traffic_shape(session: ConfigSession, args: Args) -> None:
         return
     made = replace(interface, shapers=(*others, _shaper(args, number)))
     check_queueing(session.device, made, "traffic-shape")
-    # What no list takes is left for the rate of all.
-    interface.shapers = tuple(sorted(made.shapers, key=lambda each: each.access_list is None))
+    interface.shapers = tuple(sorted(made.shapers, key=_place))
+
+
+def _place(shaper: Shaper) -> tuple[bool, int]:
+    """By number: [I] which of two lists that both take a packet IOS asks first is not known.
+
+    An order of typing could not be restored by typing one line again. What no list takes is left for the rate of all.
+    """
+    return shaper.access_list is None, shaper.access_list or 0
 
 
 def _shaper(args: Args, number: int | None) -> Shaper:
