@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -82,12 +83,14 @@ class Traces:
     """Everything of a lab that a process can see from outside, taken while it is up."""
 
     def __init__(self, lab: Lab) -> None:
-        self.pid_namespace = Path(f"/proc/{lab.pid}/ns/pid").readlink()
-        self.namespaces = {
-            target
-            for entry in Path(f"/proc/{lab.pid}/fd").iterdir()
-            if (target := str(entry.readlink())).startswith("net:")
-        }
+        # The kernel gives the number of a namespace that is gone to the next one, which may be of a lab that another
+        # test brings up: none of these goes while it is open here.
+        own = Path(f"/proc/{lab.pid}/ns/pid")
+        nets = [each for each in Path(f"/proc/{lab.pid}/fd").iterdir() if str(each.readlink()).startswith("net:")]
+        self._held = {f"/proc/{os.getpid()}/fd/{os.open(each, os.O_RDONLY)}" for each in (own, *nets)}
+        weakref.finalize(self, _close, self._held)
+        self.pid_namespace = own.readlink()
+        self.namespaces = {str(each.readlink()) for each in nets}
         self.abstract = f"@qoslab/{os.geteuid()}/{lab.name}"
         self.interfaces = set(Path("/sys/class/net").iterdir())
         assert len(self.namespaces) >= len(lab.nodes)
@@ -102,7 +105,8 @@ class Traces:
             try:
                 if (process / "ns/pid").readlink() == self.pid_namespace:
                     found.append(f"process {process.name}: {(process / 'comm').read_text().strip()}")
-                held = {str(each.readlink()) for each in (process / "ns/net", *(process / "fd").iterdir())}
+                links = [process / "ns/net", *(process / "fd").iterdir()]
+                held = {str(each.readlink()) for each in links if str(each) not in self._held}
             except OSError:
                 continue  # It ended while we looked, or is another user's.
             found += [f"namespace {each} held by {process.name}" for each in held & self.namespaces]
@@ -119,6 +123,11 @@ class Traces:
         while found := self.found():
             assert time.monotonic() < deadline, f"left behind: {found}"
             time.sleep(0.02)
+
+
+def _close(held: Iterable[str]) -> None:
+    for each in held:
+        os.close(int(Path(each).name))
 
 
 def inside(lab: Lab) -> list[int]:
