@@ -59,6 +59,21 @@ def priority_stays() -> Iterator[None]:
     assert os.getpriority(os.PRIO_PROCESS, 0) == before, "this test changed the priority of its process"
 
 
+def _inherited_signals() -> dict[str, object]:
+    return {
+        "ignored": [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN],
+        "blocked": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+    }
+
+
+@pytest.fixture(autouse=True)
+def signals_stay() -> Iterator[None]:
+    """What a process ignores or blocks, so does every program that a later test starts from it."""
+    before = _inherited_signals()
+    yield
+    assert _inherited_signals() == before, "this test changed which signals its process ignores or blocks"
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """Compare a text with a golden file; a missing golden is a failure. `--update-goldens` writes it instead."""

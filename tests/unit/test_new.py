@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -57,6 +58,13 @@ def test_it_runs_and_meets_what_it_expects(
         assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 3)
 
 
+def _own_terminal() -> None:
+    """So that Ctrl-C is one; a terminal's programs have no signals ignored or blocked."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
     """Answer what is asked on a terminal, one question after the other; the status, and all that stood there."""
     leader, follower = pty.openpty()
@@ -68,14 +76,15 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
         stdout=follower,
         stderr=follower,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
+        preexec_fn=_own_terminal,
     )
     os.close(follower)
     shown, left = "", list(answers)
     with os.fdopen(leader, "r+b", buffering=0) as terminal:
         while True:
             ready, _, _ = select.select([terminal], [], [], 60)
-            assert ready, f"it waits for something else: {shown}"
+            state = "" if ready else Path(f"/proc/{process.pid}/status").read_text()
+            assert ready, f"it waits for something else: {shown}\n{state}"
             try:
                 more = terminal.read(4096).decode()
             except OSError:  # its other end is closed
