@@ -1,6 +1,7 @@
 """Whether experiments come to the same through an inventory as in the virtual lab, expectation by expectation.
 
     python benches/inventory.py                                        # the published ones, whole: a night
+    python benches/inventory.py hqf-nested --write                     # one of them; its section of the report
     python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # what stands behind -- is for both runs
 
 Each experiment is run in the virtual lab, and in the same lab behind SSH (`lab up --expose`), where nothing but command
@@ -200,34 +201,28 @@ def shown(row: dict[str, Any]) -> str:
     return f"{value:.6g}{interval}"
 
 
-def table(found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str]) -> str:
-    """The report."""
+def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str]) -> str:
+    """What the report says of an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
     near = sum(pair.within for pair in found)
     lines = [
-        "# Through an inventory and in the virtual lab",
+        f"## {name}",
         "",
-        f"{page.machine()}.",
+        page.head(
+            f"Options: `{' '.join(words) or 'none'}`. {len(found)} figures, {same} with the same verdict, of {near} "
+            "each median in the other's interval."
+        ),
         "",
-        f"Options: `{' '.join(words) or 'none'}`. {len(found)} figures, {same} with the same verdict, of {near} each",
-        "median in the other's interval. Written by `python benches/inventory.py`.",
+        "| figure | unit | virtual lab | inventory | verdict there | |",
+        "|---|---|---|---|---|---|",
     ]
-    for name in dict.fromkeys(pair.experiment for pair in found):
-        lines += [
-            "",
-            f"## {name}",
-            "",
-            "| figure | unit | virtual lab | inventory | verdict there | |",
-            "|---|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} | {shown(pair.inventory)} "
-            f"| {pair.virtual['verdict']} | {pair.verdict} |"
-            for pair in found
-            if pair.experiment == name
-        ]
+    lines += [
+        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} | {shown(pair.inventory)} "
+        f"| {pair.virtual['verdict']} | {pair.verdict} |"
+        for pair in found
+    ]
     if reasons:
-        lines += ["", "## Cells that were not valid", "", *(f"- {reason}" for reason in reasons)]
+        lines += ["", "Cells that were not valid:", "", *(f"- {reason}" for reason in reasons)]
     return "\n".join(lines) + "\n"
 
 
@@ -238,27 +233,28 @@ def main() -> None:
         "experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}; all of them"
     )
     parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="where runs are kept")
-    parser.add_argument("--write", action="store_true", help=f"write {REPORT.relative_to(TOP)}")
+    parser.add_argument("--write", action="store_true", help=f"write sections of {REPORT.relative_to(TOP)}")
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     chosen, options = parser.parse_args(arguments[:split]), arguments[split + 1 :]
     # A lab that is up is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
-    found: list[Pair] = []
-    reasons: list[str] = []
+    status = 0
     for name in chosen.experiments or EXPERIMENTS:
         own = [*options, *(() if "--arm" in options else EXPERIMENTS.get(name, ()))]
+        found: list[Pair] = []
+        reasons: list[str] = []
         for lab in labs_of(name, own):
             virtual, inventory = run(lab, own, chosen.folder)
             found += pairs(lab, virtual, inventory)
-            reasons += [f"{name}, virtual: {each}" for each in invalid(virtual)]
-            reasons += [f"{name}, inventory: {each}" for each in invalid(inventory)]
-    text = table(found, reasons, options)
-    if chosen.write:
-        REPORT.write_text(text, encoding="utf-8")
-    print(text)
-    worst = any(pair.verdict.startswith(("differs", "missing")) for pair in found)
-    sys.exit(1 if worst else 3 if reasons else 0)
+            reasons += [f"virtual lab, {each}" for each in invalid(virtual)]
+            reasons += [f"inventory, {each}" for each in invalid(inventory)]
+        page.tell(section(name, found, reasons, own), write_it=chosen.write, to=REPORT)
+        if any(pair.verdict.startswith(("differs", "missing")) for pair in found):
+            status = 1
+        elif reasons:
+            status = status or 3
+    sys.exit(status)
 
 
 if __name__ == "__main__":
