@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
 from qoslab.analysis.between import infer, join
 from qoslab.analysis.between.bucket import infer_bucket
 from qoslab.analysis.between.releases import infer_releases
+from qoslab.analysis.between.two_buckets import infer_two_buckets
 from qoslab.cli import main
 from qoslab.errors import UserError
 
@@ -34,6 +35,20 @@ def policed(time_s: Array, size: Array, rate_bps: float, burst: float) -> npt.ND
         tokens, last = min(burst, tokens + rate_bps / 8 * (now - last)), now
         passed.append(tokens >= each)
         tokens -= each if passed[-1] else 0.0
+    return np.array(passed)
+
+
+def policed_by_two(time_s: Array, size: Array, rate_bps: float, first: float, second: float) -> npt.NDArray[np.bool_]:
+    """Which packets pass where the second bucket gets what the first has no room for (RFC 2697)."""
+    one, other, last, passed = first, second, time_s[0], []
+    for now, each in zip(time_s, size, strict=True):
+        above = max(0.0, one + rate_bps / 8 * (now - last) - first)
+        one, other, last = one + rate_bps / 8 * (now - last) - above, min(second, other + above), now
+        passed.append(one >= each or other >= each)
+        if one >= each:
+            one -= each
+        elif other >= each:
+            other -= each
     return np.array(passed)
 
 
@@ -140,6 +155,31 @@ def test_any_policer_is_inferred(
     assert found.rate_bps.value == pytest.approx(rate, rel=1e-3)
     assert found.burst_bytes.value == pytest.approx(burst, abs=size.max())
     assert found.rate_bps.low <= found.rate_bps.value <= found.rate_bps.high
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    rate=st.floats(3e6, 1e8),
+    burst_ms=st.floats(100, 500),
+    share=st.floats(0.1, 0.9),
+    over=st.floats(1.2, 3),
+    seed=st.integers(0, 10**6),
+    paced=st.booleans(),
+)
+@example(rate=9999695.0, burst_ms=223.5, share=0.5, over=1.616947557313409, seed=122706, paced=True)  # few are lost
+def test_two_buckets_of_one_rate_are_inferred_together(
+    rate: float, burst_ms: float, share: float, over: float, seed: int, paced: bool
+) -> None:
+    both = rate * burst_ms / 8000
+    first = min(max(both * share, 8 * 1514), both - 8 * 1514)
+    time_s, size = Load(seed, rate * over, equal=False, paced=paced, pause_s=burst_ms / 500).packets()
+    passed = policed_by_two(time_s, size, rate, first, both - first)
+    assume(8 * size.sum() * (over - 1) / over >= 16 * both and min(passed.sum(), (~passed).sum()) >= 300)
+    found = infer_two_buckets(time_s, size, passed)
+    assert found is not None and found.buckets == 2
+    assert found.rate_bps.value == pytest.approx(rate, rel=1e-3)
+    assert found.burst_bytes.value == pytest.approx(both, abs=size.max())
+    assert found.burst_bytes.low <= found.burst_bytes.value <= found.burst_bytes.high
 
 
 @settings(max_examples=20, deadline=None)

@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_UNEXPLAINED = 0.05
 """Of the packets that passed, or of those that did not, whichever are fewer."""
-_LEAST = 5
+FEWEST = 5
 """Packets of each kind, without which there is nothing to infer."""
 _COARSE, _FINE, _VALLEYS = 80, 25, 4
 
@@ -42,10 +42,14 @@ class Bucket:
     burst_bytes: Interval
     unexplained: int
     """Packets that it would have treated otherwise."""
+    buckets: int = 1
+    """That share the burst."""
 
 
 @dataclass(frozen=True)
-class _Fit:
+class Fit:
+    """A burst for what packets needed."""
+
     wrong: int
     low: float
     """The least burst that is as good, and the first that is not."""
@@ -63,14 +67,14 @@ def missing(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
 def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
     """The bucket for packets in the order of their arrival; None where none explains what became of them."""
     fewer = min(int(passed.sum()), int((~passed).sum()))
-    if fewer < _LEAST:
+    if fewer < FEWEST:
         return None
-    least = _least_rate(time_s, size, passed)
+    least = least_rate(time_s, size, passed)
     if not 0 < least < np.inf:
         return None
 
-    def fit(rate: float) -> _Fit:
-        return _best_burst(missing(time_s, np.where(passed, size, 0.0), rate) + size, passed)
+    def fit(rate: float) -> Fit:
+        return best_burst(missing(time_s, np.where(passed, size, 0.0), rate) + size, passed)
 
     def overlap(rate: float) -> float:
         """By how much what packets needed that passed is above what the others needed; smooth, other than counts."""
@@ -119,8 +123,8 @@ def _narrowed(within: tuple[float, float], *costs: Callable[[float], float]) -> 
     return best
 
 
-def _least_rate(time_s: Array, size: Array, passed: Mask) -> float:
-    """Between two packets that did not pass no more passed than the rate gives, but for one packet."""
+def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) -> float:
+    """Between two packets that did not pass no more passed than the rate gives, but for one packet a bucket."""
     dropped = np.flatnonzero(~passed)
     gone = np.cumsum(np.where(passed, size, 0.0))
     least = 0.0
@@ -128,7 +132,7 @@ def _least_rate(time_s: Array, size: Array, passed: Mask) -> float:
     while apart < len(dropped):
         first, last = dropped[:-apart], dropped[apart:]
         seconds = time_s[last] - time_s[first]
-        bytes_ = gone[last] - gone[first] - size.max()
+        bytes_ = gone[last] - gone[first] - buckets * size.max()
         known = seconds > 0
         if known.any():
             least = max(least, float((8 * bytes_[known] / seconds[known]).max()))
@@ -136,7 +140,7 @@ def _least_rate(time_s: Array, size: Array, passed: Mask) -> float:
     return least
 
 
-def _best_burst(needed: Array, passed: Mask) -> _Fit:
+def best_burst(needed: Array, passed: Mask) -> Fit:
     """The burst with which most packets are treated as they were; `needed` is what each needs to pass."""
     yes, no = np.sort(needed[passed]), np.sort(needed[~passed])
     # With the burst that the k-th of those that passed needs, the later ones would not pass.
@@ -149,7 +153,7 @@ def _best_burst(needed: Array, passed: Mask) -> _Fit:
     high = float(no[above]) if above < len(no) else low
     if at + 1 < len(yes):
         high = min(high, float(yes[at + 1]))
-    return _Fit(least, low, high)
+    return Fit(least, low, high)
 
 
 def _edge(good: Callable[[float], bool], best: float, factor: float) -> float:

@@ -13,6 +13,7 @@ import pandas as pd
 from qoslab.analysis.between.bucket import Bucket, Interval, infer_bucket
 from qoslab.analysis.between.joined import Joined
 from qoslab.analysis.between.releases import Releases, infer_releases
+from qoslab.analysis.between.two_buckets import infer_two_buckets
 
 Counted = Literal["frame", "ip", "wire"]
 COUNTED: dict[Counted, str] = {
@@ -52,6 +53,8 @@ class Limiter:
     the queues and on the line, or before it in a queue that is fair."""
     unexplained: int | None = None
     """Packets that the token bucket would have treated otherwise."""
+    buckets: int | None = None
+    """That share the burst: 2 where the second is filled by what the first has no room for (RFC 2697)."""
     busiest_bps: float | None = None
     """What came in over the busiest tenth of a second: nothing limits below that."""
 
@@ -69,7 +72,8 @@ class Limiter:
         if self.rate_bps is not None:
             yield f"  rate   {_told(self.rate_bps, 'b/s')}"
         if self.burst_bytes is not None and self.kind != "line":
-            yield f"  burst  {_told(self.burst_bytes, 'B')}"
+            shared = ", two buckets of one rate together" if self.buckets == 2 else ""
+            yield f"  burst  {_told(self.burst_bytes, 'B')}{shared}"
         if self.kind == "shaper":
             known = self.interval_s
             told = "none: packets leave one by one" if known is None else _told(_ms(known), "ms", 4)
@@ -115,12 +119,15 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
         return _of_bucket("marker", counted, marker)
     if lost.any():
-        return Limiter("unexplained", counted)
+        both = infer_two_buckets(in_s, size, ~lost)
+        return Limiter("unexplained", counted) if both is None else _of_bucket("policer", counted, both)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size))
 
 
 def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
-    return Limiter(kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained)
+    return Limiter(
+        kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
+    )
 
 
 def _same(releases: Releases, bucket: Bucket) -> bool:
