@@ -400,20 +400,39 @@ class TestJoining:
             join(one, other.assign(time_ns=stepped))
 
 
-def frame(number: int, size: int, ttl: int, source: int = 0x0A000001) -> bytes:
-    ip = struct.pack(">BBHHHBBHII", 0x45, 0, size - 14, number & 0xFFFF, 0, ttl, 17, 0, source, 0x0A000002)
+def frame(number: int, size: int, ttl: int, source: int = 0x0A000001, dscp: int = 0) -> bytes:
+    ip = struct.pack(">BBHHHBBHII", 0x45, dscp << 2, size - 14, number & 0xFFFF, 0, ttl, 17, 0, source, 0x0A000002)
     udp = struct.pack(">HHHHI", 7, 8, size - 34, 0, number)
     return bytes(12) + b"\x08\x00" + ip + udp + bytes(size - 46)
 
 
-def files(folder: Path, passed: npt.NDArray[np.bool_], time_s: Array, *, source: int = 0x0A000001) -> tuple[str, str]:
+def files(
+    folder: Path,
+    passed: npt.NDArray[np.bool_],
+    time_s: Array,
+    *,
+    source: int = 0x0A000001,
+    dscp: npt.NDArray[np.int_] | None = None,
+) -> tuple[str, str]:
     """Two captures of packets of 514 bytes, the second compressed."""
+    marks = np.zeros(len(passed), int) if dscp is None else dscp
     rows = [(int(each), int(each % 1 * 1e9)) for each in time_s + 100]
-    before = [(*row, frame(number, 514, 64)) for number, row in enumerate(rows)]
-    after = [(*row, frame(number, 514, 63, source)) for number, row in enumerate(rows) if passed[number]]
+    marked = list(enumerate(zip(rows, marks.tolist(), strict=True)))
+    before = [(*row, frame(number, 514, 64, dscp=mark)) for number, (row, mark) in marked]
+    after = [(*row, frame(number, 514, 63, source, mark)) for number, (row, mark) in marked if passed[number]]
     (folder / "before.pcap").write_bytes(pcap("<", 0xA1B23C4D, 1, before, kept=128))
     (folder / "after.pcap.gz").write_bytes(gzip.compress(pcap("<", 0xA1B23C4D, 1, after, kept=128), 1))
     return str(folder / "before.pcap"), str(folder / "after.pcap.gz")
+
+
+def test_two_buckets_are_said_to_be_two() -> None:
+    time_s, size = Load(1, 1.6e6, equal=False, paced=True).packets()
+    passed = policed_by_two(time_s, size, 1e6, 20000, 30000)
+    found = infer(join(*captured(time_s, size, np.where(passed, time_s + 0.001, np.nan))))
+    assert found.kind == "policer" and found.as_json()["buckets"] == 2
+    assert any(
+        line.startswith("  burst") and line.endswith(", two buckets of one rate together") for line in found.lines()
+    )
 
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -425,7 +444,11 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
         ("switched betwen", 'found "betwen" in limiter.rate(switched betwen), expected a capture point'),
         (
             "switched",
-            'found "switched" in limiter.rate(switched), expected BEFORE AFTER, the names of two',
+            'found "switched" in limiter.rate(switched), expected BEFORE AFTER [dscp 0-63], the names of two',
+        ),
+        (
+            "switched between dscp 64",
+            'found "switched between dscp 64" in limiter.rate(switched between dscp 64), expected BEFORE AFTER [dscp',
         ),
     ],
 )
@@ -460,6 +483,20 @@ class TestCommand:
         assert found["limiter"]["kind"] == "policer" and found["clocks"]["state"] == "agree"
         assert found["limiter"]["rate_bps"]["value"] == pytest.approx(1e6, rel=1e-3)
         assert found["limiter"]["burst_bytes"]["value"] == pytest.approx(31250, abs=514)
+
+    def test_one_class_among_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        # Every other packet is of a class that nothing limits.
+        ours = np.arange(3000) % 2 == 0
+        passed = ~ours
+        passed[ours] = policed(self.time_s[ours], np.full(ours.sum(), 514.0), 0.5e6, 31250)
+        names = files(tmp_path, passed, self.time_s, dscp=np.where(ours, 46, 10))
+        assert main(["infer", *names]) == 0
+        assert "rate   1,250,000 b/s" in capsys.readouterr().out  # of both together
+        assert main(["infer", *names, "--dscp", "46", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["limiter"]
+        assert found["rate_bps"]["value"] == pytest.approx(0.5e6, rel=1e-3)
+        assert main(["infer", *names, "--dscp", "12"]) == 2
+        assert "found no packet of DSCP 12 that went in, expected one of those of 10, 46" in capsys.readouterr().err
 
     def test_captures_that_do_not_belong_together(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s, source=0x0A000009)

@@ -32,12 +32,14 @@ def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]
     rows: list[Row] = []
     problems = []
     for selector in dict.fromkeys(each.selector for each in wanted if each.metric.selector == "captures"):
-        if selector is None or not known.issuperset(selector.split(" ")):
+        before, after, *only = (selector or " ").split(" ")
+        if not known.issuperset((before, after)):
             continue
-        before, after = selector.split(" ")
+        dscp = int(only[1]) if only else None
         files = [cell.capture(name) for name in (before, after)]
         try:
-            found = infer(join(*load(files[0], files[1], lambda file, behind: read_packets(file, behind=behind))))
+            joined = join(*load(files[0], files[1], lambda file, behind: read_packets(file, behind=behind)))
+            found = infer(joined if dscp is None else joined.of_dscp(dscp))
         except (CaptureError, UserError) as error:
             problems.append(f"captures {before} and {after}: {error.message}")
             continue
@@ -50,7 +52,7 @@ def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]
         row: Row = {name: None if each is None else each.value for name, each in figures.items()}
         if found.interval_s is not None:
             row["interval_ms"] = 1e3 * found.interval_s.value
-        row |= {"before": before, "after": after, "kind": found.kind}
+        row |= {"before": before, "after": after, "dscp": dscp, "kind": found.kind}
         rows.append(row | {"ahead_packets": found.ahead_packets, "unexplained": found.unexplained})
     return rows, problems
 

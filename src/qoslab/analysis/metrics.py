@@ -74,7 +74,13 @@ def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
 
 def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
     """Those of two captures; without a selector the only ones."""
-    return rows if selector is None else rows[rows["before"] + " " + rows["after"] == selector]
+    return rows if selector is None else rows[_captures(rows) == selector]
+
+
+def _captures(rows: pd.DataFrame) -> pd.Series:
+    """What names each row."""
+    only = rows["dscp"].map(lambda each: "" if pd.isna(each) else f" dscp {each:.0f}")
+    return rows["before"] + " " + rows["after"] + only
 
 
 def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
@@ -92,7 +98,7 @@ _SOURCES = (
     _Source("intervals", lambda rows: rows["traffic"].unique(), _named("traffic")),
     _Source("probes", lambda rows: rows["probe"].unique(), _named("probe")),
     _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
-    _Source("limiters", lambda rows: (rows["before"] + " " + rows["after"]).unique(), _pairs),
+    _Source("limiters", lambda rows: _captures(rows).unique(), _pairs),
     _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
     _Source("conversations", lambda rows: rows["traffic"].dropna().unique(), _named("traffic")),
     _Source("queues", lambda rows: each_of("queue", rows), places_of),

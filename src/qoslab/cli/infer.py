@@ -29,9 +29,10 @@ _ROWS = 20
     show_default=True,
     help="What bytes the limiter counts: frames without check sequence, IP packets, or all that is on the wire.",
 )
+@click.option("--dscp", type=click.IntRange(0, 63), help="Infer from the packets that went in with this DSCP alone.")
 @click.option("--table", type=click.Path(path_type=Path), help="Write the joined packets there, as Parquet.")
 @json_option
-def command(before: Path, after: Path, count: str, table: Path | None, as_json: bool) -> ExitStatus:
+def command(before: Path, after: Path, count: str, dscp: int | None, table: Path | None, as_json: bool) -> ExitStatus:
     """Say what limits between two captures: a policer, a shaper, a line, or nothing.
 
     BEFORE is what was captured where packets go into a device, AFTER where they come out, at the same time; pcap or
@@ -47,7 +48,7 @@ def command(before: Path, after: Path, count: str, table: Path | None, as_json: 
     except CaptureError as error:
         raise UserError(error.message, hint="What is cut off tells nothing of the packets that are missing.") from error
     joined = join(*packets)
-    limiter = infer(joined, count)  # type: ignore[arg-type]
+    limiter = infer(joined if dscp is None else joined.of_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:
         _write(joined, table)
     if as_json:

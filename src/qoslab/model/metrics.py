@@ -41,7 +41,7 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
     "interface": "[ROUTER] INTERFACE",
     "queue": "[ROUTER] [INTERFACE] QUEUE [THRESHOLD]",
     "probe": "the name of a probe",
-    "captures": "BEFORE AFTER, the names of two capture points",
+    "captures": "BEFORE AFTER [dscp 0-63], the names of two capture points",
 }
 
 TableName = Literal[

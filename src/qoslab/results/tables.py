@@ -112,6 +112,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_CELL,
             ("before", pa.string()),
             ("after", pa.string()),
+            ("dscp", pa.int64()),
             ("kind", pa.string()),
             ("rate_bps", pa.float64()),
             ("burst_bytes", pa.float64()),

@@ -21,6 +21,7 @@ from qoslab.platforms import hosts_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of
 
 CLASS_DEFAULT = "class-default"
+DSCPS = frozenset(map(str, range(64)))
 """The class that every policy has."""
 
 
@@ -67,6 +68,8 @@ class Selectors:
     def _of_captures(self, reference: Reference, selector: str) -> Iterator[Problem]:
         known = [point.name for point in self.experiment.captures]
         words = selector.split(" ")
+        if len(words) == 4 and words[2] == "dscp" and words[3] in DSCPS:
+            words = words[:2]
         if len(words) != 2 or words[0] == words[1]:
             yield Problem(f'found "{selector}" in {reference}, expected {FORM_OF_SELECTOR["captures"]}')
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +65,14 @@ class Joined:
     def lost(self) -> pd.Series:
         """Which were lost."""
         return self.packets["out_s"].isna()
+
+    def of_dscp(self, dscp: int) -> Joined:
+        """The same of the packets that went in with one DSCP. `UserError` where there are none."""
+        kept = self.packets[self.packets["tos"] // 4 == dscp]
+        if kept.empty:
+            found = ", ".join(map(str, sorted((self.packets["tos"] // 4).unique())))
+            raise UserError(f"found no packet of DSCP {dscp} that went in, expected one of those of {found}")
+        return replace(self, packets=kept.reset_index(drop=True))
 
     def by_flow(self) -> pd.DataFrame:
         """A row each flow and type of service (as it went in): packets, lost, remarked, overtook, and the delay.
