@@ -39,6 +39,10 @@ def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]
         files = [cell.capture(name) for name in (before, after)]
         try:
             joined = join(*load(files[0], files[1], lambda file, behind: read_packets(file, behind=behind)))
+            if dscp is not None and dscp not in joined.dscps:
+                # Other arms may have none, which is no fault of theirs.
+                rows.append({"before": before, "after": after, "dscp": dscp, "kind": f"no packet of DSCP {dscp}"})
+                continue
             found = infer(joined if dscp is None else joined.of_dscp(dscp))
         except (CaptureError, UserError) as error:
             problems.append(f"captures {before} and {after}: {error.message}")

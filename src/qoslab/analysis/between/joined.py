@@ -66,13 +66,17 @@ class Joined:
         """Which were lost."""
         return self.packets["out_s"].isna()
 
+    @property
+    def dscps(self) -> list[int]:
+        """Those with which packets went in."""
+        return sorted((self.packets["tos"] // 4).unique().tolist())
+
     def of_dscp(self, dscp: int) -> Joined:
         """The same of the packets that went in with one DSCP. `UserError` where there are none."""
-        kept = self.packets[self.packets["tos"] // 4 == dscp]
-        if kept.empty:
-            found = ", ".join(map(str, sorted((self.packets["tos"] // 4).unique())))
+        if dscp not in self.dscps:
+            found = ", ".join(map(str, self.dscps))
             raise UserError(f"found no packet of DSCP {dscp} that went in, expected one of those of {found}")
-        return replace(self, packets=kept.reset_index(drop=True))
+        return replace(self, packets=self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True))
 
     def by_flow(self) -> pd.DataFrame:
         """A row each flow and type of service (as it went in): packets, lost, remarked, overtook, and the delay.
