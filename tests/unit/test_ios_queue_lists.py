@@ -328,6 +328,17 @@ def test_a_queues_conversations_are_printed_and_parsed() -> None:
     assert "source_port" not in found["3"] and "source" not in found["4"] and found["4"]["linktype"] == "other"
 
 
+def test_later_software_prints_conversations_of_an_interface_and_none_of_a_policy() -> None:
+    router = FakeRouter("2811")
+    name = "Serial0/1/0"
+    queue = interface_counters()["queue"]
+    fair = interface_counters(queue=queue | {"strategy": "weighted_fair", "threshold": 64}, conversations=CONVERSATIONS)
+    router.interfaces[name] = fair
+    assert "Conversation 10, linktype: ip, length: 260" in typed(router, "terminal length 0\rshow queue s0/1/0\r")
+    router.interfaces[name] = interface_counters(queue=queue | {"strategy": "class_based", "threshold": None})
+    assert "'Show queue' not supported with HQF." in typed(router, "show queue s0/1/0\r")
+
+
 def test_the_router_has_the_screens() -> None:
     router = FakeRouter()
     assert "'Show queue' not supported with FIFO queueing." in typed(router, "show queue fa0/0\r")

@@ -159,8 +159,7 @@ async def _show_queueing(session: ExecSession, args: Args) -> str:
     return show(session.device, counters)
 
 
-# HQF has no such screen.
-@EXEC.add(ANY_MODE, "show queue <name:interface>", requires={"classic"}, help={"queue": "Show queue contents"})
+@EXEC.add(ANY_MODE, "show queue <name:interface>", requires={"router"}, help={"queue": "Show queue contents"})
 async def _show_queue(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     return show_queue(session.device.interfaces[name], await _counters_of(session, name))

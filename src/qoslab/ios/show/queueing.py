@@ -19,6 +19,11 @@ STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "
 KINDS = {"fifo": "none", "weighted_fair": "fair", "class_based": "fair", "priority": "priority", "custom": "custom"}
 """How `show queueing interface` calls the strategies."""
 FIFO_NOT_SUPPORTED = "'Show queue' not supported with FIFO queueing."
+HQF_NOT_SUPPORTED = "'Show queue' not supported with HQF."
+"""[I] Our own words: a policy of the later generation has no conversations.
+
+The author who compares fair queueing of an interface with HQF prints the screen of the former.
+"""
 
 LINK_QUEUES = 8
 """Queues for the link's own packets beside those of conversations."""
@@ -79,6 +84,8 @@ def show_queue(interface: Interface, counters: formats.InterfaceCounters) -> str
     """`show queue X`: the interface's queues, and of each conversation with packets the one that leaves next."""
     if counters["queue"]["strategy"] == "fifo":
         return FIFO_NOT_SUPPORTED + "\n"
+    if counters["queue"]["strategy"] == "class_based" and counters["queue"]["threshold"] is None:
+        return HQF_NOT_SUPPORTED + "\n"
     lines = [f"  {line}" for line in queue_lines(interface, counters)]
     for each in counters["conversations"]:
         lines += ["", *(f"  {line}" for line in _conversation_lines(each))]
