@@ -19,6 +19,7 @@ from qoslab.analysis.missing import Missing
 from qoslab.analysis.show_readings import reading_rows
 from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
+from qoslab.genie.queueing import parse_queue
 from qoslab.model.experiment import Topology
 from qoslab.model.metrics import ClassSelector
 from qoslab.model.moments import times_expected
@@ -72,6 +73,15 @@ class TestWhen:
     def test_none_while_traffic_runs(self) -> None:
         assert reading_times(30.0, 0.0) == reading_times(30.0, 0.0, [6.0]) == []
 
+    def test_a_router_is_asked_for_its_conversations(self) -> None:
+        ports = ("FastEthernet0/0", "Serial0/1/0")
+        assert reading_commands(topology("wfq-precedence"), "a1") == (
+            "show policy-map interface",
+            *(f"show interfaces {port}" for port in ports),
+            *(f"show queue {port}" for port in ports),
+            LOAD,
+        )
+
     def test_a_switch_is_asked_for_its_queues(self) -> None:
         ports = ("GigabitEthernet1/0/1", "GigabitEthernet1/0/15")
         assert reading_commands(topology("srr-3750"), "SW") == (
@@ -117,9 +127,9 @@ class TestSampler:
         interface = "show interfaces FastEthernet0/1"
         router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
         with self.sampler(router, tmp_path) as sampler:
-            assert len(router.asked) == 4
+            assert len(router.asked) == 6
             sampler.start(time.monotonic())
-        assert router.asked[4:] == [interface, LOAD]
+        assert router.asked[6:] == [interface, LOAD]
         (record,) = sampler.keep().values()
         assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12
         kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
@@ -127,7 +137,7 @@ class TestSampler:
         assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
 
     def test_a_router_that_hangs_up_ends_the_readings_and_is_told(self, tmp_path: Path) -> None:
-        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=4)
+        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
             pass
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
@@ -154,9 +164,13 @@ def of_interface(at_s: float, octets: int, **queues: Any) -> dict[str, Any]:
     return reading("show interfaces FastEthernet0/1", parsed, at_s, raw)
 
 
+def nobodys(_: Mapping[str, Any]) -> None:
+    """Whose a packet is: nobody's."""
+
+
 class TestRows:
     def test_of_an_interface(self) -> None:
-        ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {})
+        ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
         assert table == "interfaces"
         assert row["time_s"] == pytest.approx(4.0) and row["time_error_s"] == pytest.approx(0.01)
         assert (row["output_bytes"], row["output_drops"], row["queue_drops"], row["queue_threshold"]) == (
@@ -183,8 +197,49 @@ class TestRows:
         self, then: int, now: int, continued: int
     ) -> None:
         lines = {("R1", "FastEthernet0/1"): Line(1e8, 24)}
-        rows = reading_rows("R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines)
+        rows = reading_rows(
+            "R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines, nobodys
+        )
         assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
+
+    def test_of_conversations(self) -> None:
+        # Two packets as the author prints them, the addresses of others, and one that is not IP.
+        text = """  Output queue: 64/1000/64/12799 (size/max total/threshold/drops)
+
+  (depth/weight/total drops/no-buffer drops/interleaves) 57/32384/12799/0/0
+  Conversation 10, linktype: ip, length: 260
+  source: 10.0.0.10, destination: 10.0.20.10, id: 0x0A0B, ttl: 127,
+  TOS: 0 prot: 17, source port 1500, destination port 5002
+
+  (depth/weight/total drops/no-buffer drops/interleaves) 7/5397/0/0/0
+  Conversation 23, linktype: ip, length: 1304
+  source: 10.0.0.10, destination: 10.0.20.10, id: 0x0A0C, ttl: 127,
+  TOS: 160 prot: 6, source port 1501, destination port 5002
+
+  (depth/weight/total drops/no-buffer drops/interleaves) 1/1024/0/0/0
+  Conversation 265, linktype: other, length: 24
+"""
+        parsed = _plain(parse_queue(text, "Serial0/1/0"))
+        known = {(17, "10.0.20.10", 5002): "flood", (6, "10.0.20.10", 5002): "session"}
+        rows = reading_rows(
+            "a1",
+            [reading("show queue Serial0/1/0", parsed, 3.0, text)],
+            SECOND,
+            {},
+            lambda ip: known.get((ip["protocol"], ip["destination"], ip["destination_port"])),
+        )
+        found = [row for table, row in rows if table == "conversations"]
+        assert [(each["conversation"], each["traffic"]) for each in found] == [
+            (10, "flood"),
+            (23, "session"),
+            (265, None),
+        ]
+        assert [(each["depth_packets"], each["weight"], each["drops"]) for each in found] == [
+            (57, 32384, 12799),
+            (7, 5397, 0),
+            (1, 1024, 0),
+        ]
+        assert {(each["device"], each["interface"], each["time_s"]) for each in found} == {("a1", "Serial0/1/0", 2.0)}
 
     def test_of_a_switch(self) -> None:
         statistics = """GigabitEthernet1/0/15 (All statistics are in packets)
@@ -204,7 +259,7 @@ class TestRows:
                 command: _plain(mls_qos.parse_statistics(text)),
                 on_asic: _plain(mls_qos.parse_port_asic_drops(asic)),
             }
-            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in said.items()], 0, {})
+            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in said.items()], 0, {}, nobodys)
             return [row for table, row in found if table == "queues"]
 
         both = {
@@ -254,7 +309,7 @@ class TestEstimates:
             rows += [
                 row
                 for _, row in reading_rows(
-                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, {}
+                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, {}, nobodys
                 )
             ]
         table = tables.frame("classes", [CELL | row for row in rows])

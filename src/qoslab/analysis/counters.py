@@ -82,7 +82,7 @@ def add_counters(
                 add("classes", row | times)
     for device in cell.devices_with_readings():
         try:
-            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines):
+            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines, names):
                 add(name, row)
         except QoslabError as error:
             problems.append(error.message)

@@ -1,4 +1,4 @@
-"""Show commands that were taken while traffic ran → rows of `classes`, `interfaces` and `queues`. Pure.
+"""Show commands that were taken while traffic ran → rows of classes, interfaces, queues and conversations. Pure.
 
 What a print leaves out is null. `time_s` is the middle of when it was asked and when its answer was there, and
 `time_error_s` half of what lies between. Counters of 32 bits that began anew within a run are continued.
@@ -7,7 +7,7 @@ What a print leaves out is null. `time_s` is the middle of when it was asked and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from qoslab.analysis.classes import Lines
@@ -16,12 +16,15 @@ from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue
 
 _INTERFACE = re.compile(r"show interfaces (\S+)")
+_QUEUE = re.compile(r"show queue \S+")
 _STATISTICS = re.compile(r"show mls qos interface \S+ statistics")
 _ASIC = re.compile(r"show platform port-asic stats drop \S+")
 WORD = 1 << 32
 """Where the counters of many releases begin anew."""
 SLACK_BYTES = 10_000
 """Beyond what a line carries between two readings, whose instants are not known exactly."""
+IP_HEADER = frozenset(("protocol", "destination", "destination_port"))
+"""By which it is told whose a packet is."""
 _STRATEGIES = {
     "fifo": "fifo",
     "weighted fair": "weighted_fair",
@@ -40,9 +43,16 @@ def instants(before_ns: int, after_ns: int, origin_ns: int) -> Row:
 
 
 def reading_rows(
-    device: str, readings: Iterable[Mapping[str, Any]], origin_ns: int, lines: Lines
+    device: str,
+    readings: Iterable[Mapping[str, Any]],
+    origin_ns: int,
+    lines: Lines,
+    traffic_of: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[tuple[str, Row]]:
-    """The name of a table and a row of it, of all readings of a router in their order."""
+    """The name of a table and a row of it, of all readings of a router in their order.
+
+    `traffic_of` names whose an IP header is.
+    """
     readings = list(readings)
     told = {_of(each) for each in readings if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)}
     interfaces: list[Row] = []
@@ -59,6 +69,8 @@ def reading_rows(
                 for name, entry in parsed.items()
                 if name == match[1]
             ]
+        elif _QUEUE.fullmatch(command):
+            yield from (("conversations", own | row) for row in _conversations(parsed, traffic_of))
         elif _STATISTICS.fullmatch(command):
             yield from (("queues", own | row) for row in _statistics(parsed))
         elif _ASIC.fullmatch(command) and _of(each) not in told:
@@ -105,6 +117,20 @@ def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
         "queue_max_conversations": conversations.get("max_total"),
         "queue_available_bandwidth_kbps": queue.get("available_bandwidth_kbps"),
     }
+
+
+def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str, Any]], str | None]) -> Iterator[Row]:
+    """From `show queue X`: conversations with packets, by the one of theirs that leaves next."""
+    for interface, entry in parsed.items():
+        for number, each in entry.get("conversation", {}).items():
+            yield {
+                "interface": interface,
+                "conversation": int(number),
+                "traffic": traffic_of(each) if each.keys() >= IP_HEADER else None,
+                "depth_packets": each["depth"],
+                "weight": each["weight"],
+                "drops": each["total_drops"],
+            }
 
 
 def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:

@@ -255,6 +255,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("conversation", pa.int64()),
             ("traffic", pa.string()),
             ("time_s", pa.float64()),
+            ("time_error_s", pa.float64()),
             ("depth_packets", pa.int64()),
             ("weight", pa.int64()),
             ("drops", pa.int64()),
