@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import page
+import pandas as pd
 
 from qoslab.model.expressions import show_value
 from qoslab.plan import Options, make_plan
@@ -72,6 +73,8 @@ class Pair:
     experiment: str
     virtual: dict[str, Any]
     inventory: dict[str, Any]
+    error: float = 0.0
+    """By how much the one of the inventory may be wrong, since show commands tell it."""
 
     @property
     def place(self) -> str:
@@ -93,11 +96,12 @@ class Pair:
 
     @property
     def within(self) -> bool:
-        """Whether each median is in the other's interval, or they are equal."""
+        """Whether each median is in the other's interval, the error of the readings added; or they are equal."""
         one, other = _measured(self.virtual), _measured(self.inventory)
         if one is None or other is None:
             return one is other
-        return math.isclose(one, other, rel_tol=1e-6) or (_has(self.virtual, other) and _has(self.inventory, one))
+        both = _has(self.virtual, other, self.error) and _has(self.inventory, one, self.error)
+        return math.isclose(one, other, rel_tol=1e-6) or both
 
 
 def _measured(row: dict[str, Any]) -> float | None:
@@ -105,9 +109,18 @@ def _measured(row: dict[str, Any]) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def _has(row: dict[str, Any], value: float) -> bool:
+def _has(row: dict[str, Any], value: float, error: float) -> bool:
     low, high = row.get("low"), row.get("high")
-    return low is not None and high is not None and low <= value <= high
+    return low is not None and high is not None and low - error <= value <= high + error
+
+
+def errors(folder: Path) -> dict[tuple[str, str], float]:
+    """By how much figures of a run may be wrong, the most of its cells, by arm and metric."""
+    rows = pd.read_parquet(folder / "tables" / "metrics.parquet", columns=["arm", "metric", "error"]).dropna()
+    return {
+        (str(arm), str(name)): float(most)
+        for (arm, name), most in rows.groupby(["arm", "metric"])["error"].max().items()
+    }
 
 
 def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
@@ -169,9 +182,10 @@ def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
 def pairs(lab: Lab, virtual: Path, inventory: Path) -> Iterator[Pair]:
     """The expectations that were measured in this part."""
     found = [json.loads((each / "comparison.json").read_text(encoding="utf-8")) for each in (virtual, inventory)]
-    other = {_key(row): row for row in found[1]}
+    other, wrong = {_key(row): row for row in found[1]}, errors(inventory)
     for row in found[0]:
-        pair = Pair(lab.experiment, row, other.get(_key(row), row | {"measured": None, "verdict": "not there"}))
+        there = other.get(_key(row), row | {"measured": None, "verdict": "not there"})
+        pair = Pair(lab.experiment, row, there, wrong.get((row["arm"], row["metric"]), 0.0))
         # Of cells in other labs neither knows anything.
         if any(_measured(each) is not None or each.get("missing") for each in (pair.virtual, pair.inventory)):
             yield pair
@@ -210,15 +224,15 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
         "",
         page.head(
             f"Options: `{' '.join(words) or 'none'}`. {len(found)} figures, {same} with the same verdict, of {near} "
-            "each median in the other's interval."
+            "each median in the other's interval, if the error of readings is added."
         ),
         "",
-        "| figure | unit | virtual lab | inventory | verdict there | |",
-        "|---|---|---|---|---|---|",
+        "| figure | unit | virtual lab | inventory | error of readings | verdict there | |",
+        "|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} | {shown(pair.inventory)} "
-        f"| {pair.virtual['verdict']} | {pair.verdict} |"
+        f"| {f'{pair.error:.3g}' if pair.error else ''} | {pair.virtual['verdict']} | {pair.verdict} |"
         for pair in found
     ]
     if reasons:
