@@ -8,10 +8,12 @@ older paramiko, fake-switches a Twisted of 2016. simnos wants Python 3.13.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,7 +81,16 @@ def python(package: str) -> Path:
 
 
 def call(*words: str) -> None:
-    done = subprocess.run([uv.find_uv_bin(), *words], capture_output=True, text=True, check=False, timeout=300)
+    # What it builds leaves locks among the temporary files, where tests look for what a run has left.
+    with tempfile.TemporaryDirectory(prefix="uv", dir="/tmp") as folder:
+        done = subprocess.run(
+            [uv.find_uv_bin(), *words],
+            env=os.environ | {"TMPDIR": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
     assert done.returncode == 0, f"the package index must be in reach, once: {done.stderr}"
 
 
