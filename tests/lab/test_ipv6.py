@@ -238,10 +238,10 @@ def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, ad
             [int(number) for number in re.search(rf"{words}(\d+) packets, (\d+) bytes", shown).groups()]  # type: ignore[union-attr]
             for words in ("", "conformed ", "exceeded ")
         )
-        assert 31250 - counted < conformed[1] <= 31250, shown
-        assert [sum(both) for both in zip(conformed, exceeded, strict=True)] == came, shown
-        # The host may have something of its own to say, before them or behind.
+        # The host may have something of its own to say, before them or behind, which other tokens pay for.
         own = came[0] - 200
+        assert 31250 - counted < conformed[1] <= 31250 + own * OWN, shown
+        assert [sum(both) for both in zip(conformed, exceeded, strict=True)] == came, shown
         assert 0 <= own < 5 and 200 * counted <= came[1] <= 200 * counted + own * OWN, shown
     finally:
         session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
