@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,14 @@ def _own_terminal() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+def _until_it_waits(pid: int) -> None:
+    """Python's `input` loses a Ctrl-C that comes while it still writes the question: sooner than anybody types."""
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+        assert time.monotonic() < deadline, "it does not wait for an answer"
+        time.sleep(0.01)
+
+
 def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
     """Answer what is asked on a terminal, one question after the other; the status, and all that stood there."""
     leader, follower = pty.openpty()
@@ -93,6 +102,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
                 break
             shown += more
             if left and shown.endswith("]: "):
+                _until_it_waits(process.pid)
                 terminal.write(left.pop(0).encode() + b"\n")
     assert not left, shown
     return process.wait(60), shown.replace("\r\n", "\n")
