@@ -70,7 +70,6 @@ class Lab:
 class Pair:
     """An expectation in both labs."""
 
-    experiment: str
     virtual: dict[str, Any]
     inventory: dict[str, Any]
     error: float = 0.0
@@ -179,13 +178,13 @@ def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
         qoslab(place, "lab", "down", name)
 
 
-def pairs(lab: Lab, virtual: Path, inventory: Path) -> Iterator[Pair]:
+def pairs(virtual: Path, inventory: Path) -> Iterator[Pair]:
     """The expectations that were measured in this part."""
     found = [json.loads((each / "comparison.json").read_text(encoding="utf-8")) for each in (virtual, inventory)]
     other, wrong = {_key(row): row for row in found[1]}, errors(inventory)
     for row in found[0]:
         there = other.get(_key(row), row | {"measured": None, "verdict": "not there"})
-        pair = Pair(lab.experiment, row, there, wrong.get((row["arm"], row["metric"]), 0.0))
+        pair = Pair(row, there, wrong.get((row["arm"], row["metric"]), 0.0))
         # Of cells in other labs neither knows anything.
         if any(_measured(each) is not None or each.get("missing") for each in (pair.virtual, pair.inventory)):
             yield pair
@@ -260,7 +259,7 @@ def main() -> None:
         reasons: list[str] = []
         for lab in labs_of(name, own):
             virtual, inventory = run(lab, own, chosen.folder)
-            found += pairs(lab, virtual, inventory)
+            found += pairs(virtual, inventory)
             reasons += [f"virtual lab, {each}" for each in invalid(virtual)]
             reasons += [f"inventory, {each}" for each in invalid(inventory)]
         page.tell(section(name, found, reasons, own), write_it=chosen.write, to=REPORT)
