@@ -226,7 +226,7 @@ class TestRows:
             [reading("show queue Serial0/1/0", parsed, 3.0, text)],
             SECOND,
             {},
-            lambda ip: known.get((ip["protocol"], ip["destination"], ip["destination_port"])),
+            lambda ip: known.get((ip.get("protocol"), ip.get("destination"), ip.get("destination_port"))),
         )
         found = [row for table, row in rows if table == "conversations"]
         assert [(each["conversation"], each["traffic"]) for each in found] == [

@@ -131,14 +131,14 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
     """Which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have none."""
     numbers = {"tcp": TCP, "udp": UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
-    known = {
+    known: dict[tuple[object, ...], str] = {
         (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic
         for flow in record.flows
         if flow.traffic in protocols
     }
 
     def name(ip: Mapping[str, Any]) -> str | None:
-        return known.get((ip["protocol"], ip["destination"], ip["destination_port"]))
+        return known.get((ip.get("protocol"), ip.get("destination"), ip.get("destination_port")))
 
     return name
 

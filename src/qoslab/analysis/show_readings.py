@@ -23,8 +23,6 @@ WORD = 1 << 32
 """Where the counters of many releases begin anew."""
 SLACK_BYTES = 10_000
 """Beyond what a line carries between two readings, whose instants are not known exactly."""
-IP_HEADER = frozenset(("protocol", "destination", "destination_port"))
-"""By which it is told whose a packet is."""
 _STRATEGIES = {
     "fifo": "fifo",
     "weighted fair": "weighted_fair",
@@ -126,7 +124,7 @@ def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str,
             yield {
                 "interface": interface,
                 "conversation": int(number),
-                "traffic": traffic_of(each) if each.keys() >= IP_HEADER else None,
+                "traffic": traffic_of(each),
                 "depth_packets": each["depth"],
                 "weight": each["weight"],
                 "drops": each["total_drops"],
