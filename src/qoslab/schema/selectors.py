@@ -21,8 +21,9 @@ from qoslab.platforms import hosts_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of
 
 CLASS_DEFAULT = "class-default"
-DSCPS = frozenset(map(str, range(64)))
 """The class that every policy has."""
+DSCPS = frozenset(map(str, range(64)))
+"""As a selector writes them."""
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,11 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
     """The show commands of one reading, in order: of classes, then of interfaces and queues, then of the load."""
     ends = [near.interface for _, near, _ in topology.links_of(router)]
     commands = ["show policy-map interface", *(f"show interfaces {name}" for name in ends)]
-    if not is_switch(topology.nodes[router]):
-        commands += [f"show queue {name}" for name in ends]
-    else:
+    if is_switch(topology.nodes[router]):
         commands += [f"show mls qos interface {name} statistics" for name in ends]
         commands += [f"{DROPS_OF_ASIC} {name}" for name in ends]
+    else:
+        commands += [f"show queue {name}" for name in ends]
     return (*commands, LOAD)
 
 
