@@ -35,6 +35,7 @@ from qoslab.analysis.registry import CellFacts, Selection, Whole, functions_of
 from qoslab.model.metrics import (
     METRICS,
     SELECTOR_OF_TABLE,
+    CapturesSelector,
     ClassSelector,
     Reference,
     Selector,
@@ -79,8 +80,11 @@ def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
 
 def _captures(rows: pd.DataFrame) -> pd.Series:
     """What names each row."""
-    only = rows["dscp"].map(lambda each: "" if pd.isna(each) else f" dscp {each:.0f}")
-    return rows["before"] + " " + rows["after"] + only
+    named = (
+        str(CapturesSelector(before, after, None if pd.isna(dscp) else int(dscp)))
+        for before, after, dscp in zip(rows["before"], rows["after"], rows["dscp"], strict=True)
+    )
+    return pd.Series(named, rows.index, dtype="object")
 
 
 def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:

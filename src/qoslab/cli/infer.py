@@ -48,7 +48,7 @@ def command(before: Path, after: Path, count: str, dscp: int | None, table: Path
     except CaptureError as error:
         raise UserError(error.message, hint="What is cut off tells nothing of the packets that are missing.") from error
     joined = join(*packets)
-    limiter = infer(joined if dscp is None else joined.of_dscp(dscp), count)  # type: ignore[arg-type]
+    limiter = infer(joined.of_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:
         _write(joined, table)
     if as_json:

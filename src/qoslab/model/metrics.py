@@ -486,6 +486,30 @@ THRESHOLDS = 3
 """Egress queues of a switch's port, and thresholds of a queue."""
 
 
+_CAPTURES = re.compile(r"(?P<before>[^ ]+) (?P<after>[^ ]+)(?: dscp (?P<dscp>[1-5]?[0-9]|6[0-3]))?")
+
+
+@dataclass(frozen=True)
+class CapturesSelector:
+    """Which packets `BEFORE AFTER [dscp 0-63]` means: those that go from one capture point to another one."""
+
+    before: str
+    after: str
+    dscp: int | None = None
+    """With which they go in; None is any."""
+
+    @classmethod
+    def parse(cls, text: str) -> CapturesSelector:
+        """Read a selector. `SelectorError` for one that has another form, or the same point twice."""
+        match = _CAPTURES.fullmatch(text)
+        if match is None or match["before"] == match["after"]:
+            raise SelectorError(text, [])
+        return cls(match["before"], match["after"], None if match["dscp"] is None else int(match["dscp"]))
+
+    def __str__(self) -> str:
+        return f"{self.before} {self.after}" + ("" if self.dscp is None else f" dscp {self.dscp}")
+
+
 class SelectorError(ValueError):
     """A word of a selector that means nothing there; `known` are those that would (none: one of its kind too many)."""
 

@@ -12,6 +12,7 @@ from qoslab.model.metrics import (
     COUNTERS,
     FORM_OF_SELECTOR,
     METRICS,
+    CapturesSelector,
     ClassSelector,
     QueueSelector,
     Reference,
@@ -22,8 +23,6 @@ from qoslab.schema.near import did_you_mean, one_of
 
 CLASS_DEFAULT = "class-default"
 """The class that every policy has."""
-DSCPS = frozenset(map(str, range(64)))
-"""As a selector writes them."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,12 @@ class Selectors:
 
     def _of_captures(self, reference: Reference, selector: str) -> Iterator[Problem]:
         known = [point.name for point in self.experiment.captures]
-        words = selector.split(" ")
-        if len(words) == 4 and words[2] == "dscp" and words[3] in DSCPS:
-            words = words[:2]
-        if len(words) != 2 or words[0] == words[1]:
+        try:
+            meant = CapturesSelector.parse(selector)
+        except SelectorError:
             yield Problem(f'found "{selector}" in {reference}, expected {FORM_OF_SELECTOR["captures"]}')
             return
-        for word in words:
+        for word in (meant.before, meant.after):
             if word not in known:
                 message = f'found "{word}" in {reference}, expected a capture point, {one_of(known)}'
                 yield Problem(message, did_you_mean(word, known))

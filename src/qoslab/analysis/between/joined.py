@@ -71,8 +71,10 @@ class Joined:
         """Those with which packets went in."""
         return sorted((self.packets["tos"] // 4).unique().tolist())
 
-    def of_dscp(self, dscp: int) -> Joined:
-        """The same of the packets that went in with one DSCP. `UserError` where there are none."""
+    def of_dscp(self, dscp: int | None) -> Joined:
+        """The same of the packets that went in with one DSCP, or of all. `UserError` where there are none."""
+        if dscp is None:
+            return self
         if dscp not in self.dscps:
             found = ", ".join(map(str, self.dscps))
             raise UserError(f"found no packet of DSCP {dscp} that went in, expected one of those of {found}")
