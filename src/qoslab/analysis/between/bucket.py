@@ -18,9 +18,9 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-MOST_UNEXPLAINED = 0.05
+_MOST_UNEXPLAINED = 0.05
 """Of the packets that passed, or of those that did not, whichever are fewer."""
-FEWEST = 5
+_FEWEST = 5
 """Packets of each kind, without which there is nothing to infer."""
 _COARSE, _FINE, _VALLEYS = 80, 25, 4
 
@@ -66,11 +66,8 @@ def missing(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
 
 def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
     """The bucket for packets in the order of their arrival; None where none explains what became of them."""
-    fewer = min(int(passed.sum()), int((~passed).sum()))
-    if fewer < FEWEST:
-        return None
     least = least_rate(time_s, size, passed)
-    if not 0 < least < np.inf:
+    if least is None:
         return None
 
     def fit(rate: float) -> Fit:
@@ -88,9 +85,9 @@ def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
     rates = least * (1 + np.concatenate([[-1e-3, 0.0], np.geomspace(1e-6, 3, _COARSE)]))
     best = min((_narrowed(around, overlap, wrong) for around in _valleys(rates, overlap)), key=wrong)
     found = fit(best)
-    if found.wrong > MOST_UNEXPLAINED * fewer:
+    if not explains(found, passed):
         return None
-    allowed = found.wrong + int(2 * np.sqrt(found.wrong))
+    allowed = as_good(found.wrong)
     low, high = (_edge(lambda rate: fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5))
     middle = (low + high) / 2 if fit((low + high) / 2).wrong <= allowed else best
     bursts = [fit(rate) for rate in (low, middle, high)]
@@ -123,8 +120,27 @@ def _narrowed(within: tuple[float, float], *costs: Callable[[float], float]) -> 
     return best
 
 
-def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) -> float:
-    """Between two packets that did not pass no more passed than the rate gives, but for one packet a bucket."""
+def explains(fit: Fit, passed: Mask) -> bool:
+    """Whether a burst treats few enough packets otherwise than they were."""
+    return fit.wrong <= _MOST_UNEXPLAINED * _fewer(passed)
+
+
+def as_good(wrong: int) -> int:
+    """How many packets may be treated otherwise by what is no worse than the best, which so treats `wrong`."""
+    return wrong + int(2 * np.sqrt(wrong))
+
+
+def _fewer(passed: Mask) -> int:
+    return min(int(passed.sum()), int((~passed).sum()))
+
+
+def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) -> float | None:
+    """Between two packets that did not pass no more passed than the rate gives, but for one packet a bucket.
+
+    None where there is nothing to infer: too few packets of a kind, or no such rate.
+    """
+    if _fewer(passed) < _FEWEST:
+        return None
     dropped = np.flatnonzero(~passed)
     gone = np.cumsum(np.where(passed, size, 0.0))
     least = 0.0
@@ -137,7 +153,7 @@ def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) ->
         if known.any():
             least = max(least, float((8 * bytes_[known] / seconds[known]).max()))
         apart *= 2
-    return least
+    return least if 0 < least < np.inf else None
 
 
 def best_burst(needed: Array, passed: Mask) -> Fit:

@@ -10,18 +10,19 @@ only the sum of both can be told.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median_high
 
 import numpy as np
 
 from qoslab.analysis.between.bucket import (
-    FEWEST,
-    MOST_UNEXPLAINED,
     Array,
     Bucket,
     Fit,
     Interval,
     Mask,
+    as_good,
     best_burst,
+    explains,
     least_rate,
     missing,
 )
@@ -41,11 +42,8 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
     The buckets are full when the capture begins.
     """
     time_s, size, passed = time_s[:MOST_PACKETS], size[:MOST_PACKETS], passed[:MOST_PACKETS]
-    fewer = min(int(passed.sum()), int((~passed).sum()))
-    if fewer < FEWEST:
-        return None
     least = least_rate(time_s, size, passed, buckets=2)
-    if not 0 < least < np.inf:
+    if least is None:
         return None
     rates = least * (1 + np.concatenate([[0.0], np.geomspace(1e-5, _ABOVE, _COARSE[0])]))
     firsts = np.linspace(size.min(), _gone(time_s, size, passed, least) + 2 * size.max(), _COARSE[1])
@@ -60,20 +58,21 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
         firsts = _around(firsts, [each.first for each in good])
     if not tried:
         return None
-    best = min(tried, key=lambda each: each.fit.wrong)
-    if best.fit.wrong > MOST_UNEXPLAINED * fewer:
+    wrong = min(each.fit.wrong for each in tried)
+    best = [each for each in tried if each.fit.wrong == wrong]
+    if not explains(best[0].fit, passed):
         return None
     good = _as_good(tried)
-    middle = sorted(each.together for each in good if each.fit.wrong == best.fit.wrong)
-    rate = sorted(each.rate for each in good if each.fit.wrong == best.fit.wrong)
     return Bucket(
-        Interval(rate[len(rate) // 2], min(each.rate for each in good), max(each.rate for each in good)),
         Interval(
-            middle[len(middle) // 2],
+            median_high(each.rate for each in best), min(each.rate for each in good), max(each.rate for each in good)
+        ),
+        Interval(
+            median_high(each.together for each in best),
             min(each.first + each.fit.low for each in good),
             max(each.first + each.fit.high for each in good),
         ),
-        best.fit.wrong,
+        wrong,
         buckets=2,
     )
 
@@ -92,8 +91,8 @@ class _Pair:
 
 
 def _as_good(tried: list[_Pair]) -> list[_Pair]:
-    least = min(each.fit.wrong for each in tried)
-    return [each for each in tried if each.fit.wrong <= least + int(2 * np.sqrt(least))]
+    allowed = as_good(min(each.fit.wrong for each in tried))
+    return [each for each in tried if each.fit.wrong <= allowed]
 
 
 def _around(tried: Array, good: list[float]) -> Array:
