@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import select
-import signal
 import subprocess
 import sys
 import termios
@@ -59,13 +58,6 @@ def test_it_runs_and_meets_what_it_expects(
         assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 3)
 
 
-def _own_terminal() -> None:
-    """So that Ctrl-C is one; a terminal's programs have no signals ignored or blocked."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
 def _until_it_waits(pid: int) -> None:
     """Python's `input` loses a Ctrl-C that comes while it still writes the question: sooner than anybody types."""
     deadline = time.monotonic() + 60
@@ -85,15 +77,14 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
         stdout=follower,
         stderr=follower,
         start_new_session=True,
-        preexec_fn=_own_terminal,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
     )
     os.close(follower)
     shown, left = "", list(answers)
     with os.fdopen(leader, "r+b", buffering=0) as terminal:
         while True:
             ready, _, _ = select.select([terminal], [], [], 60)
-            state = "" if ready else Path(f"/proc/{process.pid}/status").read_text()
-            assert ready, f"it waits for something else: {shown}\n{state}"
+            assert ready, f"it waits for something else: {shown}"
             try:
                 more = terminal.read(4096).decode()
             except OSError:  # its other end is closed
