@@ -13,6 +13,7 @@ import pty
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -263,16 +264,74 @@ def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
     assert not (fresh / ".qoslab/tools/place").exists()
 
 
+def cargo_that(clone: Path, does: str) -> dict[str, str]:
+    """The environment in which `cargo` is a script of the shell; what it was asked for is among the calls."""
+    (clone / "bin").mkdir()
+    (clone / "bin/cargo").write_text(f'#!/bin/sh\necho cargo "$@" >>"$UV_CALLS"\n{does}\n')
+    (clone / "bin/cargo").chmod(0o755)
+    return {"PATH": path_with(clone / "bin")}
+
+
 def test_without_network_for_crates(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
-    (clone / "bin").mkdir()
     said = "error: failed to download from `https://example.net/a`"
-    (clone / "bin/cargo").write_text(f"#!/bin/sh\necho '{said}' >&2; exit 101\n")
-    (clone / "bin/cargo").chmod(0o755)
-    failed = start(clone, PATH=path_with(clone / "bin"))
-    assert failed.returncode == 2
-    assert said in failed.stderr
-    assert "to be fetched were the crates of Cargo.lock.\n" in failed.stderr
+    cargo = cargo_that(clone, f"echo '{said}' >&2; exit 101")
+    for _ in ("beside the installation of the packages", "alone"):
+        failed = start(clone, "notebook", **cargo)
+        assert failed.returncode == 2
+        assert failed.stderr.count(said) == 1
+        assert "to be fetched were the crates of Cargo.lock.\n" in failed.stderr
+        assert (clone / ".venv/place").exists(), "what was installed beside it stays"
+
+
+BUILDING = """\
+for word in "$@"; do
+    case $word in --bin=*) : >"target/release/${word#--bin=}"; chmod +x "target/release/${word#--bin=}" ;; esac
+done
+"""
+
+
+def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
+    for name in PROGRAMS:
+        (clone / "target/release" / name).unlink()
+    cargo = cargo_that(clone, BUILDING)
+    for words, built in (
+        (("list",), ()),
+        (("run", "it.yml", "--lab", "simulated"), ("qos-sim", "qos-pcap")),
+        (("run", "it.yml"), ("qos-router", "flood", "sla", "qos-pcap")),
+        (("report", "that"), ()),
+        (("run", "it.yml"), ()),
+        (("lab", "up"), ()),
+        (("doctor",), PROGRAMS),  # of sources that have changed, below
+    ):
+        before = len(calls(clone))
+        if words == ("doctor",):
+            later = time.time() + 60
+            (clone / "Cargo.lock").write_text("")
+            os.utime(clone / "Cargo.lock", (later, later))
+        assert start(clone, *words, **cargo).returncode == 0
+        asked = [call.split() for call in calls(clone)[before:] if call.startswith("cargo")]
+        assert len(asked) == (1 if built else 0), words
+        for call in asked:
+            assert [word[6:] for word in call if word.startswith("--bin=")] == list(built)
+            # What a crate is compiled with depends on who else is chosen.
+            assert [word[10:] for word in call if word.startswith("--package=")] == list(PROGRAMS)
+        missing = [name for name in built if not (clone / "target/release" / name).exists()]
+        assert not missing
+
+
+def test_a_build_ends_with_what_it_goes_on_beside(clone: Path) -> None:
+    (clone / "target/release/qos-sim").unlink()
+    cargo = cargo_that(clone, 'echo "$$" >"$UV_CALLS.cargo"; exec sleep 60')
+    failed = start(clone, "notebook", UV_SAYS="error: no space left on device", **cargo)
+    assert failed.returncode == 2 and "no space left" in failed.stderr
+    number = clone.parent / "calls.cargo"
+    if number.exists():  # it may have been ended before it began
+        for _ in range(100):
+            if not Path("/proc", number.read_text().strip()).exists():
+                break
+            time.sleep(0.05)
+        assert not Path("/proc", number.read_text().strip()).exists()
 
 
 @pytest.fixture
