@@ -47,6 +47,14 @@ def below(pid: int) -> list[int]:
     return found
 
 
+def assert_bounded(said: dict[str, str]) -> None:
+    """A process has no capability that is not among the lab's, and cannot get one."""
+    allowed = sum(1 << number for number in CAPABILITIES.values())
+    for kind in ("CapBnd", "CapPrm", "CapEff"):
+        assert int(said[kind], 16) & ~allowed == 0, (said["Name"], kind, said[kind])
+    assert said["CapInh"].strip("0") == ""
+
+
 def test_nothing_of_a_lab_has_rights_or_files_that_it_does_not_need(lab: Lab) -> None:
     program = lab.popen("client", ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -60,19 +68,17 @@ def test_nothing_of_a_lab_has_rights_or_files_that_it_does_not_need(lab: Lab) ->
         assert status(tool)["NoNewPrivs"] == "1"
         assert os.getsid(tool) != os.getsid(0), "what is busy in the user's session would keep it waiting"
         assert set(open_files(tool)) == {0, 1, 2}
+        assert_bounded(status(tool))
     finally:
         program.kill()
         program.communicate()
     daemons = below(lab.pid)
     names = {status(pid)["Name"] for pid in daemons}
     assert "qos-router" in names and len(names) == 2, "the data plane, and the command lines of routers"
-    allowed = sum(1 << number for number in CAPABILITIES)
     others = {name for pid in (lab.pid, os.getpid()) for name in open_files(pid).values() if name != "/dev/null"}
     for pid in daemons:
         said = status(pid)
         assert said["NoNewPrivs"] == "1"
-        for kind in ("CapBnd", "CapPrm", "CapEff"):
-            assert int(said[kind], 16) & ~allowed == 0, (said["Name"], kind, said[kind])
-        assert said["CapInh"].strip("0") == ""
+        assert_bounded(said)
         shared = {name for name in open_files(pid).values() if name.startswith(("socket:", "pipe:"))} & others
         assert not shared, (said["Name"], shared)

@@ -526,4 +526,11 @@ MENDS = (
         "QOSLAB: qoslab",
         "tests/unit/test_templates.py::test_the_files_have_no_wheel_of_their_own",
     ),
+    Mend(
+        "tools in a lab have all capabilities in its user namespace",
+        "src/qoslab/lab/process.py",
+        '    rights = ["setpriv", f"--bounding-set={bounds}", "--no-new-privs"]\n',
+        '    rights = ["setpriv", "--no-new-privs"]\n',
+        "tests/lab/test_rights.py",
+    ),
 )

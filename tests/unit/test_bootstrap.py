@@ -366,6 +366,19 @@ def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, 
     assert failed.returncode == 2 and "only with apt-get" in failed.stderr
 
 
+def test_what_was_removed_since_the_first_start_is_missed(clone: Path, bare: dict[str, str]) -> None:
+    (clone / ".qoslab/ready").write_text("")
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2 and "qoslab: missing: iperf3 " in failed.stderr
+    folder = Path(bare["PATH"])
+    (folder / "iperf3").symlink_to("/bin/true")
+    for python in folder.glob("python3*"):
+        python.unlink()
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2 and "qoslab: missing: python>=3.11 " in failed.stderr
+    assert "no packages are installed" in failed.stderr
+
+
 def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
     apt = clone.parent / "bin/apt-get"
     apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")

@@ -184,10 +184,12 @@ def test_a_file_that_does_not_hold_is_noted_at_its_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    (tmp_path / "bad.yml").write_text("name: bad\ntitle: T\nwrong: 100 %\n")
+    (tmp_path / "bad.yml").write_text('name: bad\ntitle: T\n"wrong\\e[2J": 100 %\n')
     assert main(["validate", "bad.yml"]) == 2
-    noted = [line for line in capsys.readouterr().err.splitlines() if line.startswith("::error ")]
+    said = capsys.readouterr().err
+    noted = [line for line in said.splitlines() if line.startswith("::error ")]
     assert any(line.startswith("::error file=bad.yml,line=3,col=1,title=") for line in noted), noted
+    assert "wrong" in said and "\x1b" not in said
 
 
 def test_the_forge_is_known_by_its_environment() -> None:

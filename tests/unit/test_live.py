@@ -258,6 +258,19 @@ class TestCommand:
         assert len(stepped_back) == 2
 
 
+def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    folder, said, cell = going_on
+    said.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
+    for second in range(2):
+        cell.append_counters("R1", reply(second))
+    run = WatchedRun(folder)
+    run.look()
+    console = Console(file=io.StringIO(), width=60, color_system=None)
+    console.print(screen(run))
+    assert isinstance(console.file, io.StringIO)
+    assert "policed/1 [/x] \\x1b[2J" in console.file.getvalue()
+
+
 def test_small_graphs_begin_at_zero() -> None:
     assert sparks([0, 1, None, 4, 8]) == "▁▂ ▅█" and sparks([0.0, None]) == "▁ "
 

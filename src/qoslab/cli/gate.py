@@ -15,7 +15,7 @@ import click
 from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import Finding, UserError
-from qoslab.printing import echo
+from qoslab.printing import echo, printable
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome
@@ -133,7 +133,7 @@ def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]]) -> None:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -371,7 +371,7 @@ def _report_what_there_is(made: RunFolder) -> None:
     try:
         report_of(made)
     except QoslabError as error:
-        click.echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
+        echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
 
 
 def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunFolder:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from qoslab.lab.supervisor import CAPABILITIES
+
 CHILD_WAIT = 5.0
 """Seconds for nsenter to start its child; it takes about a millisecond."""
 
@@ -69,5 +71,8 @@ def enter_argv(
     if namespace is not None:
         command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
     # Entering a mount namespace moves a process to its root directory.
-    # No program gets more rights by being started, as one with set-user-ID or file capabilities would.
-    return [*command, "--", "setpriv", "--no-new-privs", "--", "env", f"--chdir={directory}", "--", *argv]
+    # Who enters a user namespace has all capabilities in it. No program has others than what the supervisor starts, nor
+    # gets more rights by being started, as one with set-user-ID or file capabilities would.
+    bounds = "-all" + "".join(f",+{name}" for name in CAPABILITIES)
+    rights = ["setpriv", f"--bounding-set={bounds}", "--no-new-privs"]
+    return [*command, "--", *rights, "--", "env", f"--chdir={directory}", "--", *argv]

@@ -57,15 +57,15 @@ CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x8, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 15, 23, 24, 38
 CAPABILITIES = {
-    1,  # CAP_DAC_OVERRIDE: root of the machine reads files of all owners
-    10,  # CAP_NET_BIND_SERVICE
-    12,  # CAP_NET_ADMIN: addresses, routes, offloads
-    13,  # CAP_NET_RAW: the data planes' packet sockets, ping
-    19,  # CAP_SYS_PTRACE: the descriptors of process 1, by which namespaces are named
-    21,  # CAP_SYS_ADMIN: the namespaces of routers' IP stacks
-    23,  # CAP_SYS_NICE: punctual wake-ups
+    "dac_override": 1,  # root of the machine reads files of all owners
+    "net_bind_service": 10,
+    "net_admin": 12,  # addresses, routes, offloads
+    "net_raw": 13,  # the data planes' packet sockets, ping
+    "sys_ptrace": 19,  # the descriptors of process 1, by which namespaces are named
+    "sys_admin": 21,  # the namespaces of routers' IP stacks
+    "sys_nice": 23,  # punctual wake-ups
 }
-"""What programs of the lab can have of capabilities, and only over the lab (capabilities(7))."""
+"""What programs of the lab can have of capabilities, and only over the lab: names and numbers (capabilities(7))."""
 RUN_BYTES = 256 * 2**20
 """Of a lab's /run, which is memory: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
@@ -91,7 +91,7 @@ def give_up_rights() -> None:
     """Have everything that this process starts be without other capabilities, and without a way to get any."""
     capability = 0
     while (held := libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0:
-        if held and capability not in CAPABILITIES:
+        if held and capability not in CAPABILITIES.values():
             check("capabilities", libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
         capability += 1
     check("no new privileges", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

@@ -73,7 +73,7 @@ def _cell(cell: WatchedCell) -> list[RenderableType]:
     classes = [(key, points) for key, points in cell.rates.classes.items() if points[-1].offered_bytes]
     classes.sort(key=lambda each: -each[1][-1].offered_bytes)
     time = f", after {class_texts(classes[0][1][-1])['time']}" if classes else ""
-    table = Table(title=printable(f"{cell.name}{time}"), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(printable(f"{cell.name}{time}")), title_justify="left", box=None, pad_edge=False)
     table.add_column("class", overflow="fold")
     for name in ("offered", "sent", "dropped", "queue", "wait"):
         table.add_column(name, justify="right", no_wrap=True)
