@@ -7,8 +7,8 @@
 
 Such a command may be a container's (`podman run … git clone … && cd … &&`) or a script that makes a root directory: it
 gets `bash -c SCRIPT` as further words, and what the script prints goes to its standard output. The clock runs from the
-start of `./qoslab --yes run` to its end, downloads and compiling included; what makes the machine and the clone does not
-count.
+start of `./qoslab --yes run` to its end, downloads and compiling included; the time to make the machine and the clone
+does not count.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class First:
     status: str
 
     def row(self) -> str:
+        """Of the table."""
         met = "met" if self.whole <= AIMS_S[self.lab] and self.status in ("0", "1") else "**not met**"
         figures = {"0": "all within", "1": "some outside"}.get(self.status, f"status {self.status}")
         return (
@@ -75,8 +76,8 @@ def first_start(machine: str, command: str, lab: str) -> First:
 def section(rows: list[First]) -> str:
     """For the page of performance."""
     made = (
-        "Made by `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/policing-vs-shaping.yml`"
-        " in a fresh clone on a machine with nothing but git and sudo, downloads and compiling included. Virtual: its 5 "
+        f"Made by `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/{EXPERIMENT}.yml` in "
+        "a fresh clone on a machine with nothing but git and sudo, downloads and compiling included. Virtual: its 5 "
         "cells of 30 s, two at a time."
     )
     return "\n".join(
@@ -93,6 +94,7 @@ def section(rows: list[First]) -> str:
 
 
 def main() -> None:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--machine", nargs=2, action="append", required=True, metavar=("NAME", "COMMAND"))
     parser.add_argument("--write", action="store_true", help="into docs/performance.md")
