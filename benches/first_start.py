@@ -31,7 +31,7 @@ begin=$EPOCHREALTIME
     printf '%s %s\\n' "$EPOCHREALTIME" "$line"
 done
 status=${{PIPESTATUS[0]}}
-[ -s runs/{EXPERIMENT}/*/report.html ] || status="$status, no report"
+[ -s runs/{EXPERIMENT}/latest/report.html ] || status="$status, no report"
 echo "first start: $begin $EPOCHREALTIME $status"
 """
 STARTED = re.compile(r"^[\d.]+ (?:.*: lab up|\d+ cells? at a time)")
