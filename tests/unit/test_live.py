@@ -281,7 +281,8 @@ def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.Mon
     folder, _, cell = going_on
     for second in range(4):
         cell.append_counters("R1", reply(second))
-    with LiveView(WatchedRun(folder), metrics=0) as made:
+    with LiveView(metrics=0) as made:
+        made.serve(WatchedRun(folder))
         with made.lock:
             made._run.look()
         yield made
@@ -347,13 +348,35 @@ class TestServer:
         assert counted.name == "qoslab_class_offered_bytes_total" and counted.value == 375 * 1514
         assert [each.value for each in families["qoslab_run_cells"].samples] == [2, 0, 0]
 
-    def test_a_port_that_is_taken_is_told(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_a_port_that_is_taken_is_told(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             with pytest.raises(UserError, match=f"--metrics {port}: cannot be had: Address already in use"):
-                LiveView(WatchedRun(going_on[0]), metrics=port)
+                LiveView(metrics=port)
             with pytest.raises(UserError, match=f"--port {port}: cannot be had"):
-                LiveView(WatchedRun(going_on[0]), port=port)
+                LiveView(port=port)
+
+    def test_ports_that_no_run_came_to_are_given_back(self) -> None:
+        with LiveView() as view:
+            pass
+        with pytest.raises(ConnectionRefusedError):
+            ask(view.url)
+
+    @pytest.mark.parametrize("options", [["--metrics", "PORT"], ["--live", "--port", "PORT"]], ids=lambda each: each[0])
+    def test_a_run_whose_port_is_taken_leaves_nothing(
+        self,
+        tmp_path: Path,
+        options: list[str],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = str(other.getsockname()[1])
+            words = [each.replace("PORT", port) for each in options]
+            assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
+        assert f"{port}: cannot be had: Address already in use" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
 
     def test_browsers_that_go_away_and_those_that_ask_nothing_disturb_nobody(self, view: LiveView) -> None:
         address = ("127.0.0.1", int(view.url.split(":")[2].partition("/")[0]))
@@ -369,7 +392,8 @@ class TestServer:
             each.close()
 
     def test_nothing_is_left_when_it_ends(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        with LiveView(WatchedRun(going_on[0])) as view:
+        with LiveView() as view:
+            view.serve(WatchedRun(going_on[0]))
             assert ask(view.url)[0] == 200
         with pytest.raises(ConnectionRefusedError):
             ask(view.url)

@@ -10,7 +10,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType, MappingProxyType
@@ -130,16 +130,17 @@ def command(
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     prepared = prepare(
-        file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, live=live, resume=folder
+        file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
     )
     if dry_run:
         _say_plan(prepared.request.plan, prepared.expected, as_json=as_json)
         return ExitStatus.WITHIN
     if choice.kind.real_time:
         _check_filters(prepared.request.plan)
-    if ask:
-        _ask(choice, prepared.request.plan.experiment)
-    return _carry_out(prepared, gate, as_json=as_json)
+    with _serving(live) as watched:
+        if ask:
+            _ask(choice, prepared.request.plan.experiment)
+        return _carry_out(replace(prepared, request=replace(prepared.request, watched=watched)), gate, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,6 @@ def prepare(
     attempts: int | None = None,
     scheduler: str | None = None,
     tls: Mapping[str, Path | None] = MappingProxyType({}),
-    live: LiveChoice | None = None,
     resume: RunFolder | None = None,
     runs: Path = RUNS,
 ) -> Prepared:
@@ -190,25 +190,31 @@ def prepare(
         scheduler=scheduler,
         broken_off=_report_what_there_is,
         place=choice.place,
-        watched=partial(_serve, live),
         tls=tls,
     )
     return Prepared(request, expected_labs(side_by_side, len(plan.cells)), analysis)
 
 
 @contextlib.contextmanager
-def _serve(live: LiveChoice | None, folder: RunFolder, note: Callable[[str], None]) -> Iterator[None]:
-    """Have those who watch see a run that has begun."""
-    if live is None or not live.wanted:
-        yield
+def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], None]], None]]:
+    """Have the ports for those who watch, and what has them see a run once it has begun; see `Request.watched`.
+
+    `UserError` where a port is taken: by then there is nothing of a run that could be left behind.
+    """
+    if not live.wanted:
+        yield lambda folder, note: None
         return
     from qoslab.live.server import LiveView
     from qoslab.live.watched import WatchedRun
 
-    with LiveView(WatchedRun(folder), live.browser, live.port, live.metrics) as view:
-        for line in view.addresses:
-            note(line)
-        yield
+    with LiveView(live.browser, live.port, live.metrics) as view:
+
+        def serve(folder: RunFolder, note: Callable[[str], None]) -> None:
+            view.serve(WatchedRun(folder))
+            for line in view.addresses:
+                note(line)
+
+        yield serve
 
 
 class RunAnalysis:

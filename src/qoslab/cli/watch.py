@@ -47,7 +47,8 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
         if live.wanted:
             from qoslab.live.server import LiveView
 
-            view = serving.enter_context(LiveView(watched, live.browser, live.port, live.metrics))
+            view = serving.enter_context(LiveView(live.browser, live.port, live.metrics))
+            view.serve(watched)
             for line in view.addresses:
                 echo(line, err=True)
         _watch(watched, view, as_json=as_json)

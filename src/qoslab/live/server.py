@@ -54,45 +54,50 @@ FILES = {
 
 
 class LiveView:
-    """Looks at a run once a second and serves what it sees; a context manager that ends it.
+    """Has its ports, then looks at a run once a second and serves what it sees; a context manager that ends it.
 
     Its threads have the least priority: what measures comes first.
     """
 
-    def __init__(self, run: WatchedRun, browser: bool = True, port: int = 0, metrics: int | None = None) -> None:
-        """Serve the page on `port` (0: any that is free) where it is for a `browser`, and OpenMetrics on `metrics`.
+    def __init__(self, browser: bool = True, port: int = 0, metrics: int | None = None) -> None:
+        """Have `port` (0: any that is free) for the page where it is for a `browser`, and `metrics` for OpenMetrics.
 
-        `UserError` where a port is taken.
+        `UserError` where a port is taken: before there is a run, which would be left behind.
         """
-        self._run = run
+        self._run: WatchedRun
         self.lock = threading.Lock()
         """Held while the run is looked at."""
         self._stop = threading.Event()
         self._servers: list[ThreadingHTTPServer] = []
+        self._threads: list[threading.Thread] = []
         self.word = secrets.token_urlsafe(16)
         self.url = self.metrics_url = ""
         self.error: QoslabError | None = None
         """Why nothing more is seen."""
-        try:
-            if browser:
-                self.url = f"http://{ADDRESS}:{self._serve(port, '--port', self._page_reply)}/{self.word}/"
-            if metrics is not None:
-                self.metrics_url = f"http://{ADDRESS}:{self._serve(metrics, '--metrics', self._metrics_reply)}/metrics"
-        except BaseException:
-            self._close()
-            raise
         self._asked = -math.inf
         """When the page asked last, by the monotonic clock."""
         self._told_all = threading.Event()
         """Set when the page has been told how the run ended."""
+        try:
+            if browser:
+                self.url = f"http://{ADDRESS}:{self._bind(port, '--port', self._page_reply)}/{self.word}/"
+            if metrics is not None:
+                self.metrics_url = f"http://{ADDRESS}:{self._bind(metrics, '--metrics', self._metrics_reply)}/metrics"
+        except BaseException:
+            self._close()
+            raise
+
+    def serve(self, run: WatchedRun) -> None:
+        """Look at a run, and answer those who ask for it."""
+        self._run = run
         self._threads = [threading.Thread(target=self._look, name="live", daemon=True)]
         self._threads += [
             threading.Thread(target=self._accept, args=(each,), name="live-http", daemon=True) for each in self._servers
         ]
-
-    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -101,7 +106,8 @@ class LiveView:
         if error is None:
             self._say_farewell()
         self._stop.set()
-        for server in self._servers:
+        # A server that was never started would be waited for in vain.
+        for server in self._servers if self._threads else ():
             server.shutdown()
         self._close()
 
@@ -120,7 +126,7 @@ class LiveView:
         for server in self._servers:
             server.server_close()
 
-    def _serve(self, port: int, option: str, reply: Callable[[str], _Reply | None]) -> int:
+    def _bind(self, port: int, option: str, reply: Callable[[str], _Reply | None]) -> int:
         try:
             server = _Server(port, reply)
         except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,10 +47,7 @@ class Request:
     """Address of the Dask scheduler whose workers run the cells; `local`: processes of this machine; None: this one."""
     place: str = ""
     """Where the lab is, of kinds that are `placed`."""
-    watched: Callable[[RunFolder, Callable[[str], None]], AbstractContextManager[object]] = lambda folder, note: (
-        nullcontext()
-    )
-    """Entered when the run has begun, and left when it is over: serves it to those who watch. `note` takes lines for
-    people."""
+    watched: Callable[[RunFolder, Callable[[str], None]], None] = lambda folder, note: None
+    """Called when the run has begun: serves it to those who watch. `note` takes lines for people."""
     tls: Mapping[str, Path | None] = field(default_factory=dict)
     """The files with which the scheduler is reached; see `qoslab.run.cluster.dask_cluster.Tls`."""

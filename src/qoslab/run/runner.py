@@ -7,7 +7,7 @@ import multiprocessing  # noqa: F401
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -81,7 +81,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     made_with = machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.placed)
-    with folder.working(request.options), ExitStack() as watching:
+    with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
         told = Told(progress, folder, steps=real_time)
@@ -92,7 +92,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             told.note(f"{before} of {len(request.plan.cells)} cells are there already")
         missing = len(cells.missing)
         told.expect(request.plan, len(request.plan.cells) - missing)
-        watching.enter_context(request.watched(folder, progress.note))
+        request.watched(folder, progress.note)
         interrupted = threading.Event()
         schedule = Schedule(
             cells,
