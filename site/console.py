@@ -1,10 +1,11 @@
-"""Blocks of the language `console`: their commands are run when the site is built, and what they print is shown.
+"""Blocks of the languages `console` and `python`: they are run when the site is built, and what they print is shown.
 
 A line that begins with `$ ` is a command; it is run by bash in a folder of the page, which is empty at first. A block
 whose first line is a comment with nothing but a path, such as `# experiments/mine.yml`, is written to that file before
-the next command; `cd` counts for all that follows. A figure that a command writes is shown below its block, a report is
-linked. A command that fails is a warning, which ends the build with an error: only `qoslab run`, `report` and `compare`
-may end with status 1, which is a figure outside its tolerance.
+the next command; `cd` counts for all that follows. Any other block of Python is a program, which runs in the folder
+that the commands before it have come to. A figure that a command writes is shown below its block, a report is linked.
+What fails, in front of a `|` too, is a warning, which ends the build with an error: only `qoslab run`, `report` and
+`compare` may end with status 1, which is a figure outside its tolerance.
 
 Everything that a page has run is kept in target/site-work until one of its blocks or qoslab itself has changed.
 """
@@ -76,6 +77,17 @@ def commands_of(text: str) -> Iterator[str]:
             yield command
 
 
+def is_file(block: nodes.literal_block) -> bool:
+    """Whether it is written to the file that its first line names."""
+    named = _FILE.fullmatch(block.astext().partition("\n")[0])
+    return named is not None and block.get("language") != "console"
+
+
+def is_program(block: nodes.literal_block) -> bool:
+    """Whether it is Python that runs."""
+    return block.get("language") == "python" and not is_file(block)
+
+
 class Page:
     """What the blocks of one page do, in their order."""
 
@@ -105,24 +117,26 @@ class Page:
 
     def _carry_out(self, block: nodes.literal_block) -> Iterator[tuple[str, str, str]]:
         text = block.astext()
-        named = _FILE.fullmatch(text.partition("\n")[0])
-        if named is not None and block.get("language") != "console":
-            file = self._here / named["path"]
+        if is_file(block):
+            file = self._here / text.partition("\n")[0].split()[1]
             file.parent.mkdir(parents=True, exist_ok=True)
             # The line with the path stays: a comment there, too.
             file.write_text(text + "\n", encoding="utf-8")
+            return
+        if is_program(block):
+            yield "", self._run(text, [sys.executable, "-c", text]), str(self._here)
             return
         for command in commands_of(text):
             if moved := _MOVE.fullmatch(command):
                 self._here /= moved[1]
                 yield command, "", str(self._here)
             else:
-                yield command, self._run(command), str(self._here)
+                yield command, self._run(command, ["bash", "-o", "pipefail", "-c", command]), str(self._here)
 
-    def _run(self, command: str) -> str:
+    def _run(self, command: str, words: list[str]) -> str:
         _LOG.info("%s: $ %s", self.docname, command)
         done = subprocess.run(
-            ["bash", "-c", command],
+            words,
             cwd=self._here,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -150,18 +164,16 @@ class RunCommands(SphinxTransform):
         blocks = [
             block
             for block in self.document.findall(nodes.literal_block)
-            if any(commands_of(block.astext())) or _FILE.fullmatch(block.astext().partition("\n")[0])
+            if any(commands_of(block.astext())) or is_file(block) or is_program(block)
         ]
-        if not any(block.get("language") == "console" for block in blocks):
+        if not any(block.get("language") == "console" or is_program(block) for block in blocks):
             return
         page = Page(self.env.docname, blocks)
         for block, said in zip(blocks, page.outputs(), strict=True):
             if not said:
                 continue
-            text = "\n".join(f"{PROMPT}{command}" + (f"\n{output}" if output else "") for command, output, _ in said)
-            shown = nodes.literal_block(text, text, language="console", classes=["ran"])
             below = [each for _, output, place in said for each in self._made(page, output, Path(place))]
-            block.replace_self([shown, *below])
+            block.replace_self([*_shown(block, said), *below])
 
     def _made(self, page: Page, said: str, inside: Path) -> Iterator[nodes.Node]:
         up = "../" * page.docname.count("/")
@@ -180,6 +192,16 @@ class RunCommands(SphinxTransform):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
         return (folder / name).as_posix()
+
+
+def _shown(block: nodes.literal_block, said: list[tuple[str, str, str]]) -> list[nodes.Node]:
+    """Commands, each with what it printed; a program as it is, and what it printed in a block of its own."""
+    if is_program(block):
+        output = "\n".join(output for _, output, _ in said if output)
+        printed = nodes.literal_block(output, output, language="text", classes=["ran"])
+        return [block.deepcopy(), *([printed] if output else [])]
+    text = "\n".join(f"{PROMPT}{command}" + (f"\n{output}" if output else "") for command, output, _ in said)
+    return [nodes.literal_block(text, text, language="console", classes=["ran"])]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

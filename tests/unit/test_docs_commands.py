@@ -21,7 +21,11 @@ _LEFT_OUT = re.compile(r"…|\.\.\.|\[|^test\b")
 
 def commands(text: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and words of the commands of a page, without what else the shell is told."""
-    for number, line in enumerate(text.splitlines(), 1):
+    # What goes on in the next line is one command, which counts as being where it begins.
+    joined = re.sub(
+        r"(?:[^\n]*\\\n)+[^\n]*", lambda found: found[0].replace("\\\n", " ") + "\n" * found[0].count("\n"), text
+    )
+    for number, line in enumerate(joined.splitlines(), 1):
         found = _COMMAND.match(line)
         if found is None or _LEFT_OUT.search(found["words"].partition("  ")[0]):
             continue
