@@ -528,5 +528,6 @@ class TestCommand:
 
     def test_a_table_that_cannot_be_written(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s)
-        assert main(["infer", *names, "--table", str(tmp_path / "none" / "x.parquet")]) == 2
-        assert "cannot be written: " in capsys.readouterr().err
+        (tmp_path / "file").touch()
+        assert main(["infer", *names, "--table", str(tmp_path / "file" / "x.parquet")]) == 2
+        assert "x.parquet: cannot be written: " in capsys.readouterr().err

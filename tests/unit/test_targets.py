@@ -2,68 +2,108 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import resource
 import stat
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import sample_run
 
-from qoslab.analysis import analyse
+from qoslab.analysis import Outcome, analyse
 from qoslab.cli import main
+from qoslab.cli.export import FORMATS
 from qoslab.errors import UserError
 from qoslab.report import gate
 from qoslab.results import RunFolder
+from qoslab.results.files import Disk
 
 FULL = Path("/dev/full")
 NOTHING = Path("/proc/nothing")
 """As everybody, root too: no file can be made there."""
-LIMITED = (
-    "import resource, sys\n"
-    "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
-    "from qoslab.cli import main\n"
-    "sys.exit(main(sys.argv[1:]))\n"
-)
-"""qoslab, whose files have room for 200 bytes: what it writes breaks off amid a file, as on a full disk."""
+ROOT = Path(__file__).parents[2]
+ROOM = 200
+"""Bytes that a file has room for: what is written breaks off amid it, as on a full disk."""
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outcome]:
     folder = sample_run.make_run(tmp_path_factory.mktemp("run"))
-    analyse(folder)
-    return folder
+    return folder, analyse(folder)
+
+
+@pytest.fixture
+def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """A run whose own files are written already: what comes next is what a command is told to write."""
+    for name in ("qoslab.readers.analyse_by_helpers", "qoslab.report.view.analyse"):
+        monkeypatch.setattr(name, lambda folder: analysed[1])
+    monkeypatch.setattr("qoslab.report.render", lambda folder, outcome: folder.report)
+    return analysed[0]
 
 
 def words(command: str, run: RunFolder, target: Path) -> list[str]:
     """A command that writes to `target`."""
+    recorded = sample_run.RECORDED
+    capture = str(recorded / "capture" / "four-streams.pcapng")
     return {
         "junit": ["report", str(run.path), "--junit", str(target)],
         "summary": ["report", str(run.path), "--summary", str(target)],
         "man": ["man", "--to", str(target)],
         "draw": ["draw", "cbwfq-classic", "--to", str(target)],
         "figure": ["figure", str(run.path), "goodput.sum", "--to", f"{target}.svg"],
-        "export": ["export", str(run.path), "--format", "csv", "--to", str(target)],
+        **{form: ["export", str(run.path), "--format", form, "--to", str(target)] for form in FORMATS},
         "init": ["init", str(target)],
+        "import": ["import", str(recorded / "foreign" / "iperf3-tcp.client.txt"), "--to", str(target)],
+        "topology": ["new", "topology", "lab.clab.yml", "--to", str(target)],
+        "experiment": ["new", "experiment", "mine"],
+        "notebook": ["notebook", "srr-3750"],
+        "testbed": ["testbed", "--lab", str(ROOT / "inventory/hardware.example.yml"), "--output", str(target)],
+        "infer": ["infer", capture, capture, "--table", str(target)],
     }[command]
 
 
+FIXED = {"experiment": "experiments/mine.yml", "notebook": "analysis/srr-3750.ipynb"}
+"""What commands write that are not told where to."""
+WRITING = ("junit", "summary", "man", "draw", "figure", *FORMATS, "init", "import", "topology", "testbed", "infer")
+"""Those that are."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A working directory with what commands read."""
+    topology = {"name": "lab", "topology": {"nodes": {"a": {"kind": "linux"}, "b": {"kind": "linux"}}}}
+    topology["topology"]["links"] = [{"endpoints": ["a:eth1", "b:eth1"]}]  # type: ignore[index]
+    (tmp_path / "lab.clab.yml").write_text(json.dumps(topology))
+    (tmp_path / "file").write_text("mine")
+    return tmp_path
+
+
+def left(place: Path) -> dict[str, str]:
+    """What is in it, folders too."""
+    found = sorted(path for path in place.rglob("*"))
+    return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
+
+
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
-@pytest.mark.parametrize("command", ["junit", "summary", "man", "draw", "figure", "export", "init"])
+@pytest.mark.parametrize("command", WRITING)
 def test_a_place_where_nothing_can_be_written_is_named(
     run: RunFolder,
-    tmp_path: Path,
+    place: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
     target: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text("mine")
+    monkeypatch.chdir(place)
+    before = left(place)
     assert main(words(command, run, target)) == 2
     told = capsys.readouterr().err
     assert str(target) in told and ("cannot be written" in told or "to write in, expected one" in told)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "mine"
+    assert "None" not in told and left(place) == before
 
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
@@ -75,43 +115,69 @@ def test_a_device_is_written_to_and_not_replaced(
     assert stat.S_ISCHR(FULL.stat().st_mode)
 
 
-def limited(folder: Path, *argv: str) -> str:
-    """What qoslab says where it must not write more than a little; it ends with status 2."""
-    done = subprocess.run([sys.executable, "-c", LIMITED, *argv], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    assert "cannot be written, the disk is full" in done.stderr and "Traceback" not in done.stderr
-    return done.stderr
+@contextmanager
+def little_room() -> Iterator[None]:
+    """Files have room for `ROOM` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_pages_of_a_manual_stay_where_there_is_no_room_for_new_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [*WRITING, *FIXED])
+def test_what_there_is_no_room_for_is_named_and_leaves_nothing(
+    run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(place)
+    before = left(place)
+    # The folder of a report for a forge has to be there.
+    target = Path(FIXED.get(command, "made" if command in ("junit", "summary") else "deep/made"))
+    with little_room():
+        assert main(words(command, run, target)) == 2
+    named = {"man": f"{target}/qoslab.1", "figure": f"{target}.svg"}.get(command, str(target))
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        f"qoslab: {named}: cannot be written, the disk is full (File too large)",
+        "  it is as it was before; make room and run again",
+    ]
+    assert left(place) == before
+
+
+def test_generated_files_are_as_before_where_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(disk: Disk, path: Path, content: bytes) -> None:
+        path.write_bytes(content[:1])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "made.md").write_text("old")
+    monkeypatch.setattr("qoslab.cli.generate.checkout", lambda: tmp_path)
+    monkeypatch.setattr("qoslab.cli.generate._files", lambda top: [("made.md", "new")])
+    monkeypatch.setattr(Disk, "create", full)
+    assert main(["generate"]) == 2
+    assert "made.md: cannot be written, the disk is full" in capsys.readouterr().err
+    assert left(tmp_path) == {"made.md": "old"}
+
+
+def test_pages_of_a_manual_stay_where_there_is_no_room_for_new_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     old = {"qoslab.1": "old", "qoslab-gone.1": "older", "other.1": "of others"}
     for name, text in old.items():
         (tmp_path / name).write_text(text)
-    assert str(tmp_path) in limited(tmp_path, "man", "--to", str(tmp_path))
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == old
-
-
-def test_half_a_notebook_is_not_left_for_a_whole_one(tmp_path: Path) -> None:
-    assert "analysis/srr-3750.ipynb" in limited(tmp_path, "notebook", "srr-3750")
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_half_a_picture_is_not_left(tmp_path: Path) -> None:
-    assert "topology.svg" in limited(tmp_path, "draw", "cbwfq-classic", "--to", "topology.svg")
-    assert list(tmp_path.iterdir()) == []
+    with little_room():
+        assert main(["man", "--to", str(tmp_path)]) == 2
+    assert f"{tmp_path}/qoslab.1: cannot be written, the disk is full" in capsys.readouterr().err
+    assert left(tmp_path) == old
 
 
 @pytest.mark.parametrize("more", [False, True])
 def test_a_file_for_a_forge_is_whole_or_as_before(tmp_path: Path, more: bool) -> None:
     file = tmp_path / "out.md"
     file.write_text("before\n")
-    script = (
-        "import resource, sys\nfrom pathlib import Path\nfrom qoslab.report import gate\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
-        f"gate.saved(Path({str(file)!r}), b'x' * 1000, more={more})\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert f"UserError: {file}: cannot be written, the disk is full" in done.stderr
+    with little_room(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):
+        gate.saved(file, b"x" * 1000, more=more)
     assert file.read_text() == "before\n" and [path.name for path in tmp_path.iterdir()] == ["out.md"]
     gate.saved(file, b"after\n", more=more)
     assert file.read_text() == ("before\nafter\n" if more else "after\n")

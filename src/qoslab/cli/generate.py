@@ -10,6 +10,7 @@ import click
 from qoslab.cli.man import pages
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
+from qoslab.results.files import replace
 from qoslab.shipped import checkout
 
 PAGES = "docs/man"
@@ -39,8 +40,7 @@ def command(check: bool) -> int:
             file.unlink()
             echo(f"{path} removed")
         else:
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            replace(file, text.encode(), kept=False)
             echo(f"{path} written")
     return ExitStatus.OUTSIDE if check and stale else ExitStatus.WITHIN
 

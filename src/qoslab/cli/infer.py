@@ -50,7 +50,10 @@ def command(before: Path, after: Path, count: str, dscp: int | None, table: Path
     joined = join(*packets)
     limiter = infer(joined.of_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:
-        _write(joined, table)
+        from qoslab.results.files import drafted
+
+        with drafted(table) as draft:
+            joined.packets.to_parquet(draft, index=False)
     if as_json:
         echo(json.dumps(_as_json(joined, limiter), indent=2))
     else:
@@ -91,14 +94,3 @@ def _as_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
         "flows": flows.where(flows.notna(), None).to_dict("records"),
         "limiter": limiter.as_json(),
     }
-
-
-def _write(joined: Joined, file: Path) -> None:
-    """The whole table or nothing."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        joined.packets.to_parquet(part, index=False)
-        part.replace(file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"{file}: cannot be written: {error.strerror or error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -37,9 +38,17 @@ def make_project(folder: Path) -> None:
         what = "a folder with something in it" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
     with drafted(folder) as draft:
-        shutil.copytree(shipped("project"), draft)
-        for old, new in _RENAMED.items():
-            (draft / old).rename(draft / new)
-        for name in _OTHER:
+        for name, source in _files():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(shipped(name), draft / name)
+            shutil.copyfile(source, draft / name)
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Names in a project, each with the shipped file that it is a copy of."""
+    top = shipped("project")
+    for file in sorted(top.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(top).as_posix()
+            yield _RENAMED.get(name, name), file
+    for name in _OTHER:
+        yield name, shipped(name)

@@ -6,7 +6,6 @@ import copy
 import inspect
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import click
 
 from qoslab import __version__
 from qoslab.printing import echo
-from qoslab.results.files import writing
+from qoslab.results.files import draft_folder
 
 
 @click.command()
@@ -45,13 +44,11 @@ def user_folder() -> Path:
 def write_pages(folder: Path) -> int:
     """Write a page for each command; how many there are. `UserError` where they cannot be; old ones stay then."""
     texts = pages()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".qoslab.") as place:
-            for name, text in texts.items():
-                (Path(place) / name).write_text(text, encoding="utf-8")
-            for name in texts:
-                (Path(place) / name).rename(folder / name)
+    with draft_folder(folder / "qoslab.1") as place:
+        for name, text in texts.items():
+            (place / name).write_text(text, encoding="utf-8")
+        for name in texts:
+            (place / name).rename(folder / name)
         for old in folder.glob("qoslab*.1"):
             if old.name not in texts:
                 old.unlink()

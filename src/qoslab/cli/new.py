@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from qoslab.cli.options import DURATION, RATE
 from qoslab.cli.places import EXPERIMENTS
 from qoslab.errors import UserError
 from qoslab.printing import echo
+from qoslab.results.files import draft_folder, made_folder
 from qoslab.schema import load_sweep
 from qoslab.units import Duration, Rate
 
@@ -160,19 +160,14 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     for file in made:
         if file.exists():
             raise UserError(f"{file}: found a file from before, expected none", hint="take another name, or remove it")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{answers.name}.") as place:
-            drafts = (Path(place) / made[0].name, Path(place) / "templates" / made[1].name)
-            drafts[1].parent.mkdir()
-            for draft, text in zip(drafts, _texts(answers), strict=True):
-                draft.write_text(text, encoding="utf-8")
-            load_sweep(drafts[0], {})
-            made[1].parent.mkdir(exist_ok=True)
-            for draft, file in zip(reversed(drafts), reversed(made), strict=True):
-                draft.rename(file)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
+    with draft_folder(made[0]) as place, made_folder(made[1].parent):
+        drafts = (place / made[0].name, place / "templates" / made[1].name)
+        drafts[1].parent.mkdir()
+        for draft, text in zip(drafts, _texts(answers), strict=True):
+            draft.write_text(text, encoding="utf-8")
+        load_sweep(drafts[0], {})
+        for draft, file in zip(reversed(drafts), reversed(made), strict=True):
+            draft.rename(file)
     return made
 
 

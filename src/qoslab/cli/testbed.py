@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from qoslab.cli.completion import experiments
 from qoslab.cli.options import set_option
 from qoslab.errors import UserError
 from qoslab.printing import echo
+from qoslab.results.files import replace
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
@@ -69,9 +69,7 @@ def command(
     if output is None:
         echo(text, nl=False)
     else:
-        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(text)
+        replace(output, text.encode(), private=True, kept=False)
         echo(f"wrote {output}", err=True)
     if isinstance(secret, FromEnvironment) and secret.used:
         echo(f"pyATS takes the passwords from the environment: {', '.join(secret.used)}", err=True)

@@ -281,4 +281,4 @@ def save(figure: Figure, to: Path) -> None:
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         ) from error
     whole = content.getvalue()
-    replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole)
+    replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole, kept=False)

@@ -217,6 +217,6 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
 
 def saved(path: Path, content: bytes, *, more: bool) -> None:
     """Write a file, or more of it, whole; `UserError` where that cannot be, and what was there stays."""
-    with writing(path):
+    with writing(path, kept=False):
         before = path.read_bytes() if more and path.is_file() else b""
-    replace(path, before + content)
+    replace(path, before + content, kept=False)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 from qoslab.errors import UserError
@@ -47,26 +48,57 @@ class Disk:
 DISK = Disk()
 
 
+class WriteError(UserError):
+    """A file or folder that cannot be written."""
+
+    def __init__(self, message: str, *, hint: str = "", path: Path = Path(), reason: OSError | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.reason = reason or OSError(message)
+        """What the file system said."""
+
+
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what the file system says against writing `path` into a `UserError` that says what is kept."""
+def writing(path: Path, *, kept: bool = True) -> Iterator[None]:
+    """Turn what the file system says against writing `path` into a `WriteError`, which says what is kept.
+
+    Not `kept`: nothing that goes on with it, since it is written whole or stays as it was.
+    """
     try:
         yield
-    except FileExistsError as error:
-        if error.filename is not None and Path(error.filename) in path.parents:
-            raise UserError(f"{path}: cannot be written: {error.filename} is no folder") from error
-        raise UserError(
-            f"{path}: found a file from before, expected none", hint="run folders are written once; start a new run"
-        ) from error
     except OSError as error:
-        if error.errno in _FULL:
-            raise UserError(
-                f"{path}: cannot be written, the disk is full ({error.strerror})",
-                hint=f"what was written before is kept in {path.parent}; make room and run again",
-            ) from error
-        raise UserError(
-            f"{path}: cannot be written: {error.strerror}", hint="what was written before is kept"
-        ) from error
+        message, hint = _told(error, path, kept)
+        raise WriteError(f"{path}: {message}", hint=hint, path=path, reason=error) from error
+
+
+def _told(error: OSError, path: Path, kept: bool) -> tuple[str, str]:
+    """What is said of a path that cannot be written, and the hint."""
+    if isinstance(error, FileExistsError):
+        if error.filename is not None and Path(error.filename) in path.parents:
+            return f"cannot be written: {error.filename} is no folder", ""
+        hint = "run folders are written once; start a new run" if kept else "name another place"
+        return "found a file from before, expected none", hint
+    # A library may give a text of its own, or nothing else.
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in _FULL:
+        left = f"what was written before is kept in {path.parent}" if kept else "it is as it was before"
+        return f"cannot be written, the disk is full ({why})", f"{left}; make room and run again"
+    return f"cannot be written: {why}", "what was written before is kept" if kept else ""
+
+
+@contextmanager
+def made_folder(folder: Path) -> Iterator[None]:
+    """A folder, made where it is missing; where the block fails, what was made for it goes again."""
+    made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for each in made:
+            # Somebody else may have put something there.
+            with suppress(OSError):
+                each.rmdir()
+        raise
 
 
 def write_once(path: Path, content: bytes) -> None:
@@ -90,37 +122,60 @@ def append(path: Path, content: bytes) -> None:
         DISK.append(path, content)
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = True) -> None:
     """Write a file that may be there already: the old one stays until the new one is whole and synced.
 
-    What is no file, as a pipe or a terminal, is written to as it is.
+    A `private` one only its owner may read; `kept` as in `writing`. What is no file, as a pipe or a terminal, is
+    written to as it is.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with writing(path):
+    with writing(path, kept=kept):
         if path.exists() and not path.is_file():
             DISK.append(path, content)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)  # of a process of that number that was killed
-        try:
-            DISK.create(draft, content)
-            DISK.sync(draft)
-            DISK.rename(draft, path)
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+        with made_folder(path.parent):
+            draft.unlink(missing_ok=True)  # of a process of that number that was killed
+            try:
+                if private:
+                    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                    DISK.append(draft, content)
+                else:
+                    DISK.create(draft, content)
+                DISK.sync(draft)
+                DISK.rename(draft, path)
+            finally:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
         DISK.sync(path.parent)
 
 
 @contextmanager
 def drafted(to: Path) -> Iterator[Path]:
     """A place for a file or folder that is named `to` in the end, whole, or not at all; an empty folder is replaced."""
-    with writing(to):
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
-            draft = Path(place) / "draft"
-            yield draft
-            draft.rename(to)
+    with draft_folder(to) as place:
+        draft = place / "draft"
+        yield draft
+        draft.rename(to)
+
+
+@contextmanager
+def draft_folder(to: Path) -> Iterator[Path]:
+    """A folder beside `to` for what is named so in the end, which goes with what is left in it.
+
+    `WriteError` of `to` where something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
+    """
+    with (
+        writing(to, kept=False),
+        made_folder(to.parent),
+        tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as name,
+    ):
+        place = Path(name)
+        try:
+            yield place
+        except WriteError as error:
+            if place not in error.path.parents:
+                raise
+            raise error.reason from error
 
 
 def sync_all(top: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from qoslab.exchange.topologies.containerlab import is_containerlab, read_contai
 from qoslab.exchange.topologies.foreign import Foreign, ForeignLink
 from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
 from qoslab.platforms import MODELS, PLATFORMS
+from qoslab.results.files import drafted
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 from qoslab.units import Rate
@@ -235,16 +235,11 @@ def _write(to: Path, text: str) -> None:
     """Write the file once it was checked, and only where there is none."""
     if to.exists():
         raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
-    try:
-        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
-            draft = Path(place) / to.name
-            draft.write_text(text, encoding="utf-8")
-            try:
-                load_topology(draft)
-            except ExperimentError as error:
-                # Places in a file that nobody has seen would tell nothing.
-                told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
-                raise UserError(f"what comes of it is no topology of ours:\n{told}") from error
-            draft.rename(to)
-    except OSError as error:
-        raise UserError(f"{to}: cannot be written: {error.strerror}") from error
+    with drafted(to) as draft:
+        draft.write_text(text, encoding="utf-8")
+        try:
+            load_topology(draft)
+        except ExperimentError as error:
+            # Places in a file that nobody has seen would tell nothing.
+            told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
+            raise UserError(f"what comes of it is no topology of ours:\n{told}") from error
