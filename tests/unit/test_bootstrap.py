@@ -299,6 +299,7 @@ def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
         (("list",), ()),
         (("run", "it.yml", "--lab", "simulated"), ("qos-sim", "qos-pcap")),
         (("run", "it.yml"), ("qos-router", "flood", "sla", "qos-pcap")),
+        (("run", "--resume", "it", "--lab", "simulated"), ()),
         (("report", "that"), ()),
         (("run", "it.yml"), ()),
         (("lab", "up"), ()),
@@ -318,6 +319,14 @@ def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
             assert [word[10:] for word in call if word.startswith("--package=")] == list(PROGRAMS)
         missing = [name for name in built if not (clone / "target/release" / name).exists()]
         assert not missing
+
+
+@pytest.mark.parametrize("words", [("--resume",), ("--resume", "it"), ("--resume=it",), ("it.yml", "--resume")])
+def test_a_run_goes_on_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:
+    (clone / "target/release/qos-sim").unlink()
+    cargo = cargo_that(clone, BUILDING)
+    assert start(clone, "run", *words, **cargo).returncode == 0
+    assert (clone / "target/release/qos-sim").exists()
 
 
 def test_a_build_ends_with_what_it_goes_on_beside(clone: Path) -> None:
@@ -412,14 +421,12 @@ def test_other_distributions_are_told_in_their_words(
     assert calls(clone) == []
 
 
-@pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
-def test_it_asks_on_a_terminal(
-    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
-) -> None:
+def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
+    """The status of a start that somebody answers, and all that it said."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [str(clone / "qoslab"), *words],
-        env=environment(clone, **bare),
+        env=environment(clone, **more),
         stdin=theirs,
         stderr=theirs,
         stdout=subprocess.DEVNULL,
@@ -433,11 +440,26 @@ def test_it_asks_on_a_terminal(
         except OSError:
             break  # the other end is closed
     os.close(ours)
+    return process.wait(), said
+
+
+@pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
+def test_it_asks_on_a_terminal(
+    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
+) -> None:
+    status, said = at_a_terminal(clone, answer, *words, **bare)
     # What the test's apt-get installs is still missing afterwards.
-    assert process.wait() == 2
+    assert status == 2
     assert (b"install with apt-get: " in said) == (not words)
     assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs
     assert (b"still missing after the installation" in said) == installs
+
+
+def test_it_asks_nobody_in_ci_even_where_that_has_a_terminal(clone: Path, bare: dict[str, str]) -> None:
+    status, said = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
+    assert status == 2 and b"still missing after the installation" in said
+    assert b"install with apt-get: " not in said
+    assert any("install -y" in call and "iperf3" in call for call in calls(clone))
 
 
 def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
