@@ -14,12 +14,18 @@ import sample_run
 from browser import Browser, browser
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import overlay_graph
+from qoslab.model.matrix import as_texts
+from qoslab.plan import Options, make_plan
 from qoslab.report import render_index
 from qoslab.report.arms import Graph
 from qoslab.report.averages import AverageRow, PairRow, PairSection
 from qoslab.report.html import to_html
 from qoslab.report.page import NoteText, Page, build_page
-from qoslab.report.sweep import HeatCell, HeatMap, Listed, SweepSection
+from qoslab.report.sweep import HeatCell, HeatMap, Listed, SweepSection, sweep_sections
+from qoslab.results import CellSummary, Manifest, RunFolder
+from qoslab.schema import load_sweep
+
+ROOT = Path(__file__).parents[2]
 
 PAGES = ("plain", "sweep", "index")
 SMALLEST_PX = 11
@@ -61,6 +67,40 @@ def sweep_page(page: Page) -> Page:
     return replace(page, lead=lead, sweep=[section], pairs=[pairs], averages=averages, notes=[note])
 
 
+GRID = ROOT / "experiments/tcp-friendly-policer.yml"
+"""The shipped experiment with the widest maps."""
+LIKE = {
+    "goodput.of_pir": 0.9475,
+    "goodput.of_bottleneck": 0.9475,
+    "police.bucket.mean": 645802.0,
+    "tcp.timeouts": 123.0,
+}
+"""Of each of its figures one with as many digits as its runs have."""
+
+
+def grid_sections(root: Path) -> list[SweepSection]:
+    """The sections of a whole run of that experiment."""
+    planned = make_plan(load_sweep(GRID, {}), Options(lab="simulated"))
+    cells = [
+        CellSummary(arm=each.arm, parameters=as_texts(each.parameters), repetition=each.repetition, valid=True)
+        for each in planned.cells
+    ]
+    # No two are the same, so that the scale has all its steps.
+    rows = [
+        {"arm": each.arm, "cell": each.name, "metric": metric, "value": value * (1 - number / 1000)}
+        for metric, value in LIKE.items()
+        for number, each in enumerate(cells)
+    ]
+    manifest = Manifest(
+        experiment=planned.experiment,
+        published=(),
+        started=sample_run.STARTED,
+        ended=sample_run.STARTED,
+        cells=tuple(cells),
+    )
+    return sweep_sections(RunFolder(root), manifest, pd.DataFrame(rows))
+
+
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The pages as files."""
@@ -68,6 +108,8 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = sample_run.make_run(root)
     page = build_page(folder, analyse(folder))
     made = {"plain": root / "plain.html", "sweep": root / "sweep.html", "index": Path(render_index(root))}
+    made["grid"] = root / "grid.html"
+    made["grid"].write_text(to_html(replace(page, sweep=grid_sections(root))), encoding="utf-8")
     made["plain"].write_text(to_html(page), encoding="utf-8")
     made["sweep"].write_text(to_html(sweep_page(page)), encoding="utf-8")
     return {name: file.as_uri() for name, file in made.items()}
@@ -95,6 +137,24 @@ def test_nothing_is_wider_than_the_screen_or_too_small(
     shown(tab, urls[page], width=width)
     assert tab.across() <= width
     assert tab.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
+
+
+MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
+  map.scrollIntoView({block: "start", behavior: "instant"});
+  const {left, top, right, bottom} = map.getBoundingClientRect(), holder = map.parentElement.getBoundingClientRect();
+  const columns = map.rows[map.rows.length - 1].cells.length;
+  return {columns, box: [left, top, right, bottom].map(Math.round), cut: left < holder.left || right > holder.right};
+}))()"""
+"""Of each map its columns, where it is in the window, and whether what scrolls it has no room for it."""
+
+
+def test_the_widest_maps_are_whole_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
+    shown(tab, urls["grid"], width=1280, height=800)
+    maps = tab.tell(MAPS)
+    assert [each["columns"] for each in maps] == [24] * 4
+    for each in maps:
+        left, top, right, bottom = each["box"]
+        assert left >= 0 and top >= 0 and right <= 1280 and bottom <= 800 and not each["cut"], each
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -207,7 +207,7 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
     grid = sweeps.grid(points, wanted.rows, wanted.columns)
     found = {key: _joined(each) for key, each in grid.cells.items()}
     values = [estimate.value for estimate in found.values() if math.isfinite(estimate.value)]
-    factor, shown = figures.shown_in(unit, max(values, default=0.0))
+    factor, shown = _in_few_digits(unit, max(values, default=0.0))
     shades = _ranks(values, factor, lowest=lowest)
 
     def cell(estimate: Estimate | None) -> HeatCell:
@@ -238,8 +238,16 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
 
 _PLAIN = ("ratio", "index", "flag", "count")
 """Units that are no unit to read."""
+_PREFIXED = ((1e6, "MB"), (1e3, "kB"))
+"""Of sizes, from ten of them on: six digits in each of twenty columns are wider than a screen."""
 _LEGEND = 5
 """Figures beside a map that tell its colours."""
+
+
+def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:
+    """What figures of a map up to this one are divided by, and the unit they have then."""
+    prefixed = ((factor, name) for factor, name in _PREFIXED if unit == "B" and greatest >= 10 * factor)
+    return next(prefixed, figures.shown_in(unit, greatest))
 
 
 def _short(value: float, factor: float) -> str:
