@@ -25,12 +25,14 @@ from browser import browser as chromium
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import DARK, class_graph, ink_on, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates
+from qoslab.cli import main
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
 from qoslab.report import render, text
 from qoslab.report.page import build_page, notes, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
 from qoslab.shipped import shipped
+from verdicts import newest_run, status_of
 
 
 @pytest.fixture(scope="module")
@@ -385,6 +387,14 @@ class TestReaders:
 class TestSize:
     def test_a_report_is_small(self, run: RunFolder) -> None:
         assert run.report.stat().st_size < 1_400_000
+
+    def test_so_is_one_of_four_arms_of_half_a_minute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        arms = [word for arm in ("unrestricted", "policed", "shaped", "policed-cubic") for word in ("--arm", arm)]
+        status = main(["run", "policing-vs-shaping", "--lab", "simulated", "--duration", "30s", *arms])
+        run = newest_run(tmp_path)
+        assert status == status_of(run) in (0, 1)
+        assert (run / "report.html").stat().st_size < 1_500_000
 
     def test_what_draws_is_what_its_makers_publish(self) -> None:
         folder = shipped("reports/plotly")
