@@ -165,9 +165,31 @@
     window.addEventListener("afterprint", () => { printed = false; show(); });
   }
 
+  // Says below a map what one of its figures has beside it: for those who touch it, or come by the arrow keys.
+  function tell(map) {
+    const place = map.closest(".map").querySelector(".touched");
+    const rows = [...map.tBodies[0].rows].map((row) => [...row.querySelectorAll("td")]);
+    const cells = rows.flat().filter((cell) => cell.title);
+    if (!place || !cells.length) return;
+    cells.forEach((cell) => { cell.tabIndex = -1; });
+    cells[0].tabIndex = 0;
+    map.addEventListener("focusin", ({ target }) => {
+      cells.forEach((cell) => { cell.tabIndex = cell === target ? 0 : -1; });
+      place.textContent = target.title;
+    });
+    const STEPS = { ArrowLeft: [0, -1], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowDown: [1, 0] };
+    map.addEventListener("keydown", (event) => {
+      const step = STEPS[event.key];
+      if (!step) return;
+      event.preventDefault();
+      let row = rows.findIndex((each) => each.includes(event.target));
+      let column = rows[row].indexOf(event.target);
+      // Over the gaps of what was left out.
+      do { row += step[0]; column += step[1]; } while (rows[row]?.[column] && !rows[row][column].title);
+      rows[row]?.[column]?.focus();
+    });
+  }
+
   document.querySelectorAll(".graph").forEach(draw);
-  document.querySelectorAll(".heat").forEach((map) => {
-    const place = map.closest(".sweep").querySelector(".touched");
-    map.addEventListener("click", ({ target }) => { if (place && target.title) place.textContent = target.title; });
-  });
+  document.querySelectorAll(".heat").forEach(tell);
 })();

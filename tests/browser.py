@@ -19,6 +19,10 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_S = 60.0
 """How long an answer may take on a busy machine."""
+_KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+"""Keys that can be pressed, with the codes that they have in Windows."""
+_TEXTS = {"Enter": "\r", " ": " "}
+"""What some of them type."""
 
 
 class Browser:
@@ -78,6 +82,13 @@ class Browser:
         while not self.tell(expression):
             assert time.monotonic() < until, expression
             time.sleep(0.1)
+
+    def press(self, key: str) -> None:
+        """Press a key, by its name in JavaScript."""
+        named = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": _KEYS[key]}
+        typed = {"text": _TEXTS[key]} if key in _TEXTS else {}
+        self.do("Input.dispatchKeyEvent", type="keyDown" if typed else "rawKeyDown", **named, **typed)
+        self.do("Input.dispatchKeyEvent", type="keyUp", **named)
 
     def across(self) -> float:
         """How wide the page is with what sticks out, in pixels: on a phone that makes its window wider, too."""

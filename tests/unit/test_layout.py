@@ -1,4 +1,5 @@
-"""Pages in a browser: on a phone nothing is wider than the screen or too small to read, and paper holds all tables."""
+"""Pages in a browser: on a phone nothing is wider than the screen or too small to read, paper holds all tables, and a
+keyboard is enough."""
 
 from __future__ import annotations
 
@@ -155,6 +156,102 @@ def test_the_widest_maps_are_whole_on_a_screen(tab: Browser, urls: dict[str, str
     for each in maps:
         left, top, right, bottom = each["box"]
         assert left >= 0 and top >= 0 and right <= 1280 and bottom <= 800 and not each["cut"], each
+
+
+STOPS = """(() => {
+  const at = document.activeElement;
+  if (at === document.body || at.dataset.reached) return null;
+  at.dataset.reached = "yes";
+  const box = at.getBoundingClientRect();
+  let seen = box.width > 0 && box.height > 0 && at.checkVisibility({opacityProperty: true});
+  return {what: `${at.localName} ${at.getAttribute("aria-label") ?? at.textContent.trim().slice(0, 40)}`,
+    shown: seen && getComputedStyle(at).outlineStyle !== "none"};
+})()"""
+"""Where the focus is, and whether that is to be seen; nothing once it has been everywhere."""
+UNREACHED = """(() => {
+  const over = (each, all, part, how) => each[all] > each[part] + 1 && ["auto", "scroll"].includes(how);
+  const scrolls = (each, {overflowX, overflowY}) =>
+    over(each, "scrollWidth", "clientWidth", overflowX) || over(each, "scrollHeight", "clientHeight", overflowY);
+  // Of radio buttons with one name the chosen one is reached, and the others from it.
+  const chosen = (name) => document.querySelector(`[type=radio][name="${name}"][data-reached]`);
+  const reached = (each) => each.dataset.reached || chosen(each.name);
+  return [...document.body.querySelectorAll("*")].filter((each) => each.checkVisibility() && !reached(each)
+    && (each.matches("summary, input, button, a[href]") || scrolls(each, getComputedStyle(each))))
+    .map((each) => each.outerHTML.slice(0, 80));
+})()"""
+"""What opens, toggles, leads or scrolls and had no focus."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_that_opens_toggles_leads_or_scrolls_is_reached_by_keyboard(
+    tab: Browser, urls: dict[str, str], page: str
+) -> None:
+    # As narrow as a phone most of it has to be scrolled.
+    shown(tab, urls[page], width=400)
+    stops = []
+    tab.press("Tab")
+    while (stop := tab.tell(STOPS)) is not None:
+        stops.append(stop)
+        tab.press("Tab")
+        # What comes into view by its focus does so in a moment.
+        tab.settle()
+    assert len(stops) > (20 if page != "index" else 1)
+    assert tab.tell(UNREACHED) == []
+    assert [stop["what"] for stop in stops if not stop["shown"]] == []
+
+
+def focus(tab: Browser, selector: str) -> None:
+    """Have the tabulator come to an element."""
+    tab.tell("document.activeElement.blur()")
+    for _ in range(200):
+        tab.press("Tab")
+        if tab.tell(f"document.activeElement.matches({selector!r})"):
+            return
+    raise AssertionError(f"no tabulator comes to {selector}")
+
+
+def test_keys_do_what_a_mouse_does(tab: Browser, urls: dict[str, str]) -> None:
+    tab.open(urls["plain"], width=400)
+    tab.press("Tab")
+    tab.press("Enter")
+    assert tab.tell("location.hash") == "#figures"
+    focus(tab, ".values > summary")
+    for key, opened in (("Enter", True), (" ", False), ("Enter", True)):
+        tab.press(key)
+        tab.settle()
+        assert tab.tell("document.activeElement.parentElement.open") is opened
+    focus(tab, ".values > .scroll")
+    for _ in range(3):
+        tab.press("ArrowDown")
+    tab.wait("document.activeElement.scrollTop > 0")
+    focus(tab, ".controls input[type=checkbox]")
+    lines = "document.activeElement.closest('figure').querySelectorAll('.scatterlayer .js-line').length"
+    drawn = tab.tell(lines)
+    tab.press(" ")
+    tab.wait(f"{lines} === {drawn - 1}")
+    focus(tab, ".bins input")
+    before = tab.tell("document.activeElement.parentElement.textContent")
+    tab.press("ArrowRight")
+    assert tab.tell("document.activeElement.parentElement.textContent") != before
+    assert tab.tell("document.activeElement.checked")
+
+
+def test_figures_of_a_map_are_told_by_keyboard(tab: Browser, urls: dict[str, str]) -> None:
+    tab.open(urls["grid"])
+    focus(tab, ".heat td")
+    told = (
+        "(() => { const at = document.activeElement; return [at.cellIndex, at.parentElement.rowIndex, at.title]; })()"
+    )
+    (column, row, title), *_ = walk = [tab.tell(told)]
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
+        tab.press(key)
+        walk.append(tab.tell(told))
+        assert tab.tell("document.querySelector('.touched').textContent") == walk[-1][2] != ""
+    places = [(at[0] - column, at[1] - row) for at in walk]
+    assert places == [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 0)]
+    assert walk[0] == walk[-1] and walk[1][2] != title
+    tab.press("Tab")
+    assert not tab.tell("document.activeElement.matches('.heat td')")
 
 
 @pytest.mark.parametrize("page", PAGES)
