@@ -112,12 +112,42 @@ def test_what_takes_hours_runs_each_night() -> None:
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
     assert [each["cron"] for each in workflow["on"]["schedule"]]
     each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
-    nightly = {entry["environment"] for entry in each}
-    assert nightly == {"audit", "mends", "mutants", "mutants-python", "fuzz", "nemesis"}
+    nightly = {entry["environment"]: entry for entry in each}
+    hours = {"audit", "mends", "mutants", "mutants-python", "fuzz", "nemesis"}
+    assert nightly.keys() == hours | {"interchange", "random", "site"}
     assert all(f"testenv:{name}" in tox for name in nightly)
+    # With `--` and nothing behind it an environment would have no default, either.
+    given = [entry["arguments"] for entry in each if "arguments" in entry]
+    assert given and all(re.match("-- .", arguments) for arguments in given)
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
-    assert "./qoslab test -e ${{ matrix.environment }} -- ${{ matrix.arguments }}" in commands
+    assert "./qoslab test -e ${{ matrix.environment }} ${{ matrix.arguments }}" in commands
     assert "cargo check --locked --manifest-path fuzz/Cargo.toml" in commands
+
+
+def test_each_night_the_programs_of_others_are_there() -> None:
+    """Without one its tests are left out, and all the same there is nothing red."""
+    tree = ast.parse((TOP / "tests/interchange/other_tools.py").read_text(encoding="utf-8"))
+    assigned = {ast.unparse(each.targets[0]): each.value for each in tree.body if isinstance(each, ast.Assign)}
+    packages = ast.literal_eval(assigned["PACKAGES"])
+    needed = {package for each in packages.values() for package in each.split(", ")}
+    workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
+    (entry,) = (
+        each
+        for each in workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
+        if each["environment"] == "interchange"
+    )
+    # The bootstrap has a browser installed.
+    assert set(entry["packages"].split()) == needed - {"chromium"}
+    steps = [step for step in workflow["jobs"]["tox"]["steps"] if step.get("if") == "matrix.packages"]
+    assert [step["run"].rpartition("--no-install-recommends ")[2] for step in steps] == ["${{ matrix.packages }}"]
+
+
+def test_the_image_is_tried_each_week() -> None:
+    workflow = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")
+    (schedule,) = workflow["on"]["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* \d", schedule["cron"])
+    pushed = [step for step in workflow["jobs"]["image"]["steps"] if "podman push" in step.get("run", "")]
+    assert [step["if"] for step in pushed] == ["github.ref_type == 'tag'"]
 
 
 def test_the_fuzzers_lock_file_knows_what_the_crates_need() -> None:

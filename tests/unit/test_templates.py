@@ -13,8 +13,11 @@ from ruamel.yaml import YAML
 
 from qoslab.cli import main
 from qoslab.cli.doctor import TOOLS
+from qoslab.labs import LABS
 
 TOP = Path(__file__).parents[2]
+HERE = [name for name, kind in LABS.items() if not kind.placed]
+"""Labs that a runner has by itself."""
 BY_NAME = re.compile(
     r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
 )
@@ -295,17 +298,38 @@ def test_each_use_of_the_action_in_a_job_has_an_artifact_of_its_own(machine: Mac
     assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
 
 
-def test_the_workflow_uses_the_action(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = load(".github/workflows/checks.yml")["jobs"]["action"]["steps"]
-    (given,) = [step["with"] for step in steps if step.get("uses") == "./"]
+@pytest.mark.parametrize("lab", HERE)
+def test_the_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = load(".github/workflows/checks.yml")["jobs"]["action"]
+    assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE)
+    (given,) = [step["with"] for step in job["steps"] if step.get("uses") == "./"]
     inputs = load("action.yml")["inputs"]
-    assert given.keys() <= inputs.keys()
-    values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()}
+    assert given.keys() <= inputs.keys() and given["lab"] == "${{ matrix.lab }}"
+    values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()} | {"lab": lab}
     done = in_github(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
     assert done.returncode == 0, done.stderr
     (call,) = machine.calls()
     words = re.findall("<(.*?)>", call)
-    assert words[words.index("--lab") + 1] == "simulated"
+    assert words[words.index("--lab") + 1] == lab
+    # A hosted runner may be too busy for a cell of the virtual lab.
+    assert words[words.index("--attempts") + 1] == "3"
     monkeypatch.chdir(TOP)
     assert main([*words, "--dry-run"]) == 0
     assert not (TOP / "qoslab-junit.xml").exists()
+
+
+def test_a_matrix_of_labs_is_what_the_template_takes(machine: Machine) -> None:
+    page = (TOP / "docs/ci.md").read_text(encoding="utf-8")
+    blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
+    assert job["extends"] == ".qoslab" in load(TEMPLATE)
+    (matrix,) = job["parallel"]["matrix"]
+    assert matrix.keys() <= load(TEMPLATE)[".qoslab"]["variables"].keys()
+    assert sorted(matrix["QOSLAB_LAB"]) == sorted(HERE)
+    machine.program("apt-get", "unshare")
+    for lab in matrix["QOSLAB_LAB"]:
+        done = in_gitlab(machine, **job["variables"] | {"QOSLAB_LAB": lab})
+        assert done.returncode == 0, done.stderr
+        ran = machine.calls()[-1]
+        assert ran.startswith(f"qoslab <run> <experiments/mine.yml> <--lab> <{lab}> ")
+        assert ran.endswith(" <--attempts> <3>")
