@@ -6,7 +6,9 @@ those that name a mirror: `/etc/pip.conf /etc/apt/apt.conf.d`.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from verdicts import newest_run, status_of
 TOP = Path(__file__).parents[2]
 PODMAN = shutil.which("podman") or ""
 IMAGE = "localhost/qoslab-tried"
+ELSEWHERE = ("docker.io/library/fedora:latest", "docker.io/library/archlinux:latest")
 UNMASKED = ("--security-opt", "unmask=ALL")
 
 
@@ -26,13 +29,17 @@ def call(argv: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(word) for word in argv], capture_output=True, text=True)
 
 
-@pytest.fixture(scope="module")
-def image() -> str:
+def build(*words: str | Path, base: str = "") -> None:
     assert PODMAN, "no podman on this machine: sudo apt-get install podman"
     mounts = [f"--volume={path}:{path}:ro" for path in os.environ.get("QOSLAB_IMAGE_MOUNTS", "").split()]
-    base = [f"--build-arg=BASE={os.environ['QOSLAB_IMAGE_BASE']}"] if "QOSLAB_IMAGE_BASE" in os.environ else []
-    built = call([PODMAN, "build", *mounts, *base, "--tag", IMAGE, TOP])
+    given = [f"--build-arg=BASE={base}"] if base else []
+    built = call([PODMAN, "build", *mounts, *given, *words, TOP])
     assert built.returncode == 0, built.stderr[-4000:]
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    build("--tag", IMAGE, base=os.environ.get("QOSLAB_IMAGE_BASE", ""))
     return IMAGE
 
 
@@ -60,3 +67,24 @@ def test_a_virtual_run_works_with_the_option_that_the_hint_names(image: str, tmp
 def test_doctor_names_the_option(image: str, tmp_path: Path) -> None:
     done = qoslab(image, tmp_path, "doctor")
     assert done.returncode == 2 and "--security-opt unmask=ALL" in done.stdout, done.stdout
+
+
+def test_a_clone_is_set_up_in_the_development_container() -> None:
+    tag = f"{IMAGE}-devcontainer"
+    build("--target", "devcontainer", "--tag", tag, base=os.environ.get("QOSLAB_IMAGE_BASE", ""))
+    config = json.loads(
+        re.sub(r"^\s*//.*$", "", (TOP / ".devcontainer/devcontainer.json").read_text(), flags=re.MULTILINE)
+    )
+    # Its user owns nothing of the clone, whose changes are thrown away.
+    begins = f"sudo chown {config['remoteUser']}: . && {config['postCreateCommand']}"
+    volumes = [f"--volume=/clone/{name}" for name in (".venv", ".qoslab", "target")]
+    clone = [f"--volume={TOP}:/clone:O", "--workdir=/clone", *volumes]
+    done = call([PODMAN, "run", "--rm", *UNMASKED, *clone, tag, "bash", "-c", begins])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("base", ELSEWHERE)
+def test_a_clone_says_what_installs_what_it_needs_elsewhere(base: str) -> None:
+    folder = TOP / "tests/image"
+    ignored = folder / "elsewhere.containerignore"
+    build("--ignorefile", ignored, "--file", folder / "Containerfile.elsewhere", base=base)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
 
 from qoslab.cli.doctor import TOOLS
 from qoslab.lab.supervision import CONTAINER_HINT
@@ -61,3 +65,74 @@ def test_the_development_container_is_a_stage_with_the_options_of_the_hint() -> 
 def test_the_page_names_the_options_of_the_hint() -> None:
     page = " ".join((TOP / "docs/how-to/container.md").read_text().split())
     assert set(OPTION.findall(page)) == set(OPTION.findall(CONTAINER_HINT))
+
+
+ELSEWHERE = TOP / "tests/image/Containerfile.elsewhere"
+LAST_LINES = {
+    "    sudo dnf install gcc iproute iproute-tc ": "dnf <install> <-y> <gcc> <iproute> <iproute-tc>",
+    "    sudo pacman -S --needed gcc iproute2 ": "pacman <-S> <--needed> <--noconfirm> <gcc> <iproute2>",
+    "qoslab: missing on this machine: gcc": None,
+}
+TELLS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
+
+
+def steps() -> list[str]:
+    """What the build elsewhere runs, as a shell has it."""
+    lines = re.sub(r"^#.*\n", "", ELSEWHERE.read_text(), flags=re.MULTILINE).replace("\\\n", "")
+    return re.findall("^RUN (.*)$", lines, re.MULTILINE)
+
+
+def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
+    """Run a step with package managers that tell how they are called; `qoslab` is a script in place of the clone's."""
+    programs = {"bin/dnf": TELLS, "bin/pacman": TELLS, "qoslab": qoslab}
+    for name, script in programs.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/bash\n{script}\n")
+        (folder / name).chmod(0o755)
+    path = f"{folder / 'bin'}:/usr/bin:/bin"
+    step = step.replace("/tmp/said", str(folder / "said"))
+    return subprocess.run(["sh", "-c", step], cwd=folder, env={"PATH": path}, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("line", "called"), LAST_LINES.items())
+def test_elsewhere_what_the_bootstrap_ends_with_is_typed(tmp_path: Path, line: str, called: str | None) -> None:
+    for status in (0, 2):
+        done = in_build(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
+        typed = status == 2 and called is not None
+        assert (done.returncode == 0) == typed and ((called or "-") in done.stdout.splitlines()) == typed
+
+
+@pytest.mark.parametrize(("status", "passes"), [(0, True), (1, True), (2, False), (3, False)])
+def test_elsewhere_a_clone_runs_an_experiment(tmp_path: Path, status: int, passes: bool) -> None:
+    done = in_build(tmp_path, steps()[2], f"{TELLS}; exit {status}")
+    assert (done.returncode == 0) == passes
+    program, run, experiment, *_ = done.stdout.split()
+    assert (program, run) == ("qoslab", "<run>") and (TOP / experiment.strip("<>")).is_file()
+
+
+def test_the_bootstrap_ends_with_a_line_that_is_typed_elsewhere() -> None:
+    words = re.findall('words="(sudo .*?)[$]', (TOP / "qoslab").read_text())
+    assert len(words) == 2 and all(f"'    {each}'*)" in steps()[1] for each in words)
+
+
+def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere() -> None:
+    jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
+    (elsewhere,) = (step["run"] for step in jobs["elsewhere"]["steps"] if "run" in step)
+    named = re.findall(r"tests/image/\S+", elsewhere)
+    assert len(named) == 2 and all((TOP / name).is_file() for name in named)
+    assert jobs["elsewhere"]["strategy"]["matrix"]["base"] == ["fedora", "archlinux"]
+    run = "\n".join(step["run"] for step in jobs["image"]["steps"] if "run" in step)
+    (target,) = re.findall(r"--target (\S+)", run)
+    assert target in STAGES and "./qoslab doctor" in run
+
+
+def test_a_short_run_passes_with_figures_outside() -> None:
+    """Its tolerances are those of the whole experiment."""
+    steps = [
+        step["run"]
+        for name in ("image", "wheels")
+        for job in YAML(typ="safe").load(TOP / f".github/workflows/{name}.yml")["jobs"].values()
+        for step in job["steps"]
+        if "--duration" in step.get("run", "")
+    ]
+    assert len(steps) == 3 and all(each.rstrip().endswith("|| [ $? -eq 1 ]") for each in steps)
