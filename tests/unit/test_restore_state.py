@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import stat
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -58,6 +61,65 @@ def test_a_run_is_refused_where_the_one_before_did_not_restore(inventory: Path) 
     assert found.value.hint == f"Restore them: qoslab lab rescue {inventory}"
     # Refusing leaves the way free.
     RestoreState.of(inventory).hold()
+
+
+def test_what_a_run_left_that_was_killed_while_it_made_this_is_taken_away(
+    inventory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
+    state = RestoreState.of(inventory)
+    state.hold()
+    (state.folder / ".about.json.new").touch()
+    assert main(["lab", "rescue", str(inventory)]) == 2
+    assert "another process is under way on these routers" in capsys.readouterr().err
+    state.release()
+    assert main(["lab", "rescue", str(inventory)]) == 0
+    assert "nothing is to be restored" in capsys.readouterr().err
+    assert not state.folder.exists()
+
+
+def test_a_removal_that_was_cut_off_leaves_nothing_to_those_who_come_after(
+    inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = begun(inventory)
+    state.push({"R1": "hostname a\n"})
+    state.keep_countdowns({"R1": "archive"})
+    state.keep_mark("the run of alice")
+    (state.folder / "restore").mkdir()
+
+    def cut_off(folder: Path, **_: object) -> None:
+        # Nobody begins in what is being removed.
+        with pytest.raises(UserError, match="another process is under way on these routers"):
+            RestoreState.of(inventory).hold()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("qoslab.run.devices.state.shutil.rmtree", cut_off)
+        state.remove()
+    assert not RestoreState.of(inventory).is_there()
+    later = begun(inventory)
+    assert (later.pushed("R1"), later.countdowns(), later.mark()) == ([], {}, "")
+    assert sorted(each.name for each in later.folder.iterdir()) == ["about.json", "lock"]
+
+
+def test_who_waits_at_the_lock_of_one_that_is_removed_takes_the_next(
+    inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = begun(inventory)
+    taken: list[int] = []
+
+    def once_removed(held: TextIO, operation: int) -> None:
+        if not taken:
+            state.remove()
+        taken.append(os.fstat(held.fileno()).st_nlink)
+        flock(held, operation)
+
+    flock = fcntl.flock
+    monkeypatch.setattr("qoslab.run.devices.state.fcntl.flock", once_removed)
+    later = RestoreState.of(inventory)
+    later.hold()
+    assert taken == [0, 1]
+    with pytest.raises(UserError, match="another process is under way"):
+        RestoreState.of(inventory).hold()
 
 
 def test_two_at_a_time_are_refused(inventory: Path) -> None:

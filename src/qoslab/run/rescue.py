@@ -39,9 +39,13 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
-    if not state.is_there():
+    if not state.folder.is_dir():
         return None
     state.hold()
+    if not state.is_there():
+        # Of a run that was killed while it made this, or took it away.
+        state.remove()
+        return None
     try:
         about = state.about()
         names = routers_of(about.topology)

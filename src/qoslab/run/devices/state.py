@@ -62,6 +62,7 @@ class RestoreState:
         """Make it for a run. `UserError` where another run is under way there, or has left its own."""
         self._take(inventory)
         with writing(self.folder):
+            self._clear()
             since = datetime.now(UTC).isoformat(timespec="seconds")
             said = {
                 "format": FORMAT,
@@ -94,16 +95,21 @@ class RestoreState:
 
         `UserError` where somebody does.
         """
-        with writing(self.folder):
-            self.make()
-            held = (self.folder / LOCK).open("a", encoding="utf-8")
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        while True:
+            with writing(self.folder):
+                self.make()
+                held = (self.folder / LOCK).open("a", encoding="utf-8")
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                held.close()
+                who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
+                raise UserError(f"{who} is under way on these routers", hint="Wait for its end, or end it.") from error
+            if os.fstat(held.fileno()).st_nlink:
+                self._held = held
+                return
+            # Whoever held it has removed it since it was opened.
             held.close()
-            who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
-            raise UserError(f"{who} is under way on these routers", hint="Wait for its end, or end it.") from error
-        self._held = held
 
     def release(self) -> None:
         """Let others."""
@@ -187,9 +193,19 @@ class RestoreState:
             file.unlink()
 
     def remove(self) -> None:
-        """Everything is restored."""
-        self.release()
+        """Everything is restored, or nothing was begun."""
+        # First: where this is cut off, nobody restores from a part of it.
+        (self.folder / ABOUT).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.release()
+
+    def _clear(self) -> None:
+        """Take away what is left of one whose removal was cut off."""
+        for each in self.folder.iterdir():
+            if each.is_dir():
+                shutil.rmtree(each)
+            elif each.name != LOCK:
+                each.unlink()
 
     def _pushed(self, router: str) -> list[tuple[int, Path]]:
         files = self.folder.glob(f"{router}.pushed.*.ios")
