@@ -1,13 +1,14 @@
 """A run in the lab of an inventory that is killed, or cut off from hosts or routers, at a moment drawn from a seed.
 
 Whatever it was doing, hosts are as they were within seconds and free for others, and `lab rescue` finds every router as
-it was, or brings it there.
+it was, or brings it there. Where a router has a countdown and nobody comes before its end, it is as it was by then.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import tempfile
 import time
@@ -18,17 +19,21 @@ from pathlib import Path
 
 import pytest
 from commands import Command, processes, run
-from test_external import CLEAN_S, EXPERIMENT_OF_IT, programs, state
+from test_external import CLEAN_S, agents_folders, programs, settings
 from test_iosd import session
 from test_run import EXPERIMENT
 
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.run.devices.inventory import read_lab
+from qoslab.run.door.countdowns import COPY
 from qoslab.run.labs.external.channel import Channel
+from qoslab.schema import load_sweep
 from verdicts import newest_run, status_of
 
-ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1")
+MODEL = {"R1.model": "2811"}
+"""A router with flash, where an applet's copy lies."""
+ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1", "--set", "R1.model=2811")
 LEFT_S = 20.0
 """Until what a killed run had on this machine is gone."""
 SUSPENDED_S = 6.0
@@ -36,6 +41,16 @@ SUSPENDED_S = 6.0
 TRIES = 3
 """To meet a run before its end."""
 HOSTS = ("client", "server")
+GUARDS: tuple[tuple[str, int], ...] = (("archive", 2), ("eem", 1), ("none", 1))
+"""What takes the router's configuration back, each with how often it is drawn beside the others."""
+PATIENT = 0.3
+"""How often, of runs whose router has a countdown, nobody comes until that is over."""
+COUNTS_S = 60.0
+"""What a router counts: a minute is the least."""
+LATE_S = 15.0
+"""What it may be late on a busy machine."""
+WAITING = ("show archive config rollback timer", "show event manager policy registered")
+"""Commands that show what counts."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +61,19 @@ class Rack:
     inventory: Path
     hosts: dict[str, str]
     router: list[str]
+    waiting: str
+    """What the router shows where nothing counts."""
     lasts_s: float
     """How long a run takes in whose way nothing comes."""
 
     def shown(self, *hosts: str) -> dict[str, str]:
-        """What a run may change on these hosts, or on all, and leave there."""
-        return {host: state(self.lab, host) for host in hosts or HOSTS}
+        """What a run may change on these hosts, or on all."""
+        return {host: settings(self.lab, host) for host in hosts or HOSTS}
+
+    def left(self, *hosts: str) -> list[str]:
+        """What of agents on these hosts, or on all, is still there: each of the others may have one folder."""
+        folders = agents_folders(self.lab)
+        return folders if len(folders) > len(HOSTS) - len(hosts or HOSTS) else []
 
     def running(self, *hosts: str) -> list[str]:
         """What runs on these hosts, or on all; of what nobody can be told any more to have started it, too."""
@@ -62,16 +84,35 @@ class Rack:
         return Path(f"/proc/{self.lab.pid}/fd/{self.lab.handle(host)}").stat().st_ino
 
     def configured(self) -> list[str]:
-        """What a run may change on the router."""
+        """What a run may change on the router, but for how much of its flash is free and what counts there."""
         commands = ("show running-config", "show startup-config", "dir", "show reload")
-        return session(self.lab, "terminal length 0", *commands).splitlines()
+        lines = session(self.lab, "terminal length 0", *commands).splitlines()
+        files = [re.sub(r"^ +\d+  -rw-.* ", "file ", line) for line in lines]
+        return [line for line in files if "bytes free" not in line and line != "No files in directory"]
+
+    def counting(self) -> str:
+        """What counts on the router."""
+        return session(self.lab, *WAITING)
+
+    def guarded(self, guard: str) -> Rack:
+        """The same, with an inventory in which the router has this countdown, of a minute."""
+        inventory = self.inventory.with_stem(guard)
+        text, found = re.subn(
+            r"^( +)qoslab_dead_man: none$",
+            rf"\1qoslab_dead_man: {guard}\n\1qoslab_dead_man_after: 10 s",
+            self.inventory.read_text(),
+            flags=re.MULTILINE,
+        )
+        assert found == 1
+        inventory.write_text(text)
+        return replace(self, inventory=inventory)
 
     def wait_until_clean(self, since: float, *hosts: str) -> float:
         """Fail where one of these hosts, or of all, is not as it was in time; how long it took."""
         wanted = {host: self.hosts[host] for host in hosts or HOSTS}
-        while self.running(*hosts) or self.shown(*hosts) != wanted:
+        while self.running(*hosts) or self.left(*hosts) or self.shown(*hosts) != wanted:
             took = time.monotonic() - since
-            assert took < CLEAN_S, (took, self.running(*hosts), self.shown(*hosts), wanted)
+            assert took < CLEAN_S, (took, self.running(*hosts), self.left(*hosts), self.shown(*hosts), wanted)
             time.sleep(0.05)
         return time.monotonic() - since
 
@@ -95,13 +136,14 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TMPDIR", temporary)
             patch.delenv("QOSLAB_TEST_FOLDER", raising=False)
-            lab = Lab.up(EXPERIMENT_OF_IT.topology, name=name)
+            lab = Lab.up(load_sweep(EXPERIMENT, MODEL).experiment.topology, name=name)
         with lab:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("TMPDIR", temporary)
                 expose(lab, inventory)
-            empty = Rack(lab, inventory, {}, [], 0.0)
-            made = replace(empty, hosts=empty.shown(), router=empty.configured())
+            session(lab, "configure terminal", "archive", " path flash:kept", "end")
+            empty = Rack(lab, inventory, {}, [], "", 0.0)
+            made = replace(empty, hosts=empty.shown(), router=empty.configured(), waiting=empty.counting())
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("XDG_STATE_HOME", str(folder / "state"))
                 began = time.monotonic()
@@ -189,25 +231,33 @@ run that ended by it, took until they were as they were.
 """
 
 
-def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None) -> str:
-    """One run that is cut, as drawn where it is not said how; what was done, in words.
+def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str = "") -> str:
+    """One run that is cut, as drawn where it is not said how, or with which countdown; what was done, in words.
 
     Fails where something is left, or another than it was.
     """
     draw = random.Random(seed)
     drawn = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
     cut = cut or drawn
-    assert made.shown() == made.hosts
+    guard = guard or draw.choices([each for each, _ in GUARDS], [often for _, often in GUARDS])[0]
+    patient = guard != "none" and draw.random() < PATIENT
+    made = made.guarded(guard)
+    made.wait_until_clean(time.monotonic())
     command, moment = begun(made, clean, draw)
-    took = cut(command, made, draw)
-    status, output, errors = command.end()
+    try:
+        took = cut(command, made, draw)
+        status, output, errors = command.end()
+    finally:
+        # Where this trial fails, its run is not in the way of the next.
+        command.process.kill()
     said = f"\n{output}\n{errors}"
     assert status in ((-signal.SIGKILL,) if cut is kill_the_run else (0, 1, 2, 3)), said
     made.wait_until_clean(time.monotonic())
     assert "Traceback" not in said, said
     assert made.held() == {}
+    alone = f", alone for {_left_alone(made, said):.0f} s" if patient else ""
     _rescued(made, clean, said)
-    return f"{cut.__name__} after {moment:.2f} s, hosts clean {took:.2f} s later"
+    return f"{cut.__name__} after {moment:.2f} s ({guard}), hosts clean {took:.2f} s later{alone}"
 
 
 def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]:
@@ -226,13 +276,26 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
     raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
 
 
+def _left_alone(made: Rack, said: str) -> float:
+    """The router brings itself back to what it was, but for an applet's copy; how long that took."""
+    began = time.monotonic()
+    while made.counting() != made.waiting:
+        assert time.monotonic() < began + COUNTS_S + LATE_S, (made.counting(), said)
+        time.sleep(1.0)
+    took = time.monotonic() - began
+    copied = f"file {COPY.removeprefix('flash:')}"
+    left = made.configured()
+    assert [line for line in left if line != copied] == [line for line in made.router if line != copied], said
+    return took
+
+
 def _rescued(made: Rack, clean: Path, said: str) -> None:
     status, output, errors = run(clean, "lab", "rescue", str(made.inventory))
     assert status == 0, (errors + output, said)
     assert "somebody changed" not in errors, (errors, said)
-    assert made.configured() == made.router, said
-    assert made.shown() == made.hosts
-    assert not [each for each in (clean / "state").rglob("*") if each.is_file()]
+    assert (made.configured(), made.counting()) == (made.router, made.waiting), said
+    assert (made.shown(), made.left()) == (made.hosts, [])
+    assert [str(each) for each in (clean / "state").rglob("*") if each.is_file()] == []
     deadline = time.monotonic() + LEFT_S
     while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
         time.sleep(0.1)

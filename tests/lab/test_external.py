@@ -59,15 +59,25 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def state(lab: Lab, host: str) -> str:
-    """What a run may change on a host, and what it may leave there."""
-    settings = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
+    """What a run may change on a host, and what it may leave there, or on the lab's others."""
+    return "\n".join([settings(lab, host), *agents_folders(lab)])
+
+
+def agents_folders(lab: Lab) -> list[str]:
+    """The folders of agents on all hosts, which have one place for them."""
+    return sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))
+
+
+def settings(lab: Lab, host: str) -> str:
+    """What a run may change on a host."""
+    kernel = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
     # Whether an address of IPv6 is tried out still says when the lab was made, and so does, for a second, whether the
     # kernel knows already that the other end is up.
     look = "ip addr | sed -E 's/ tentative//; s/NO-CARRIER,//; s/ state (UP|DOWN|UNKNOWN) / /'; ip route;"
-    look += f" ip neigh show nud permanent; tc qdisc | sort; {settings}"
+    look += f" ip neigh show nud permanent; tc qdisc | sort; {kernel}"
     shown = lab.run(host, ["bash", "-c", look])
     assert "lo:" in shown.stdout
-    return "\n".join([shown.stdout, *sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))])
+    return shown.stdout
 
 
 def programs(lab: Lab) -> dict[int, str]:

@@ -19,9 +19,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         yield made
 
 
-@pytest.mark.parametrize("cut", [cut for cut, _ in CUTS], ids=lambda cut: cut.__name__)
+@pytest.mark.parametrize(
+    ("cut", "guard"),
+    [
+        pytest.param(cut, guard, id=f"{cut.__name__}-{guard}")
+        for (cut, _), guard in zip(CUTS, ("archive", "eem", "archive", "none"), strict=True)
+    ],
+)
 def test_a_run_that_is_cut_leaves_all_as_it_was(
-    cut: Cut, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
+    cut: Cut, guard: str, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
-    print(trial(1, made, clean, cut))
+    print(trial(1, made, clean, cut, guard))
