@@ -8,6 +8,8 @@ const PPPOE_SESSION: u16 = 0x8864;
 const PPPOE_HEADER: usize = 6;
 /// What begins a PPP frame in HDLC-like framing (RFC 1662): all stations, unnumbered information.
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
+/// Bytes of the header of a cooked capture's second version.
+const COOKED2_HEADER: usize = 20;
 /// Unicast and broadcast addresses of Cisco's HDLC.
 const CISCO_ADDRESSES: [u8; 2] = [0x0f, 0x8f];
 
@@ -76,7 +78,8 @@ impl Link {
                 Some((if version == 6 { ethertype::IPV6 } else { ethertype::IPV4 }, 0))
             }
             Link::Cooked => Some((u16_at(frame, 14)?, 16)),
-            Link::Cooked2 => Some((u16_at(frame, 0)?, 20)),
+            // Here alone the protocol stands first: a frame may be cut between it and the header's end.
+            Link::Cooked2 => (frame.len() >= COOKED2_HEADER).then_some((u16_at(frame, 0)?, COOKED2_HEADER)),
         }
     }
 }
