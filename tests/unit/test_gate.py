@@ -199,7 +199,7 @@ def test_the_forge_is_known_by_its_environment() -> None:
     assert artifacts({}) == ""
 
 
-@pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", "docs/ci.md", *OF_PROJECTS])
+@pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", *OF_PROJECTS])
 def test_the_templates_call_qoslab_with_options_that_it_has(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8")
     if not name.endswith(".md"):
