@@ -38,8 +38,8 @@ _FILE = re.compile(r"(?:#|!) (?P<path>[\w.-]+(?:/[\w.-]+)+)")
 _FIGURE = re.compile(r"^Written: (\S+\.svg)$", re.MULTILINE)
 _REPORT = re.compile(r"^Report: (\S+/report\.html)$", re.MULTILINE)
 _MOVE = re.compile(r"cd ([\w./-]+)")
-_OUTSIDE = re.compile(r"qoslab (?:run|report|compare)\b")
-"""Commands whose status 1 says something of the figures."""
+_OUTSIDE = re.compile(r"(?:\w+=\S+ )*qoslab (?:run|report|compare)\b")
+"""Commands whose status 1 says something of the figures, with what is set for them."""
 _LOG = logging.getLogger(__name__)
 
 

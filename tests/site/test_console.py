@@ -72,3 +72,8 @@ def test_a_command_that_fails_in_front_of_another_is_told(warnings: list[str]) -
     page = console.Page("mine", blocks(("console", "$ echo said | tail -n 1\n$ false | cat")))
     assert [said for _, said, _ in page.outputs()[0]] == ["said", ""]
     assert warnings == ["`false | cat` ended with status 1:\n"]
+
+
+def test_a_figure_outside_its_tolerance_is_no_failure() -> None:
+    said = ("qoslab run x", "A=b qoslab report x | tail", "qoslab validate x", "echo qoslab run x")
+    assert [bool(console._OUTSIDE.match(each)) for each in said] == [True, True, False, False]

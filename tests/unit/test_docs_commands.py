@@ -14,7 +14,7 @@ from qoslab.cli import group
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *sorted((TOP / "docs").rglob("*.md"))]
-_COMMAND = re.compile(r"^(?:    |\$ )\s*(?:\./)?qoslab (?P<words>.*)$")
+_COMMAND = re.compile(r"^(?:    |\$ )\s*(?:\w+=\S+ )*(?:\./)?qoslab (?P<words>.*)$")
 _LEFT_OUT = re.compile(r"…|\.\.\.|\[|^test\b")
 """Words that stand for others, and what the script of a checkout does itself."""
 

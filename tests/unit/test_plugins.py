@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import configparser
+import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +111,24 @@ def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsy
     (project / "experiments" / "mine.yml").write_text(text, encoding="utf-8")
     assert cli.main(["validate", "mine"]) == 2
     assert 'qoslab: the tool "broken" of the package acme-qos 1.2' in capsys.readouterr().err
+
+
+def test_the_page_shows_this_package() -> None:
+    """docs/extending.md: what of the package holds is there in full, and runs when the site is built."""
+    page = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^```\w+\n# acme/(\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+    for name in ("acme_qos/__init__.py", "acme_qos/figures.py"):
+        assert shown[name] == (PACKAGE / name).read_text(encoding="utf-8")
+    points = tomllib.loads(shown["pyproject.toml"])["project"]["entry-points"]
+    ours = configparser.ConfigParser()
+    ours.read(PACKAGE / "acme_qos-1.2.dist-info" / "entry_points.txt", encoding="utf-8")
+    assert {(kind, *point) for kind, each in points.items() for point in each.items()} == {
+        (kind, *point) for kind in ours.sections() for point in ours[kind].items() if _holds(*point)
+    }
+
+
+def _holds(word: str, named: str) -> bool:
+    return word not in TOOLS.own and not re.search(r"faulty|nothing_there|GONE", named)
 
 
 def test_conformance_says_what_does_not_hold(acme: None, capsys: pytest.CaptureFixture[str]) -> None:

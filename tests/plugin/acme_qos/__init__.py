@@ -12,17 +12,17 @@ from qoslab.units import Duration
 
 
 class Ramp(Iperf3):
+    """Starts iperf3, and reads what it prints."""
+
     name = "ramp"
 
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+        """The figures of a flow; `TrafficError` where the output has none."""
         return replace(super().parse(flow, duration, client, server), tool=self.name)
-
-
-class Hollow:
-    name = "hole"
-    suffix = "txt"
 
 
 @dataclass(frozen=True)
 class Bsd(Linux):
+    """Is configured as a Linux router is, over the control socket of its data plane."""
+
     name: str = "bsd"

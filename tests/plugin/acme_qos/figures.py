@@ -1,26 +1,35 @@
-"""Metrics and a figure of another package."""
+"""A metric and a figure of another package; what is slow to import is imported where it is used."""
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
-from qoslab.api import Run
 from qoslab.model.metrics import AddedMetric
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from qoslab.api import Run
 
 
 def _slowest(flows: pd.DataFrame) -> float | None:
+    """The rows of one cell that the selector means; None where they have no such figure."""
     return None if flows.empty else float(flows["goodput_bps"].min())
 
 
 SLOWEST = AddedMetric("acme.slowest", "b/s", "goodput of the slowest stream", "traffic", "flows", _slowest)
-FAILS = AddedMetric("acme.fails", "ratio", "nothing", "traffic", "flows", lambda flows: 1 / (len(flows) * 0))
 
 
 class Shares:
+    """A bar for each stream of a run."""
+
     title = "What each stream got"
 
     def draw(self, run: Run, width_mm: float) -> Figure:
+        """A figure of this width."""
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(width_mm / 25.4, width_mm / 40))
         flows = run.table("flows")
         figure.subplots().bar(range(len(flows)), flows["goodput_bps"])
