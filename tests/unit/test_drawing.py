@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from qoslab.cli import main
-from qoslab.cli.draw import FORMS
+from qoslab.cli.draw import FORMS, INVENTORY
 from qoslab.report.drawing import FORMATS, layers, mermaid, svg
 from qoslab.schema import load_experiment
 from qoslab.schema.topology import load_topology
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_formats_of_the_help_are_those_that_there_are() -> None:
-    assert tuple(FORMATS) == FORMS
+    assert (*FORMATS, INVENTORY) == FORMS
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)

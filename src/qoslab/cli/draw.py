@@ -1,4 +1,4 @@
-"""`qoslab draw`: a picture of a topology."""
+"""`qoslab draw`: a picture of a topology, or an inventory for it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from qoslab.printing import echo
 if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
 
-FORMS = ("svg", "mermaid")
-"""`qoslab.report.drawing.FORMATS` by name; a test compares."""
+INVENTORY = "inventory"
+FORMS = ("svg", "mermaid", INVENTORY)
+"""Those of `qoslab.report.drawing.FORMATS` by name, which a test compares, and the one that is no picture."""
 
 
 @click.command()
@@ -30,13 +31,15 @@ def command(experiment: str | None, sets: tuple[str, ...], lab: str | None, form
 
     EXPERIMENT is a file, or the name of one in experiments/; a lab that is up is drawn with --lab instead. SVG is laid
     out from the first host to the right; a flowchart of Mermaid is text for a Markdown page, which the forge lays out.
-    Nothing is written over.
+    An inventory is for a lab of real routers and hosts: it has the nodes, and marks what is to be filled in. Nothing is
+    written over.
     """
     from qoslab.exchange.base import whole
+    from qoslab.exchange.inventory import inventory
     from qoslab.report.drawing import FORMATS
 
     name, topology = _of_lab(lab, experiment, sets) if lab is not None else _of_file(experiment, sets)
-    text = FORMATS[form](topology, name)
+    text = inventory(topology, name) if form == INVENTORY else FORMATS[form](topology, name)
     if to is None:
         echo(text.rstrip("\n"))
         return

@@ -1,0 +1,118 @@
+"""A topology as an inventory to fill in: what the experiment knows of a lab stands there, the rest is marked. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from qoslab.model.experiment import Link, LinkEnd, Topology
+from qoslab.model.inventory import EMULATED_BY, LINE
+from qoslab.platforms import platform_of
+
+MARK = "fill in"
+"""Behind each value that only the lab knows."""
+NOWHERE = ".fill-in.invalid"
+"""Addresses until they are filled in: no name server knows such a name (RFC 2606), so that nothing else is reached."""
+HOSTS = "host"
+"""The group of nodes for which no role pushes anything."""
+
+_HEAD = """\
+---
+# An inventory for {name}. Nodes have the experiment's names and are cabled as their interfaces say.
+# What only the lab knows is marked "{mark}"; docs/real-lab.md has further variables. Then
+#   qoslab lab check inventory/mine.yml {name}
+# Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
+all:
+"""
+_GROUPS = {
+    "ios": (
+        "ansible_connection: ansible.netcommon.network_cli",
+        "ansible_network_os: cisco.ios.ios",
+        "ansible_user: \"{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}\"",
+        "ansible_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}\"",
+        "# only where a login does not start at privilege level 15",
+        "ansible_become: true",
+        "ansible_become_method: ansible.netcommon.enable",
+        "ansible_become_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}\"",
+    ),
+    "linux_router": (
+        f"ansible_user: qoslab  # {MARK}",
+        f"linux_router_program: /usr/local/bin/qos-router  # {MARK}",
+        f"linux_router_socket: /run/qoslab/control.sock  # {MARK}",
+    ),
+    HOSTS: (
+        f"ansible_user: qoslab  # {MARK}: who may log in with a key",
+        "ansible_become: true",
+        "# moves the interfaces into a namespace that ends with the run; or: in place, as it is",
+        "qoslab_isolate: namespace",
+    ),
+}
+"""Variables of each group, in the order of the inventory."""
+_SWITCHES = "ios_switch"
+"""A group within `ios`."""
+_PLAIN = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
+_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+"""Plain words that YAML takes for something else."""
+
+
+def inventory(topology: Topology, name: str) -> str:
+    """An inventory in YAML with the nodes, interfaces and addresses of a topology that is called `name`."""
+    lines = [*_emulated(topology), "children:", *_inside(_children(topology))]
+    return _HEAD.format(name=" ".join(name.split()), mark=MARK) + "\n".join(_inside(lines)) + "\n"
+
+
+def _emulated(topology: Topology) -> Iterator[str]:
+    """Links that the lab has to delay, or make lossy."""
+    links = [link for link in topology.links if link.emulated]
+    if links:
+        yield "vars:"
+        yield f"  {EMULATED_BY}:"
+        for link in links:
+            wanted = ", ".join(link.emulated)
+            yield f"    {_key(link.name)}: {LINE}  # {MARK}: what makes its {wanted}, the line itself or a node"
+
+
+def _children(topology: Topology) -> Iterator[str]:
+    groups: dict[str, list[str]] = {}
+    for name, node in topology.nodes.items():
+        groups.setdefault(platform_of(node).ansible_role(node) or HOSTS, []).append(name)
+    for group, variables in _GROUPS.items():
+        switches = groups.get(_SWITCHES, []) if group == "ios" else []
+        if not groups.get(group) and not switches:
+            continue
+        yield f"{group}:"
+        yield from _inside(["vars:", *_inside(variables)])
+        yield from _inside(_hosts(topology, groups.get(group, [])))
+        if switches:
+            yield from _inside(["children:", f"  {_SWITCHES}:", *_inside(_inside(_hosts(topology, switches)))])
+
+
+def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
+    if names:
+        yield "hosts:"
+    for name in names:
+        node = topology.nodes[name]
+        kind = "router" if platform_of(node).is_router else "host"
+        yield f"  {_key(name)}:" + (f"  # {node.model}" if node.model else "")
+        yield f"    ansible_host: {_key(name + NOWHERE)}  # {MARK}: the address by which it is managed"
+        if kind == "router" and node.model:
+            yield f"    # qoslab_model: {MARK} what `show version` calls it, where it is no {node.model}"
+        yield f"    qoslab_interfaces:  # as the experiment calls them, and as the {kind} does"
+        for link, near, far in topology.links_of(name):
+            yield f"      {_key(near.interface)}: {_key(near.interface)}  # {MARK}; {_about(link, near, far)}"
+
+
+def _about(link: Link, near: LinkEnd, far: LinkEnd) -> str:
+    """An interface as the experiment has it: its addresses, and what it is cabled to."""
+    addresses = " ".join(map(str, near.addresses)) or "no address"
+    return f"{addresses}, {link.name} to {far.node} {far.interface}, {link.rate}"
+
+
+def _key(text: str) -> str:
+    """A text as YAML has it, in quotes where it could be taken for something else."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
+
+
+def _inside(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]

@@ -1,0 +1,131 @@
+"""`qoslab draw --format inventory`: what an experiment knows of a lab, as an inventory that is read as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from qoslab.cli import main
+from qoslab.exchange.inventory import inventory
+from qoslab.run.devices.inventory import LabInventory, parse_lab, read_lab
+from qoslab.schema import load_experiment
+from qoslab.schema.inventory import lacking
+from qoslab.schema.topology import load_topology
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
+OF_THE_ARTICLE = EXPERIMENTS[0].with_name("policing-vs-shaping.yml")
+SWITCH = EXPERIMENTS[0].with_name("bucket-truth.yml")
+
+INVENTORY = """\
+---
+# An inventory for policing-vs-shaping. Nodes have the experiment's names and are cabled as their interfaces say.
+# What only the lab knows is marked "fill in"; docs/real-lab.md has further variables. Then
+#   qoslab lab check inventory/mine.yml policing-vs-shaping
+# Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
+all:
+  vars:
+    qoslab_emulated_by:
+      wan: line  # fill in: what makes its delay, the line itself or a node
+  children:
+    ios:
+      vars:
+        ansible_connection: ansible.netcommon.network_cli
+        ansible_network_os: cisco.ios.ios
+        ansible_user: "{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}"
+        ansible_password: "{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}"
+        # only where a login does not start at privilege level 15
+        ansible_become: true
+        ansible_become_method: ansible.netcommon.enable
+        ansible_become_password: "{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}"
+      hosts:
+        R1:  # 3725
+          ansible_host: R1.fill-in.invalid  # fill in: the address by which it is managed
+          # qoslab_model: fill in what `show version` calls it, where it is no 3725
+          qoslab_interfaces:  # as the experiment calls them, and as the router does
+            FastEthernet0/0: FastEthernet0/0  # fill in; 192.168.10.1/24, lan to client eth0, 100 Mb/s
+            FastEthernet0/1: FastEthernet0/1  # fill in; 192.168.20.1/24, wan to server eth0, 100 Mb/s
+    host:
+      vars:
+        ansible_user: qoslab  # fill in: who may log in with a key
+        ansible_become: true
+        # moves the interfaces into a namespace that ends with the run; or: in place, as it is
+        qoslab_isolate: namespace
+      hosts:
+        client:
+          ansible_host: client.fill-in.invalid  # fill in: the address by which it is managed
+          qoslab_interfaces:  # as the experiment calls them, and as the host does
+            eth0: eth0  # fill in; 192.168.10.2/24, lan to R1 FastEthernet0/0, 100 Mb/s
+        server:
+          ansible_host: server.fill-in.invalid  # fill in: the address by which it is managed
+          qoslab_interfaces:  # as the experiment calls them, and as the host does
+            eth0: eth0  # fill in; 192.168.20.2/24, wan to R1 FastEthernet0/1, 100 Mb/s
+"""
+
+
+def of_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Group, node and variables of all nodes in a group and those below."""
+    variables = {**above, **group.get("vars", {})}
+    for node, own in group.get("hosts", {}).items():
+        yield name, node, {**variables, **own}
+    for below, each in group.get("children", {}).items():
+        yield from of_groups(below, each, variables)
+
+
+def parsed(text: str, file: Path) -> LabInventory:
+    """What is read of it, Ansible's part done by hand, since that takes seconds for each."""
+    file.write_text(text, encoding="utf-8")
+    nodes = list(of_groups("all", YAML(typ="safe").load(text)["all"], {}))
+    groups: dict[str, Any] = {}
+    for group, node, _ in nodes:
+        groups.setdefault(group, {"hosts": []})["hosts"].append(node)
+    if "ios_switch" in groups:
+        groups.setdefault("ios", {})["children"] = ["ios_switch"]
+    return parse_lab(groups | {"_meta": {"hostvars": {node: variables for _, node, variables in nodes}}}, file)
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_every_experiment_has_one_that_lacks_nothing(file: Path, tmp_path: Path) -> None:
+    experiment = load_experiment(file)
+    found = parsed(inventory(experiment.topology, experiment.name), tmp_path / "mine.yml")
+    assert lacking(experiment, found.nodes, found.file) == []
+    named = {**found.nodes.hosts, **found.nodes.routers}
+    assert {name: dict(settings.interfaces) for name, settings in named.items()} == {
+        name: {near.interface: near.interface for _, near, _ in experiment.topology.links_of(name)}
+        for name in experiment.topology.nodes
+    }
+
+
+def test_it_has_what_the_experiment_knows_and_marks_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["draw", "policing-vs-shaping", "--set", "topology.links.wan.delay=10 ms", "--format", "inventory"]
+    assert main(words) == 0
+    assert capsys.readouterr().out == INVENTORY
+
+
+def test_ansible_reads_it_with_a_switch_among_the_routers(tmp_path: Path) -> None:
+    experiment = load_experiment(SWITCH)
+    file = tmp_path / "mine.yml"
+    file.write_text(inventory(experiment.topology, experiment.name), encoding="utf-8")
+    found = read_lab(file)
+    assert {name: (access.group, access.host) for name, access in found.routers.items()} == {
+        name: (group, f"{name}.fill-in.invalid") for name, group in (("R1", "ios"), ("R2", "ios"), ("SW", "ios_switch"))
+    }
+    assert lacking(experiment, found.nodes, file) == []
+
+
+def test_names_that_yaml_takes_for_something_else_are_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "pair.yml"
+    file.write_text(
+        'nodes: {"on": {platform: host}, "No": {platform: linux}}\nlinks:\n  - name: "yes"\n    rate: 10 Mb/s\n'
+        "    loss: {model: random, probability: 1 %}\n    ends:\n"
+        '      - {node: "on", interface: "off", address: 10.0.0.1/24}\n'
+        '      - {node: "No", interface: FastEthernet0/1, address: 10.0.0.2/24}\n'
+    )
+    name, topology = load_topology(file)
+    text = inventory(topology, name)
+    found = parsed(text, tmp_path / "mine.yml")
+    assert (found.nodes.hosts["on"].interfaces, set(found.routers)) == ({"off": "off"}, {"No"})
+    assert found.nodes.emulated_by == {"yes": "line"}
