@@ -196,6 +196,26 @@ def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None
         assert door.ask("R1", "show privilege") == [first]
 
 
+def test_who_gets_a_login_that_was_kept_is_told_the_present_name(modern: FakeDevice) -> None:
+    with Door({"R1": by_ssh(modern)}) as door:
+        door.open()
+        modern.router.device.hostname = "elsewhere"
+        try:
+            shown = said(door, "R1", "show privilege\r", until="15\r\nelsewhere#")
+        finally:
+            modern.router.device.hostname = "R1"
+        assert shown == ANSWER.replace("R1#", "elsewhere#")
+
+
+def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
+    with Misbehaving(modern.telnet) as proxy, Door({"R1": replace(by_telnet(modern), port=proxy.port)}) as door:
+        door.open()
+        proxy.cut()
+        assert door.ask("R1", "show privilege") == ["Current privilege level is 15"]
+        assert privilege(door, "R1") == ANSWER
+        assert proxy.connections == 2
+
+
 def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
     with Misbehaving(modern.telnet) as proxy:
         with Door({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:

@@ -51,21 +51,25 @@ class Device:
             self._kept = await self._log_in()
 
     async def call(self) -> Call:
-        """A login, a fresh one or the one that was kept. `DoorError` where there is none."""
+        """A login, a fresh one or the one that was kept, at its present prompt. `DoorError` where there is none."""
         kept, self._kept = self._kept, None
-        if kept is not None and not kept.line.gone:
-            return kept
-        if kept is not None:
+        if kept is None:
+            return await self._log_in()
+        try:
+            # Somebody may have given the device another name since.
+            kept.prompt = await kept.login.prompt_now()
+        except BaseException as error:
             await self.leave(kept)
-        return await self._log_in()
+            if isinstance(error, DoorError) and error.trouble.kind is Kind.HUNG_UP:
+                return await self._log_in()
+            raise
+        return kept
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
         """What the device says to each line. `DoorError` where it lets nobody in, or does not answer."""
         call = await self.call()
         try:
-            # Somebody may have given it another name since the line before.
-            prompt = await call.login.prompt_now()
-            answers = [await call.login.ask(line, prompt) for line in lines]
+            answers = [await call.login.ask(line, call.prompt) for line in lines]
         except BaseException:
             await self.leave(call)
             raise
