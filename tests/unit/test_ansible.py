@@ -35,10 +35,13 @@ from qoslab.run.devices.ansible.session import (
     AnsibleSession,
     Outcome,
     TaskResult,
+    _explain,
     _keep,
     device_message,
     environment,
 )
+from qoslab.run.door.ways import PASSING, Kind, Trouble
+from qoslab.run.faults import PassingFault
 from qoslab.shipped import shipped
 
 REFUSED = {
@@ -70,6 +73,22 @@ def test_the_data_planes_own_words() -> None:
     assert (
         device_message({"msg": "non-zero return code", "rc": 1, "stdout": "", "stderr": "no socket\n"}) == "no socket"
     )
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_what_a_door_says_is_no_refused_configuration(kind: Kind) -> None:
+    told = Trouble(kind, "the connection to R1 was lost")
+    said = f"Task failed: b'class class-default\\r\\n% Error: {told}\\r\\nR1#'"
+    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
+    assert error.message == f"R1: {kind}: the connection to R1 was lost"
+    assert error.hint == "See whether the router answers, and the transcripts of its logins."
+    assert isinstance(error, PassingFault) is (kind in PASSING)
+
+
+def test_words_of_a_router_that_begin_like_a_doors_are_its_own() -> None:
+    said = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
+    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
+    assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, PassingFault)
 
 
 def task(**values: Any) -> TaskResult:

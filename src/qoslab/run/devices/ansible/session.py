@@ -585,7 +585,11 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
-    if trouble is not None:
+    door = _DOOR.search(text)
+    if door is not None:
+        message = f"{failure.host}: {door['why']}"
+        hint = "See whether the router answers, and the transcripts of its logins."
+    elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify" and told:
         message = f"{failure.host} does not have in force what was asked for:\n{told}"
@@ -602,10 +606,15 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     others = len({task.host for task in outcome.failures}) - 1
     if others:
         message += f"\n({others} more routers failed.)"
-    kind = RouterError if trouble is None else UnreachableRouterError
-    return kind(message, outcome, hint=hint + place)
+    passes = trouble is not None if door is None else door["kind"] in DOOR_PASSING
+    kind = UnreachableRouterError if passes else RouterError
+    return kind(message, outcome, hint=(hint + place).strip())
 
 
+DOOR_PASSING = ("out of reach", "no answer", "hung up", "busy")
+DOOR_STAYING = ("login refused", "enable refused", "host key changed", "host key unknown", "no common algorithm")
+"""What a door (`qoslab.run.door.ways`) says of a router that it does not reach; the former another try may not meet."""
+_DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join((*DOOR_PASSING, *DOOR_STAYING))}): .*)$", re.MULTILINE)
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
 _TROUBLES = (
     (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
