@@ -40,6 +40,8 @@ exec(sys.argv[-1])
 """A Python for agents: the host's clock is set while a file is there."""
 BANNER = "banner motd ^Authorised>^"
 """As a prompt, to whoever looks for one."""
+PUSHED = "> policy-map Police\n", "> service-policy output Police\n"
+"""In a transcript: one of the first lines that a push sends, and the last."""
 
 
 @pytest.fixture(scope="module")
@@ -114,38 +116,113 @@ def begun(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
         command.process.kill()
 
 
-def cell(clean: Path, arm: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((latest(clean) / f"cells/{arm}/1/cell.json").read_text())
+def cell(clean: Path, arm: str, attempt: str = "1") -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((latest(clean) / f"cells/{arm}/{attempt}/cell.json").read_text())
     return record
 
 
-def test_a_cut_during_a_push_a_banner_and_another_name_are_borne(rack: tuple[Lab, Path], clean: Path) -> None:
+def transcripts(clean: Path) -> list[str]:
+    """What was said in each login on R1 so far."""
+    # `latest` leads to the same.
+    return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/door/*/R1.*.txt")}]
+
+
+def wait_until_said(clean: Path, words: str) -> None:
+    """Until it is said to R1, or by it."""
+    deadline = time.monotonic() + 60
+    while not any(words in each for each in transcripts(clean)):
+        assert time.monotonic() < deadline, transcripts(clean)
+        time.sleep(0.002)
+
+
+def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[str, Any]:
+    """The record of a cell with which all is well."""
+    status, output, errors = ended
+    assert status == status_of(newest_run(clean)), errors + output
+    record = cell(clean, "policed", attempt)
+    # How punctual this machine was as a host is not asked here.
+    assert not beside_lateness(record), record["reasons"]
+    return record
+
+
+def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
-    session(lab, "configure terminal", BANNER, "end")
     before, kept = running(lab), hosts(lab)
     with (
         behind(lab, file, clean) as (relay, mine),
-        begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed")) as command,
+        begun(clean, *arguments(mine, "--duration", "3s", "--arm", "policed", "--attempts", "3")) as command,
     ):
-        command.wait_for("configure the routers")
-        time.sleep(0.5)
+        wait_until_said(clean, PUSHED[0])
         relay.cut()
-        iperf3_runs(lab)
-        status, output, errors = asyncio.run(ended_under_another_name(lab, command))
-    assert status == status_of(newest_run(clean)), errors + output
-    record = cell(clean, "policed")
-    # How punctual this machine was as a host is not asked here.
-    assert not beside_lateness(record), record["reasons"]
-    (told,) = (each for each in record["warnings"] if "somebody changed the configuration of R1" in each)
-    assert "hostname elsewhere" in told
+        ended = command.end()
+    # It was cut in the middle, and another login sent everything anew.
+    said = transcripts(clean)
+    (cut,) = (each for each in said if PUSHED[0] in each and PUSHED[1] not in each)
+    assert "= the device hung up" in cut, cut
+    assert any(PUSHED[0] in each and PUSHED[1] in each for each in said), said
+    lost = "R1: hung up: the connection to R1 was lost; what was sent last may not have been carried out"
+    assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
+    record = borne(clean, ended, attempt="1.2")
+    assert not [each for each in record["warnings"] if "somebody changed" in each]
     assert running(lab) == before
-    session(lab, "configure terminal", "no banner motd", "end")
     wait_until_clean(lab, kept)
 
 
-def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
+    session(lab, "configure terminal", BANNER, "end")
+    before, kept = running(lab), hosts(lab)
+    try:
+        borne(clean, run(clean, *arguments(file, "--duration", "3s", "--arm", "policed")))
+        assert any("Authorised>" in each for each in transcripts(clean))
+        assert running(lab) == before
+    finally:
+        session(lab, "configure terminal", "no banner motd", "end")
+    wait_until_clean(lab, kept)
+
+
+def test_a_router_that_is_called_otherwise_meanwhile_is_told(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
+    before, kept = running(lab), hosts(lab)
+    with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
+        iperf3_runs(lab)
+        ended = asyncio.run(ended_under_another_name(lab, command))
+    record = borne(clean, ended)
+    (told,) = (each for each in record["warnings"] if "somebody changed the configuration of R1" in each)
+    assert "hostname elsewhere" in told
+    assert running(lab) == before
+    wait_until_clean(lab, kept)
+
+
+def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "write memory")
+    before, kept = running(lab), hosts(lab)
+    with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
+        iperf3_runs(lab)
+        time.sleep(1.0)
+        asyncio.run(restart(lab))
+        status, output, errors = command.end()
+    record = cell(clean, "policed")
+    assert status == 3, errors + output
+    lost = "R1 has lost its configuration during this cell: asked for `policy-map Police`, nothing like it is in force"
+    assert any(each.startswith(lost) for each in record["reasons"]), record["reasons"]
+    assert running(lab) == before
+    wait_until_clean(lab, kept)
+    # Meanwhile somebody has put another router there.
+    folder = RunFolder(latest(clean))
+    manifest = folder.manifest()
+    manifest.machine["lab"]["devices"]["R1"]["serial number"] = "FTX0000A0AA"
+    folder.write_manifest(manifest)
+    status, output, errors = run(clean, "run", "--resume")
+    assert status == 2 and re.search(r"R1: found serial number \w+, expected serial number FTX0000A0AA, on", errors), (
+        errors
+    )
+    wait_until_clean(lab, kept)
+
+
+def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
     before, kept = running(lab), hosts(lab)
     small, python = clean / "small", clean / "python"
     small.mkdir()
@@ -158,13 +235,8 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
     )
     assert found == 1
     mine.write_text(text)
-    words = arguments(mine, "--duration", "8s", "--arm", "policed", "--arm", "shaped")
     try:
-        with begun(clean, *words) as command:
-            iperf3_runs(lab)
-            time.sleep(1.0)
-            asyncio.run(restart(lab))
-            command.wait_for("shaped/1: traffic")
+        with begun(clean, *arguments(mine, "--duration", "8s", "--arm", "shaped")) as command:
             iperf3_runs(lab)
             # iperf3 itself wants room there when it begins.
             time.sleep(1.0)
@@ -172,22 +244,10 @@ def test_a_router_that_restarts_and_a_disk_that_is_full_cost_their_cells(rack: t
             status, output, errors = command.end()
     finally:
         lab.run("server", ["umount", "-l", str(small)], check=True)
-    restarted, full = (cell(clean, arm) for arm in ("policed", "shaped"))
+    full = cell(clean, "shaped")
     assert status == 3, errors + output
-    lost = "R1 has lost its configuration during this cell: asked for `policy-map Police`, nothing like it is in force"
-    assert any(each.startswith(lost) for each in restarted["reasons"]), restarted["reasons"]
     assert any("no space left" in each.lower() for each in full["reasons"]), full["reasons"]
     assert running(lab) == before
-    wait_until_clean(lab, kept)
-    # Meanwhile somebody has put another router there.
-    folder = RunFolder(latest(clean))
-    manifest = folder.manifest()
-    manifest.machine["lab"]["devices"]["R1"]["serial number"] = "FTX0000A0AA"
-    folder.write_manifest(manifest)
-    status, output, errors = run(clean, "run", "--resume")
-    assert status == 2 and re.search(r"R1: found serial number \w+, expected serial number FTX0000A0AA, on", errors), (
-        errors
-    )
     wait_until_clean(lab, kept)
 
 
