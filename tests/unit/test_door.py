@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import asyncssh
 import pytest
 from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDevice
 
 from misbehaving import Misbehaving
+from qoslab.model.inventory import RouterSettings
+from qoslab.redaction import Redaction
+from qoslab.run.devices.inventory import IosAccess
 from qoslab.run.door.client import Door, DoorClosed, DoorFault
+from qoslab.run.door.device import Call, Device
+from qoslab.run.door.inventory import way_to
+from qoslab.run.door.reach import Line, reach
 from qoslab.run.door.ways import Hop, Kind, Way
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
@@ -184,6 +191,32 @@ def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevi
     assert "did not answer within 0.5 s" in str(found.value)
 
 
+def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    pause_s = 0.3
+    began: list[float] = []
+    ended: list[float] = []
+
+    async def reached(way: Way) -> Line:
+        began.append(time.monotonic())
+        return await reach(way)
+
+    async def logged_in(device: Device) -> Call:
+        call = await device.call()
+        ended.append(time.monotonic())
+        return call
+
+    async def two_at_once() -> None:
+        device = Device("R1", replace(by_ssh(modern), pause_s=pause_s), None, Redaction())
+        for call in await asyncio.gather(logged_in(device), logged_in(device)):
+            await device.leave(call)
+
+    monkeypatch.setattr("qoslab.run.door.device.reach", reached)
+    asyncio.run(two_at_once())
+    assert len(began) == len(ended) == 2
+    # The pause begins an instant before the login is handed out.
+    assert began[1] - ended[0] >= pause_s - 0.01
+
+
 def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None:
     with Door({"R1": by_ssh(modern)}) as door:
         (first,) = door.ask("R1", "show privilege")
@@ -214,6 +247,17 @@ def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
         assert door.ask("R1", "show privilege") == ["Current privilege level is 15"]
         assert privilege(door, "R1") == ANSWER
         assert proxy.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("reach", "port", "expected"),
+    [("ssh", 22, 22), ("ssh", 2222, 2222), ("telnet", 22, 23), ("telnet", 2023, 2023)],
+)
+def test_where_no_port_is_named_each_way_has_its_own(
+    reach: Literal["ssh", "telnet"], port: int, expected: int, tmp_path: Path
+) -> None:
+    way = way_to(tmp_path / "rack.yml", IosAccess("r1", USER, PASSWORD, port), RouterSettings(reach=reach))
+    assert (way.by, way.port, way.place) == (reach, expected, f"r1 port {expected} by {reach}")
 
 
 def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:

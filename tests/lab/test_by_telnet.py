@@ -1,0 +1,51 @@
+"""A run whose router has no SSH: its doors log in by telnet."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import run
+from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
+from test_mishaps import running
+from test_run import EXPERIMENT, latest
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.lab.ios_routers import WaysIn
+from verdicts import beside_lateness, newest_run, status_of
+
+pytestmark = pytest.mark.lab
+
+
+def test_a_run_reaches_its_router_by_telnet_alone(
+    clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=WaysIn(telnet=True)) as lab:
+        expose(lab, file)
+        login = lab.ssh("R1")
+        port = rf"\1ansible_port: {login.telnet}\n\1qoslab_reach: telnet"
+        text, found = re.subn(rf"^( +)ansible_port: {login.port}$", port, file.read_text(), flags=re.MULTILINE)
+        assert found == 1
+        file.write_text(text)
+        before, kept = running(lab), hosts(lab)
+        words = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed")
+        status, output, errors = run(clean, *words)
+        assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
+        record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
+        # How punctual this machine was as a host is not asked here.
+        assert not beside_lateness(record), errors
+        assert status == status_of(newest_run(clean)), errors + output
+        transcripts = [each.read_text() for each in latest(clean).glob("door/*/R1.*.txt")]
+        assert transcripts and all(f"to 127.0.0.1 port {login.telnet} by telnet\n" in each for each in transcripts)
+        assert any("service-policy output Police" in each for each in transcripts)
+        # What goes over the line in the clear is kept nowhere.
+        secrets = [login.password.encode(), login.enable.encode()]
+        files = [each for each in latest(clean).rglob("*") if each.is_file()]
+        assert not [each for each in files for secret in secrets if secret in each.read_bytes()]
+        assert running(lab) == before
+        wait_until_clean(lab, kept)
