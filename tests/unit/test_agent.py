@@ -8,14 +8,18 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import alive
 
+from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.labs.external import agent
@@ -38,6 +42,12 @@ def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
     return HostAccess("here", python=sys.executable)
 
 
+@pytest.fixture(params=["of this Python", "of the oldest"])
+def either(way: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
+    """That host, also with the oldest Python that it may have."""
+    return way if request.param == "of this Python" else replace(way, python=oldest_python())
+
+
 def folders(folder: Path) -> list[str]:
     return [each.name for each in folder.glob("qoslab-agent-*")]
 
@@ -49,8 +59,8 @@ def wait(condition: object, seconds: float = 10.0) -> None:
         time.sleep(0.02)
 
 
-def test_output_arrives_in_order_and_whole_before_the_end(way: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", way, "a test")
+def test_output_arrives_in_order_and_whole_before_the_end(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
     text = "import sys\nfor n in range(60000): print(n)\nprint('wrong', file=sys.stderr)\nsys.exit(3)"
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("xb", buffering=0) as stdout, err.open("xb", buffering=0) as stderr:
@@ -62,8 +72,8 @@ def test_output_arrives_in_order_and_whole_before_the_end(way: HostAccess, tmp_p
     assert folders(tmp_path) == []
 
 
-def test_signals_files_and_programs_of_ours(way: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", way, "a test")
+def test_signals_files_and_programs_of_ours(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
     try:
         err = (tmp_path / "err").open("xb", buffering=0)
         process = ExternalProcess(channel, *channel.start(["sleep", "60"], None, err))
@@ -88,12 +98,14 @@ def test_signals_files_and_programs_of_ours(way: HostAccess, tmp_path: Path) -> 
         with pytest.raises(MachineError, match="client: found no program iperf4 in /"):
             channel.start(["iperf4"], None, (tmp_path / "err3").open("xb"))
         assert channel.ask("versions", names=["sh4"])["versions"] == {"sh4": None}
+        told = channel.ask("facts", programs=["sh4"], far=["127.0.0.1"])["facts"]
+        assert told["missing"] == ["sh4"] and "lo" in told["cards"] and told["routes"]["127.0.0.1"][0] == "lo"
     finally:
         channel.close()
 
 
-def test_a_program_begins_at_its_instant_while_all_else_goes_on(way: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", way, "a test")
+def test_a_program_begins_at_its_instant_while_all_else_goes_on(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
 
     def start(name: str, argv: list[str], at_ns: int) -> ExternalProcess:
         return ExternalProcess(channel, *channel.start(argv, None, (tmp_path / name).open("xb", buffering=0), at_ns))
@@ -127,8 +139,8 @@ def test_a_program_begins_at_its_instant_while_all_else_goes_on(way: HostAccess,
         assert channel.close() == []
 
 
-def test_a_host_that_stood_still_tells_how_long(way: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", way, "a test")
+def test_a_host_that_stood_still_tells_how_long(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
     try:
         number, output = channel.start(["sleep", "60"], None, (tmp_path / "err").open("xb"))
         channel.ask("watched")
@@ -145,8 +157,8 @@ def test_a_host_that_stood_still_tells_how_long(way: HostAccess, tmp_path: Path)
         channel.close()
 
 
-def test_programs_end_with_the_connection(way: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", way, "a test")
+def test_programs_end_with_the_connection(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
@@ -245,6 +257,83 @@ def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypa
             here.apply(wanted, [])
     else:
         assert here.apply(wanted, []) == ipv4
+
+
+PINGED = """\
+PING 192.168.10.1 (192.168.10.1) from 192.168.10.2 eth0: 56(84) bytes of data.
+64 bytes from 192.168.10.1: icmp_seq=1 ttl=255 time=0.412 ms
+64 bytes from 192.168.10.1: icmp_seq=3 ttl=255 time=12.0 ms
+
+--- 192.168.10.1 ping statistics ---
+3 packets transmitted, 2 received, 33.3333% packet loss, time 402ms
+rtt min/avg/max/mdev = 0.412/6.206/12.000/5.794 ms
+"""
+UNHEARD = """\
+PING 192.168.10.1 (192.168.10.1) from 192.168.10.2 eth0: 56(84) bytes of data.
+
+--- 192.168.10.1 ping statistics ---
+3 packets transmitted, 0 received, 100% packet loss, time 2041ms
+"""
+"""As the ping of iputils prints them."""
+ENTRY = '[{"dst": "192.168.10.1", "lladdr": "02:00:00:00:00:10", "state": ["REACHABLE"]}]'
+CARDS = """\
+[{"ifname": "eth0", "flags": ["UP", "LOWER_UP"], "address": "02:00:00:00:00:01",
+  "addr_info": [{"local": "192.168.10.2", "prefixlen": 24}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "status", "entry", "macs", "took_ms", "why"),
+    [
+        (PINGED, 0, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [0.412, 12.0], ""),
+        # Whoever is asked for its hardware address and drops echo requests is there nonetheless.
+        (UNHEARD, 1, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [], ""),
+        (UNHEARD, 1, '[{"dst": "192.168.10.1", "state": ["FAILED"]}]', {}, [], "nobody answers to ping"),
+        ("ping: connect: Network is unreachable\n", 2, "", {}, [], "nobody answers to ping"),
+    ],
+)
+def test_a_user_who_may_send_no_frames_pings_what_no_router_passes_on(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    printed: str,
+    status: int,
+    entry: str,
+    macs: dict[str, list[str]],
+    took_ms: list[float],
+    why: str,
+) -> None:
+    def program(name: str, script: str) -> None:
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{shlex.quote(str(tmp_path))}/asked\n{script}\n')
+        (tmp_path / name).chmod(0o755)
+
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    (tmp_path / "printed").write_text(printed)
+    (tmp_path / "entry").write_text(entry)
+    (tmp_path / "cards").write_text(CARDS)
+    program("ping", f"cat {shlex.quote(str(tmp_path))}/printed; exit {status}")
+    which = 'case "$*" in *neigh*) file=entry;; *) file=cards;; esac'
+    program("ip", f"{which}; cat {shlex.quote(str(tmp_path))}/$file")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(socket, "socket", refused)
+    monkeypatch.setattr(look, "ethernet", lambda _: {"driver": "", "mbps": None, "duplex": None})
+
+    def cable(sender: str) -> dict[str, Any]:
+        return look.on_cable("eth0", sender, "192.168.10.1", ["192.168.20.1"], 3, 400, 0.3)
+
+    assert cable("192.168.10.2") == {
+        "macs": macs,
+        "asked": 3,
+        "took_ms": took_ms,
+        "burst": 0,
+        "answered": 0,
+        "why": why,
+    }
+    (asked,) = (each for each in (tmp_path / "asked").read_text().splitlines() if each.startswith("ping"))
+    assert asked == "ping -n -c 3 -i 0.2 -W 1 -t 1 -I eth0 192.168.10.1"
+    # Without the experiment's address, which is still to come, an answer would say nothing of that cable.
+    assert cable("192.168.10.9")["why"] == "it takes root, or CAP_NET_RAW, to see who is on a cable"
 
 
 def test_a_user_who_may_not_capture_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

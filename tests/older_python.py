@@ -1,0 +1,32 @@
+"""The oldest Python that a host may have, where this machine has it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+OLDEST = "3.8"
+
+
+@cache
+def _found() -> str | None:
+    home = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    known = [shutil.which(f"python{OLDEST}"), *sorted(home.glob(f"versions/{OLDEST}.*/bin/python{OLDEST}"))]
+    for each in known:
+        # Behind a name on the path there may be a shim, and no Python.
+        if each is not None and subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return str(each)
+    return None
+
+
+def oldest_python() -> str:
+    """Its path; the test is skipped where there is none."""
+    found = _found()
+    if found is None:
+        pytest.skip(f"needs Python {OLDEST}")
+    return found
