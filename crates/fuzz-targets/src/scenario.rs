@@ -5,6 +5,8 @@ use qos_sim::{Scenario, Simulation};
 /// Longer runs and faster flows would only take time.
 const LONGEST_NS: u64 = 1_000_000;
 const FASTEST_BPS: u64 = 10_000_000;
+/// Five packets of a jitter operation.
+const LONGEST_PROBE_NS: u64 = 100_000_000;
 
 /// Panics where it does not hold.
 pub fn run(bytes: &[u8]) {
@@ -18,6 +20,10 @@ pub fn run(bytes: &[u8]) {
     scenario.drain_ns = scenario.drain_ns.min(LONGEST_NS);
     scenario.start_jitter_ns = scenario.start_jitter_ns.min(LONGEST_NS);
     scenario.sample_ns = scenario.sample_ns.max(LONGEST_NS);
+    for probe in &mut scenario.probes {
+        probe.start_ns = probe.start_ns.min(LONGEST_NS);
+        probe.end_ns = probe.end_ns.min(LONGEST_PROBE_NS);
+    }
     for flow in &mut scenario.flows {
         flow.start_ns = flow.start_ns.min(LONGEST_NS);
         flow.duration_ns = flow.duration_ns.map(|duration| duration.min(LONGEST_NS));
