@@ -3,7 +3,9 @@
 //! Property tests and the fuzz target share this.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
+use qos_core::config::InterfaceConfig;
 use qos_core::counters::{ClassCounters, Count, PolicyCounters};
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
@@ -311,19 +313,57 @@ fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
 
 /// Runs a program on a router. Panics where the engine breaks a promise.
 pub fn run(program: &[u8]) {
-    play(Engine::new(&wiring(), Time(0)).unwrap(), Machine { configuration, switches: false }, program);
+    static ROUTER: Configurations = Configurations::of(configuration);
+    play(Engine::new(&wiring(), Time(0)).unwrap(), Machine { configurations: &ROUTER, switches: false }, program);
 }
 
 /// Runs a program on a switch, which forwards each frame that it receives by the next port.
 pub fn run_switch(program: &[u8]) {
+    static SWITCH: Configurations = Configurations::of(switch_configuration);
     let mut engine = Engine::new(&switch::ports(PORTS.len()), Time(0)).unwrap();
-    engine.configure(Time(0), &switch_configuration([0; 4])).unwrap();
-    play(engine, Machine { configuration: switch_configuration, switches: true }, program);
+    engine.configure(Time(0), &SWITCH.get([0; 4])).unwrap();
+    play(engine, Machine { configurations: &SWITCH, switches: true }, program);
+}
+
+/// Configurations by what chooses them. Their parts are read from JSON once: that takes longer than what is done with
+/// them.
+struct Configurations {
+    make: fn([u8; 4]) -> RouterConfig,
+    /// By the one byte that decides of it, whichever interface it is.
+    interfaces: [OnceLock<InterfaceConfig>; 256],
+    /// All that is no interface, by the last byte.
+    rest: [OnceLock<RouterConfig>; 256],
+}
+
+impl Configurations {
+    const fn of(make: fn([u8; 4]) -> RouterConfig) -> Configurations {
+        Configurations { make, interfaces: [const { OnceLock::new() }; 256], rest: [const { OnceLock::new() }; 256] }
+    }
+
+    /// What `make` makes of the choice.
+    fn get(&self, choice: [u8; 4]) -> RouterConfig {
+        let mut config = self.rest[usize::from(choice[3])].get_or_init(|| (self.make)([0, 0, 0, choice[3]])).clone();
+        for (interface, byte) in config.interfaces.values_mut().zip(choice) {
+            let first = || (self.make)([byte, 0, 0, 0]).interfaces.into_values().next().expect("there is one");
+            interface.clone_from(self.interfaces[usize::from(byte)].get_or_init(first));
+        }
+        config
+    }
+}
+
+#[test]
+fn a_configuration_is_that_of_its_parts() {
+    for make in [configuration, switch_configuration] {
+        let parts = Configurations::of(make);
+        for choice in (0..=255u8).map(|byte| [byte, byte.wrapping_mul(7), byte ^ 0x55, byte.wrapping_add(99)]) {
+            assert_eq!(parts.get(choice), make(choice));
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Machine {
-    configuration: fn([u8; 4]) -> RouterConfig,
+    configurations: &'static Configurations,
     switches: bool,
 }
 
@@ -375,7 +415,7 @@ fn step(
         1 => engine.poll(Time(*now), outputs),
         2 => {
             let choice = [reader.byte()?, reader.byte()?, reader.byte()?, reader.byte()?];
-            engine.configure(Time(*now), &(machine.configuration)(choice)).unwrap();
+            engine.configure(Time(*now), &machine.configurations.get(choice)).unwrap();
         }
         3 => engine.clear(Time(*now), (operation & 16 == 0).then_some(port)),
         4 => {
