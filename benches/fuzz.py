@@ -1,9 +1,10 @@
 """Lets the fuzzer try each target for a while; with `--write` docs/fuzzing.md tells how often and at which commit.
 
-    python benches/fuzz.py [--seconds S] [--write] [TARGET ...]
+    python benches/fuzz.py [--seconds S] [--write] [--anew] [TARGET ...]
 
 An input that a target does not bear is kept in fuzz/artifacts and ends the program with status 1; what it found out
-belongs in fuzz/corpus, which `cargo test` replays. Executions add up: the table has all since the page was begun.
+belongs in fuzz/corpus, which `cargo test` replays. Executions add up: the table has all since the page was begun, of
+today's targets. With `--anew` what it has of other commits than the one that is checked out is left out.
 
 Needs `cargo install cargo-fuzz --version 0.13.2` and a C++ compiler, for the targets in Python Atheris
 (requirements/fuzz.txt); `tox -e fuzz` has them. No sanitizer is used, so that the stable compiler does; the crates' own
@@ -17,6 +18,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,8 +35,34 @@ COVERED = re.compile(r"cov: (\d+)")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| ([\d ]+) \| (\d+) \| `(\w+)` \| (\S+) \|$", re.MULTILINE)
 MARK = "<!-- written by benches/fuzz.py -->"
 MEGABYTES = 2048
-LONGEST = 4096
-"""Bytes of an input."""
+LENGTHS = {
+    # Headers of a frame, and some bytes behind the longest of them.
+    "forwarding": 128,
+    "frame": 192,
+    "transit": 192,
+    # A dozen frames, or numbered datagrams.
+    "bridge": 256,
+    "flood": 256,
+    # A capture with its header and some packets.
+    "capture": 512,
+    "pcap": 512,
+    # Lines of JSON, and documents with each of their parts once.
+    "config": 2560,
+    "control": 256,
+    "ports": 512,
+    "scenario": 2048,
+    # Steps of what has a state. What more of them find they find late: an input costs as much as it has steps.
+    "program": 256,
+    "sla": 192,
+    "tcp": 128,
+    # Lines that are typed, and files.
+    "experiment": 1024,
+    "run": 1024,
+    "shell": 256,
+}
+"""Bytes of an input, by target: short ones are tried a thousand times as often as long ones."""
+OPTIONS = {"program": ("-entropic=0",)}
+"""Of libFuzzer, where a target wants others: what chooses by rare features takes longer there than all programs."""
 PATIENCE_S = 25
 """A single input that takes longer is a finding."""
 
@@ -67,6 +95,8 @@ class Target:
     program: tuple[str, ...]
     """Of a crate it is built first."""
     corpus: Path
+    longest: int
+    """Bytes of an input."""
     of_a_crate: bool = False
 
 
@@ -77,21 +107,25 @@ def targets() -> dict[str, Target]:
         said = (ROOT / "crates" / "fuzz-targets" / "src" / file.name).read_text(encoding="utf-8")
         lines = [line.removeprefix("//!").strip() for line in said.splitlines() if line.startswith("//!")]
         what = " ".join(lines).split(":")[0]
-        found[file.stem] = Target(what, (file.stem,), FUZZ / "corpus" / file.stem, of_a_crate=True)
+        corpus = FUZZ / "corpus" / file.stem
+        found[file.stem] = Target(what, (file.stem,), corpus, LENGTHS[file.stem], of_a_crate=True)
     for each in ast.parse((IN_PYTHON / "targets.py").read_text(encoding="utf-8")).body:
         corpus = IN_PYTHON / "corpus" / getattr(each, "name", "")
         if isinstance(each, ast.FunctionDef) and corpus.is_dir():
             what = (ast.get_docstring(each) or "").split(":")[0]
-            found[each.name] = Target(what, (sys.executable, str(IN_PYTHON / "runner.py"), each.name), corpus)
+            program = (sys.executable, str(IN_PYTHON / "runner.py"), each.name)
+            found[each.name] = Target(what, program, corpus, LENGTHS[each.name])
     return found
 
 
-def earlier() -> dict[str, Tried]:
-    """What the page has."""
+def earlier(known: Collection[str], at: str | None) -> dict[str, Tried]:
+    """What the page has of the targets that are known; at this commit alone, where one is given."""
     text = PAGE.read_text(encoding="utf-8")
     found = {}
     for name, what, count, edges, *rest in (match.groups() for match in ROW.finditer(text)):
-        found[name] = Tried(what, int(count.replace(" ", "")), int(edges), *rest)
+        tried = Tried(what, int(count.replace(" ", "")), int(edges), *rest)
+        if name in known and at in (None, tried.commit):
+            found[name] = tried
     return found
 
 
@@ -106,8 +140,9 @@ def tried(name: str, target: Target, seconds: int) -> tuple[int, int]:
     program = target.program
     if target.of_a_crate:
         program = tuple(str(path) for path in TARGET.glob(f"*/release/{name}") if path.is_file())[:1]
-    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-rss_limit_mb={MEGABYTES}"]
+    options = [f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-rss_limit_mb={MEGABYTES}"]
     options += [f"-timeout={PATIENCE_S}", "-print_final_stats=1", f"-artifact_prefix={FUZZ}/artifacts/{name}-"]
+    options += OPTIONS.get(name, ())
     reached = REACHED / name
     for folder in (FUZZ / "artifacts", reached):
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,9 +155,14 @@ def tried(name: str, target: Target, seconds: int) -> tuple[int, int]:
 
 
 def commit() -> str:
-    """The commit that is checked out, with a mark where files differ from it."""
-    command = ["git", "describe", "--always", "--dirty=x", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+    """The commit that is checked out, marked where files differ from it, but for the page, which is written here."""
+    own = ["--", ".", f":(exclude){PAGE.relative_to(ROOT)}"]
+    commands = (["rev-parse", "--short=8", "HEAD"], ["status", "--porcelain", "--untracked-files=no", *own])
+    said = [
+        subprocess.run(["git", *command], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+        for command in commands
+    ]
+    return said[0] + "x" * bool(said[1])
 
 
 def write(found: dict[str, Tried]) -> None:
@@ -142,6 +182,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="which; all where none is given")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--write", action="store_true", help="write docs/fuzzing.md")
+    parser.add_argument("--anew", action="store_true", help="without what the page has of other commits")
     options = parser.parse_args()
     known = targets()
     if unknown := [name for name in options.targets if name not in known]:
@@ -149,8 +190,7 @@ def main() -> int:
     chosen = {name: known[name] for name in options.targets or known}
     if any(target.of_a_crate for target in chosen.values()):
         build()
-    # Before the page is written, which is a change of the working copy.
-    found, at, failed = earlier(), commit(), False
+    at, failed = commit(), False
     day = f"{datetime.now(UTC):%Y-%m-%d}"
     for name, target in chosen.items():
         try:
@@ -160,10 +200,11 @@ def main() -> int:
             failed = True
             continue
         print(f"{name}: {count} executions, {edges} edges", flush=True)
-        before = found.get(name)
-        found[name] = Tried(target.what, count + (before.executions if before else 0), edges, at, day)
         if options.write:
-            write(found)
+            # Another process may have written it meanwhile: there are two for two processors.
+            found = earlier(known, at if options.anew else None)
+            before = found[name].executions if name in found else 0
+            write(found | {name: Tried(target.what, before + count, edges, at, day)})
     return int(failed)
 
 
