@@ -28,6 +28,8 @@ RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=
 CHANGING = ("create", "append", "sync", "rename")
 EVERY = "QOSLAB_EVERY_WRITE"
 """Variable that says that each write of the tables fails once, too, which takes some minutes."""
+RESUMED = 13
+"""After every so many-th failure the run is taken up again; it falls on each of the four steps of a file in turn."""
 
 
 class Workers:
@@ -152,6 +154,7 @@ def test_every_write_of_a_run_may_fail(
     assert derived > 60, made
     # Each table is written as the manifest is, in four steps: every seventh change, which is each of the four in turn.
     some = 1 if EVERY in os.environ else 7
+    resumed = 0
     for number in (*range(1, derived), *range(derived, len(made) + 1, some)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
@@ -163,7 +166,12 @@ def test_every_write_of_a_run_may_fail(
         assert_nothing_half_written(run := newest(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
+            if number % RESUMED == 0:
+                assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
+                assert sorted(raw_of(run).values()) == sorted(raw_of(whole).values()), made[number - 1]
+                resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
+    assert resumed >= 5
 
 
 def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
