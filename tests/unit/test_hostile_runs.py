@@ -254,21 +254,23 @@ def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixtu
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
 
 
-def test_no_hostile_capture_is_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:
-    arms = {f"c{number}": name for number, name in enumerate(CAPTURES)}
-    files = {arm: tmp_path / f"{arm}.pcapng" for arm in arms}
-    for arm, name in arms.items():
-        files[arm].write_bytes(CAPTURES[name][0])
-    experiment = {**sample_run.EXPERIMENT, "arms": [{"name": arm} for arm in arms]}
+@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.usefixtures("small_machine")
+def test_a_hostile_capture_is_no_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Each alone, so that one which takes all the time and memory of the others is found."""
+    content, said = CAPTURES[name]
+    file = tmp_path / "hostile.pcapng"
+    file.write_bytes(content)
+    experiment = {**sample_run.EXPERIMENT, "arms": [{"name": "a"}]}
     experiment.pop("compare")
-    run = sample_run.make_run(tmp_path, experiment=experiment, captures=files, published=()).path
-    began = time.process_time()
+    run = sample_run.make_run(tmp_path, experiment=experiment, captures={"a": file}, published=()).path
+    began = os.times()
     assert main(["report", str(run)]) == 3
-    assert time.process_time() - began < SECONDS * len(arms)
-    told = capsys.readouterr().out
-    for arm, name in arms.items():
-        (line,) = [line for line in told.splitlines() if f"{arm}/1: " in line]
-        assert CAPTURES[name][1] in line, (name, line)
+    # With the program that reads captures.
+    took = sum(os.times()[:4]) - sum(began[:4])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "a/1: " in line]
+    assert said in line
+    assert took < SECONDS
     table = tables.read_table(RunFolder(run), "packets_io")
     assert not table["time_s"].lt(0).any() and not table["time_s"].gt(600).any()
 
