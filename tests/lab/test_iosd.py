@@ -441,6 +441,7 @@ def test_host_key_and_identification(routed: Lab) -> None:
     assert version == "SSH-2.0-Cisco-1.25"
 
 
+@pytest.mark.quiet
 def test_time_to_answer(routed: Lab) -> None:
     """Each line costs a client its latency: a command that reads counters takes far less than Ansible's own 0.1 s."""
 
