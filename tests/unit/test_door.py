@@ -78,6 +78,15 @@ def privilege(door: Door, name: str) -> str:
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 
+def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
+    named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
+    with Door({"R1": named, "R2": replace(named, host="r2.invalid")}) as door:
+        door.open("R1")
+        with pytest.raises(DoorClosed, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
+            door.open("R2")
+    assert caught.value.kind is Kind.OUT_OF_REACH
+
+
 @pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
 def test_a_client_is_let_in_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path

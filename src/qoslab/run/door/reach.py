@@ -155,7 +155,8 @@ def _known_hosts(way: Way) -> asyncssh.SSHKnownHosts:
 
 
 def _known_keys(way: Way, port: int) -> list[asyncssh.SSHKey]:
-    found = _known_hosts(way).match(way.host, way.host, port)
+    # Without an address, which is another matter than a name, and which nobody has looked up yet.
+    found = _known_hosts(way).match(way.host, "", port)
     return list(found[0])
 
 
