@@ -1,4 +1,4 @@
-"""Every qoslab command that a document shows is one: its words are read as the command line reads them."""
+"""Every qoslab command that a document shows is one, and is run when the site is built, or excused for a reason."""
 
 from __future__ import annotations
 
@@ -14,24 +14,51 @@ from qoslab.cli import group
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *sorted((TOP / "docs").rglob("*.md"))]
+EXCUSED = {
+    "CONTRIBUTING.md": "runs the checks themselves",
+    "README.md": "is no page of the site; those that it names run them",
+    "docs/real-lab.md": "needs a rack, or namespaces in its place",
+    "docs/virtual-lab.md": "needs namespaces",
+}
+"""Pages of which some commands are not run, with what the build of the site has not."""
+EXCUSED_COMMANDS = {
+    ("docs/index.md", "run policing-vs-shaping --lab simulated"): "stands behind the installation of a wheel",
+    ("docs/pyats.md", "testbed -o testbed.yml"): "needs namespaces",
+    ("docs/scaling.md", "run tcp-friendly-policer --scheduler tls://192.0.2.1:8786"): "needs a cluster",
+}
+"""The same, of pages of which everything else is run; by how a command begins."""
 _COMMAND = re.compile(r"^(?:    |\$ )\s*(?:\w+=\S+ )*(?:\./)?qoslab (?P<words>.*)$")
+_FENCE = re.compile(r"^\s*```(?P<language>\w*)")
 _LEFT_OUT = re.compile(r"…|\.\.\.|\[|^test\b")
 """Words that stand for others, and what the script of a checkout does itself."""
 
 
+def shown(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Line numbers of a page's commands, what follows `qoslab`, and whether the site runs it."""
+    lines = iter(enumerate(text.splitlines(), 1))
+    language: str | None = None
+    for number, line in lines:
+        if fence := _FENCE.match(line):
+            language = fence["language"] if language is None else None
+        if found := _COMMAND.match(line):
+            command = found["words"]
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines)[1]
+            yield number, command, language == "console" and line.startswith("$ ")
+
+
+def words_of(command: str) -> list[str]:
+    """Its words, without what else the shell is told."""
+    words = shlex.split(command, comments=True)
+    ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", ">", ">>", "2>&1", "&")]
+    return words[: min(ends, default=len(words))]
+
+
 def commands(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and words of the commands of a page, without what else the shell is told."""
-    # What goes on in the next line is one command, which counts as being where it begins.
-    joined = re.sub(
-        r"(?:[^\n]*\\\n)+[^\n]*", lambda found: found[0].replace("\\\n", " ") + "\n" * found[0].count("\n"), text
-    )
-    for number, line in enumerate(joined.splitlines(), 1):
-        found = _COMMAND.match(line)
-        if found is None or _LEFT_OUT.search(found["words"].partition("  ")[0]):
-            continue
-        words = shlex.split(found["words"], comments=True)
-        ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", ">", ">>", "2>&1", "&")]
-        yield number, words[: min(ends, default=len(words))]
+    """Line numbers and words of the commands of which every word is meant."""
+    for number, command, _ in shown(text):
+        if not _LEFT_OUT.search(command.partition("  ")[0]):
+            yield number, words_of(command)
 
 
 def complaint(words: list[str]) -> str:
@@ -52,13 +79,52 @@ def complaint(words: list[str]) -> str:
     return ""
 
 
+def not_run(page: str, text: str) -> list[str]:
+    """The commands of a page that the site does not run, and for which there is no excuse."""
+    if page in EXCUSED:
+        return []
+    left = [command for _, command, runs in shown(text) if not (runs and page.startswith("docs/"))]
+    excused = [start for where, start in EXCUSED_COMMANDS if where == page]
+    return [command for command in left if not command.startswith(tuple(excused))]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_commands_are_commands(page: Path) -> None:
     found = list(commands(page.read_text(encoding="utf-8")))
     assert [f"{page.name}:{number}: {said}" for number, words in found if (said := complaint(words))] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_commands_are_run_when_the_site_is_built_or_excused(page: Path) -> None:
+    assert not_run(str(page.relative_to(TOP)), page.read_text(encoding="utf-8")) == []
+
+
+def test_an_excuse_goes_with_what_it_was_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    excused = [*((page, "") for page in EXCUSED), *EXCUSED_COMMANDS]
+    monkeypatch.setattr(f"{__name__}.EXCUSED", {})
+    monkeypatch.setattr(f"{__name__}.EXCUSED_COMMANDS", {})
+    left = {page: not_run(page, (TOP / page).read_text(encoding="utf-8")) for page, _ in excused}
+    assert [(page, start) for page, start in excused if not any(each.startswith(start) for each in left[page])] == []
+
+
 def test_what_is_no_command_is_found() -> None:
     text = "    ./qoslab run x --jbs 4   # c\n$ qoslab rum x | tail\n    qoslab lab dwn NAME\n    qoslab run … --jbs\n"
     assert [complaint(words).partition(" ")[0] for _, words in commands(text)] == ["No", "found", "No"]
     assert complaint(["figure", "a", "--format", "gif"]).startswith("Invalid value for '--format'")
+
+
+def test_what_is_not_run_is_found() -> None:
+    text = (
+        "    qoslab run a\n```console\n$ qoslab run b \\\n --jobs 4 | tail\n$ A=1 qoslab run c\n    qoslab run d\n```\n"
+        "```text\n$ qoslab run e\n```\n    ./qoslab run […]\n"
+    )
+    assert [(number, words_of(command), runs) for number, command, runs in shown(text)] == [
+        (1, ["run", "a"], False),
+        (3, ["run", "b", "--jobs", "4"], True),
+        (5, ["run", "c"], True),
+        (6, ["run", "d"], False),
+        (9, ["run", "e"], False),
+        (11, ["run", "[…]"], False),
+    ]
+    assert not_run("docs/x.md", text) == ["run a", "run d", "run e", "run […]"]
+    assert len(not_run("SECURITY.md", text)) == 6
