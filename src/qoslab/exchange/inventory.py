@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.model.inventory import EMULATED_BY, LINE
@@ -25,32 +26,52 @@ _HEAD = """\
 # Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
 all:
 """
-_GROUPS = {
-    "ios": (
-        "ansible_connection: ansible.netcommon.network_cli",
-        "ansible_network_os: cisco.ios.ios",
-        "ansible_user: \"{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}\"",
-        "ansible_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}\"",
-        "# only where a login does not start at privilege level 15",
-        "ansible_become: true",
-        "ansible_become_method: ansible.netcommon.enable",
-        "ansible_become_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}\"",
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A group of nodes, with the variables that all of them have."""
+
+    name: str
+    variables: tuple[str, ...]
+    child: str | None = None
+    """A group within it."""
+
+
+_GROUPS = (
+    _Group(
+        "ios",
+        (
+            "ansible_connection: ansible.netcommon.network_cli",
+            "ansible_network_os: cisco.ios.ios",
+            "ansible_user: \"{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}\"",
+            "ansible_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}\"",
+            "# only where a login does not start at privilege level 15",
+            "ansible_become: true",
+            "ansible_become_method: ansible.netcommon.enable",
+            "ansible_become_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}\"",
+        ),
+        child="ios_switch",
     ),
-    "linux_router": (
-        f"ansible_user: qoslab  # {MARK}",
-        f"linux_router_program: /usr/local/bin/qos-router  # {MARK}",
-        f"linux_router_socket: /run/qoslab/control.sock  # {MARK}",
+    _Group(
+        "linux_router",
+        (
+            f"ansible_user: qoslab  # {MARK}",
+            f"linux_router_program: /usr/local/bin/qos-router  # {MARK}",
+            f"linux_router_socket: /run/qoslab/control.sock  # {MARK}",
+        ),
     ),
-    HOSTS: (
-        f"ansible_user: qoslab  # {MARK}: who may log in with a key",
-        "ansible_become: true",
-        "# moves the interfaces into a namespace that ends with the run; or: in place, as it is",
-        "qoslab_isolate: namespace",
+    _Group(
+        HOSTS,
+        (
+            f"ansible_user: qoslab  # {MARK}: who may log in with a key",
+            "ansible_become: true",
+            "# moves the interfaces into a namespace that ends with the run; or: in place, as it is",
+            "qoslab_isolate: namespace",
+        ),
     ),
-}
-"""Variables of each group, in the order of the inventory."""
-_SWITCHES = "ios_switch"
-"""A group within `ios`."""
+)
+"""In the order of the inventory."""
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Plain words that YAML takes for something else."""
@@ -77,15 +98,15 @@ def _children(topology: Topology) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for name, node in topology.nodes.items():
         groups.setdefault(platform_of(node).ansible_role(node) or HOSTS, []).append(name)
-    for group, variables in _GROUPS.items():
-        switches = groups.get(_SWITCHES, []) if group == "ios" else []
-        if not groups.get(group) and not switches:
+    for group in _GROUPS:
+        within = groups.get(group.child, []) if group.child is not None else []
+        if not groups.get(group.name) and not within:
             continue
-        yield f"{group}:"
-        yield from _inside(["vars:", *_inside(variables)])
-        yield from _inside(_hosts(topology, groups.get(group, [])))
-        if switches:
-            yield from _inside(["children:", f"  {_SWITCHES}:", *_inside(_inside(_hosts(topology, switches)))])
+        yield f"{group.name}:"
+        yield from _inside(["vars:", *_inside(group.variables)])
+        yield from _inside(_hosts(topology, groups.get(group.name, [])))
+        if within:
+            yield from _inside(["children:", f"  {group.child}:", *_inside(_inside(_hosts(topology, within)))])
 
 
 def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
