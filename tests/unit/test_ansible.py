@@ -40,7 +40,8 @@ from qoslab.run.devices.ansible.session import (
     device_message,
     environment,
 )
-from qoslab.run.door.ways import PASSING, Kind, Trouble
+from qoslab.run.devices.shut_out import PASSING, Kind
+from qoslab.run.door.ways import Trouble
 from qoslab.run.faults import PassingFault
 from qoslab.shipped import shipped
 

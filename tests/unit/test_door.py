@@ -19,11 +19,12 @@ from misbehaving import Misbehaving
 from qoslab.model.inventory import RouterSettings
 from qoslab.redaction import Redaction
 from qoslab.run.devices.inventory import IosAccess
+from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.client import Door, DoorClosed, DoorFault
 from qoslab.run.door.device import Call, Device
 from qoslab.run.door.inventory import way_to
 from qoslab.run.door.reach import Line, reach
-from qoslab.run.door.ways import Hop, Kind, Way
+from qoslab.run.door.ways import Hop, Way
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
 

@@ -13,7 +13,8 @@ from typing import Self
 
 from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
-from qoslab.run.door.ways import PASSING, USER, Doors, Kind, Trouble, Way
+from qoslab.run.devices.shut_out import PASSING, Kind
+from qoslab.run.door.ways import USER, Doors, Trouble, Way
 from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch

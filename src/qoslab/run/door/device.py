@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.redaction import Redaction
+from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.login import Login
 from qoslab.run.door.reach import reach
 from qoslab.run.door.transcript import Transcript
-from qoslab.run.door.ways import FINAL, DoorError, Kind, Trouble, Way
+from qoslab.run.door.ways import FINAL, DoorError, Trouble, Way
 
 
 class Call:

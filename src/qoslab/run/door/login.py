@@ -6,9 +6,10 @@ import asyncio
 import re
 from contextlib import suppress
 
+from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.reach import Line
 from qoslab.run.door.transcript import Transcript
-from qoslab.run.door.ways import DoorError, Kind, Way
+from qoslab.run.door.ways import DoorError, Way
 
 USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
 PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")

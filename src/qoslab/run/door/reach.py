@@ -11,7 +11,8 @@ import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
 from qoslab.run.devices.old_ssh import OLD, OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS
-from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, DoorError, Hop, Kind, Way
+from qoslab.run.devices.shut_out import Kind
+from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, DoorError, Hop, Way
 from qoslab.telnet import Telnet
 
 READ = 65536

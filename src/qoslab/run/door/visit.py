@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import asyncssh
 
+from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.device import Call, Device
 from qoslab.run.door.login import PROMPT
 from qoslab.run.door.reach import READ
-from qoslab.run.door.ways import DoorError, Kind, Trouble
+from qoslab.run.door.ways import DoorError, Trouble
 
 GOODBYE_S = 1.0
 """For what is still to be sent to a client."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Literal
+
+from qoslab.run.devices.shut_out import Kind
 
 SSH_PORT, TELNET_PORT = 22, 23
 
@@ -59,22 +60,6 @@ class Way:
         return tuple(each for each in known if each)
 
 
-class Kind(StrEnum):
-    """Why a device lets nobody in."""
-
-    LOGIN_REFUSED = "login refused"
-    ENABLE_REFUSED = "enable refused"
-    KEY_CHANGED = "host key changed"
-    KEY_UNKNOWN = "host key unknown"
-    NO_ALGORITHM = "no common algorithm"
-    OUT_OF_REACH = "out of reach"
-    NO_ANSWER = "no answer"
-    HUNG_UP = "hung up"
-    BUSY = "busy"
-
-
-PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
-"""What another try may not meet."""
 FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
 """What is not tried again: a further login with the same words can only lock the user out."""
 

@@ -34,6 +34,7 @@ from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
 from qoslab.run.devices.inventory import UTF8
+from qoslab.run.devices.shut_out import PASSING, Kind
 from qoslab.run.faults import PassingFault
 from qoslab.run.scratch import own_folder
 from qoslab.shipped import shipped
@@ -606,15 +607,13 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     others = len({task.host for task in outcome.failures}) - 1
     if others:
         message += f"\n({others} more routers failed.)"
-    passes = trouble is not None if door is None else door["kind"] in DOOR_PASSING
+    passes = trouble is not None if door is None else Kind(door["kind"]) in PASSING
     kind = UnreachableRouterError if passes else RouterError
     return kind(message, outcome, hint=(hint + place).strip())
 
 
-DOOR_PASSING = ("out of reach", "no answer", "hung up", "busy")
-DOOR_STAYING = ("login refused", "enable refused", "host key changed", "host key unknown", "no common algorithm")
-"""What a door (`qoslab.run.door.ways`) says of a router that it does not reach; the former another try may not meet."""
-_DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join((*DOOR_PASSING, *DOOR_STAYING))}): .*)$", re.MULTILINE)
+_DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
+"""What a door says of a router that it does not reach."""
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
 _TROUBLES = (
     (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
