@@ -77,15 +77,15 @@ def commands_of(text: str) -> Iterator[str]:
             yield command
 
 
-def is_file(block: nodes.literal_block) -> bool:
-    """Whether it is written to the file that its first line names."""
+def file_of(block: nodes.literal_block) -> str | None:
+    """The file that it is written to, which its first line names; None where it is none."""
     named = _FILE.fullmatch(block.astext().partition("\n")[0])
-    return named is not None and block.get("language") != "console"
+    return None if named is None or block.get("language") == "console" else named["path"]
 
 
 def is_program(block: nodes.literal_block) -> bool:
     """Whether it is Python that runs."""
-    return block.get("language") == "python" and not is_file(block)
+    return block.get("language") == "python" and file_of(block) is None
 
 
 class Page:
@@ -117,8 +117,8 @@ class Page:
 
     def _carry_out(self, block: nodes.literal_block) -> Iterator[tuple[str, str, str]]:
         text = block.astext()
-        if is_file(block):
-            file = self._here / text.partition("\n")[0].split()[1]
+        if (name := file_of(block)) is not None:
+            file = self._here / name
             file.parent.mkdir(parents=True, exist_ok=True)
             # The line with the path stays: a comment there, too.
             file.write_text(text + "\n", encoding="utf-8")
@@ -164,7 +164,7 @@ class RunCommands(SphinxTransform):
         blocks = [
             block
             for block in self.document.findall(nodes.literal_block)
-            if any(commands_of(block.astext())) or is_file(block) or is_program(block)
+            if any(commands_of(block.astext())) or file_of(block) is not None or is_program(block)
         ]
         if not any(block.get("language") == "console" or is_program(block) for block in blocks):
             return
