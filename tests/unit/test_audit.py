@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import tomllib
@@ -11,17 +10,14 @@ from types import ModuleType
 
 import pytest
 
+from bench_script import bench_script
+
 TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def audit() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("audit", TOP / "benches" / "audit.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["audit"] = module
-    spec.loader.exec_module(module)
-    return module
+    return bench_script("audit")
 
 
 def program(status: int, said: str = "") -> tuple[str, ...]:

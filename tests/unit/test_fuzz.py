@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from bench_script import bench_script
 
 TOP = Path(__file__).parents[2]
 ROW = "| `{}` | Any bytes | {} | 7 | `{}` | 2026-01-02 |"
@@ -15,12 +16,7 @@ ROW = "| `{}` | Any bytes | {} | 7 | `{}` | 2026-01-02 |"
 
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fuzz", TOP / "benches" / "fuzz.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz"] = module
-    spec.loader.exec_module(module)
-    return module
+    return bench_script("fuzz")
 
 
 @pytest.fixture

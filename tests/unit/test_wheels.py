@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from bench_script import bench_script
 
 TOP = Path(__file__).parents[2]
 SAID = """
@@ -19,12 +19,7 @@ SAID = """
 
 @pytest.fixture(scope="module")
 def wheels() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wheels", TOP / "benches" / "wheels.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["wheels"] = module
-    spec.loader.exec_module(module)
-    return module
+    return bench_script("wheels")
 
 
 def tool(folder: Path, name: str, text: str) -> None:
