@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,30 +55,31 @@ def steps(uv: str, scratch: Path) -> list[Step]:
         "PIPX_HOME": str(scratch / "pipx"),
         "PIPX_BIN_DIR": str(scratch / "bin"),
     }
-    python = ["--python", sys.executable]
-    uvx = [uv, "tool", "run", *python, "--from", str(wheel), "qoslab"]
-    pipx = [uv, "tool", "run", *python, "pipx"]
-    found = [
-        timed(
-            [*uvx, "--version"], f"`uvx --from {wheel.name} qoslab --version`, with its downloads", scratch, environment
-        )
-    ]
-    subprocess.run([*pipx, "install", "-q", wheel], env=environment, check=True, capture_output=True)
-    subprocess.run([*pipx, "uninstall", "qoslab"], env=environment, check=True, capture_output=True)
-    subprocess.run(["rm", "-rf", scratch / "cache/environments-v2"], check=True)
-    for name, words in (("uvx", uvx), ("pipx", [str(scratch / "bin/qoslab")])):
-        folder = scratch / f"empty-{name}"
-        folder.mkdir()
-        if name == "pipx":
-            found.append(timed([*pipx, "install", str(wheel)], f"`pipx install {wheel.name}`", folder, environment))
-        shown = " ".join(("uvx --from …" if name == "uvx" else "", "qoslab", *RUN)).strip()
-        found.append(
-            timed([*words, *RUN], f"`{shown}`{', installing included' if name == 'uvx' else ''}", folder, environment)
-        )
+    by_uv = [uv, "tool", "run", "--python", sys.executable]
+    uvx, pipx = [*by_uv, "--from", str(wheel), "qoslab"], [*by_uv, "pipx"]
+
+    def step(words: list[str], shown: str, folder: Path = scratch) -> Step:
+        return timed(words, shown, folder, environment)
+
+    def run(program: list[str], shown: str) -> Step:
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        took = step([*program, *RUN], shown, folder)
         (report,) = folder.glob(f"runs/{EXPERIMENT}/2*/report.html")
         if not report.stat().st_size:
-            sys.exit(f"{name}: found no report")
-    return found
+            sys.exit(f"{shown}: found no report")
+        return took
+
+    first = step([*uvx, "--version"], f"`uvx --from {wheel.name} qoslab --version`, with its downloads")
+    for words in (["install", str(wheel)], ["uninstall", "qoslab"]):
+        step([*pipx, *words], "pipx, for its downloads")
+    for made in (scratch / "cache").glob("environments-*"):
+        shutil.rmtree(made)
+    return [
+        first,
+        run(uvx, f"`uvx --from … qoslab {' '.join(RUN)}`, installing included"),
+        step([*pipx, "install", str(wheel)], f"`pipx install {wheel.name}`"),
+        run([str(scratch / "bin/qoslab")], f"`qoslab {' '.join(RUN)}`"),
+    ]
 
 
 def section(found: list[Step]) -> str:
