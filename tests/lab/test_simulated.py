@@ -173,15 +173,18 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
 @pytest.mark.slow
 def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
-    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--scheduler", "local")
+    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--repetitions", "4")
     command.wait_for("cells at a time")
-    wait_for_simulator(command)
+    assert wait_for_simulator(command) != command.process.pid
+    _, _, read_first = next(iter(wait_for_counters(clean)._tails))
+    assert read_first.parts[-3:] == ("coming", "counters", "R1.jsonl")
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors
     assert manifest(clean)["lab"] == Simulated.name and list(clean.glob("tmp/*")) == []
+    assert list(newest_run(clean).rglob("coming")) == [], "nothing is left of cells that were given up"
 
-    command = Command(clean, "run", "--resume", "--scheduler", "local")
+    command = Command(clean, "run", "--resume", "--repetitions", "1", "--scheduler", "local")
     killed = wait_for_simulator(command)
     os.kill(killed, signal.SIGKILL)
     status, output, errors = command.end()

@@ -67,6 +67,20 @@ def dies_once(task: dict[str, Any]) -> dict[str, Any]:
     return dies(task) if task["attempt"] == 1 else passes(task)
 
 
+def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that lets others watch it; its first attempt takes its worker with it."""
+    counters = Path(task["coming"]) / "counters"
+    counters.mkdir(parents=True)
+    (counters / "R1.jsonl").write_text("{}\n")
+    return dies_once(task)
+
+
+def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
+    """One that goes on until it is told to give up."""
+    Path(task["coming"]).mkdir(parents=True)
+    return waits_for_the_end(task)
+
+
 def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
     """A cell that goes on until it is told to give up."""
     from qoslab.run.events import Interrupted
@@ -175,6 +189,43 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
         assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).record().valid
     assert any("has left" in note for note in fake.said.notes)
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
+
+
+def test_what_comes_of_a_cell_gives_way_to_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
+    pool_runs(monkeypatch, "shows_what_comes")
+    crew(fake, LOCAL, monkeypatch, dies_once)
+    for each in fake.cells.summaries():
+        assert each.valid and each.folder.endswith("/1.2")
+        for folder in (each.folder, each.earlier[0].folder):
+            assert [file.name for file in (fake.folder.path / folder).iterdir()] == ["cell.json"]
+
+
+def test_what_is_counted_elsewhere_comes_where_the_cell_will_be(tmp_path: Path) -> None:
+    identity = CellIdentity("one", (), 1)
+    here = Cell(tmp_path / "here", identity)
+    there = Cell(tmp_path / "there", identity, coming=here.coming)
+    there.append_counters("R1", {"ok": True})
+    assert there.coming_counters() == here.coming_counters() == tmp_path / "here" / "coming" / "counters"
+    assert (here.coming_counters() / "R1.jsonl").read_bytes() == there.counters("R1").read_bytes()
+    there.whole()
+    assert [path.name for path in tmp_path.rglob("*.jsonl")] == ["R1.jsonl"] and there.counters("R1").exists()
+
+
+def test_nothing_is_left_of_a_cell_that_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = Fake(tmp_path, 1, TWO_CELLS)
+    pool_runs(monkeypatch, "shows_and_waits")
+    seen: list[Path] = []
+
+    def interrupt() -> None:
+        while not (found := list(fake.folder.path.rglob("coming"))):
+            time.sleep(0.05)
+        seen.extend(found)
+        fake.interrupted.set()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    crew(fake, LOCAL, monkeypatch, passes)
+    assert len(seen) == 1 and not seen[0].parent.exists()
 
 
 def children() -> list[str]:

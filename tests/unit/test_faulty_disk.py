@@ -52,7 +52,7 @@ class Workers:
     def room(self) -> bool:
         return True
 
-    def submit(self, task: CellTask) -> None:
+    def submit(self, task: CellTask, coming: Path | None) -> None:
         self._tasks.append(task)
 
     def results(self, wait_s: float) -> list[tuple[CellTask, Any, bytes]]:

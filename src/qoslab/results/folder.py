@@ -137,10 +137,12 @@ class Cell(Identified):
     Each further attempt has a folder of its own: `REPETITION.2`, `REPETITION.3`, …
     """
 
-    def __init__(self, path: Path, identity: CellIdentity, attempt: int = 1) -> None:
+    def __init__(self, path: Path, identity: CellIdentity, attempt: int = 1, *, coming: Path | None = None) -> None:
+        """`coming`: where others look for what comes, if not in this folder."""
         self.path = path
         self.identity = identity
         self.attempt = attempt
+        self._coming = coming
 
     @property
     def experiment_file(self) -> Path:
@@ -213,7 +215,7 @@ class Cell(Identified):
         `readings/R1.jsonl` with what a real router printed, `counters/R1.jsonl` with what a simulated one counted. It
         is gone with `whole`, but of a cell that broke off.
         """
-        return self.path / "coming"
+        return self._coming or self.path / "coming"
 
     def append_reading(self, device: str, reading: dict[str, Any]) -> None:
         """Add a show command that was just taken to what comes."""
@@ -268,6 +270,8 @@ class Cell(Identified):
     def append_counters(self, device: str, reply: dict[str, Any]) -> None:
         """Add a `counters` reply."""
         append(self.counters(device), _line(reply))
+        if self._coming is not None:
+            append(self._coming / "counters" / f"{device}.jsonl", _line(reply))
 
     def write_counters(self, device: str, replies: Iterable[dict[str, Any]]) -> None:
         """Write all `counters` replies."""

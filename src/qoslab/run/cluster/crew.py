@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -34,8 +35,8 @@ class Workers(Protocol):
     def room(self) -> bool:
         """Whether they should get another cell."""
 
-    def submit(self, task: CellTask) -> None:
-        """Have a cell run."""
+    def submit(self, task: CellTask, coming: Path | None) -> None:
+        """Have a cell run; `coming`: where its counters go meanwhile, of a worker of this machine."""
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """The cells that are done, with their folders as archives."""
@@ -67,18 +68,25 @@ class ClusterCrew:
         self._lease, self._finish, self._folder_of = lease, finish, folder_of
         self._interrupted = interrupted
         self._note = note
+        self._begun: dict[str, Cell] = {}
+        """The cells that run on this machine, by name."""
 
     def run(self, more: Callable[[], bool]) -> None:
         """Run cells as long as there are `more`, waiting or running."""
         if not more():
             return
-        with self._open() as workers:
-            while more() and not self._interrupted.is_set():
-                workers.look()
-                while workers.room and (task := self._lease()) is not None:
-                    workers.submit(task)
-                for task, record, files in workers.results(WAIT_S):
-                    self._keep(task, record, files)
+        try:
+            with self._open() as workers:
+                while more() and not self._interrupted.is_set():
+                    workers.look()
+                    while workers.room and (task := self._lease()) is not None:
+                        workers.submit(task, self._begin(task))
+                    for task, record, files in workers.results(WAIT_S):
+                        self._keep(task, record, files)
+        finally:
+            # Of those that were given up there is nothing else.
+            for cell in self._begun.values():
+                shutil.rmtree(cell.path, ignore_errors=True)
 
     def _open(self) -> AbstractContextManager[Workers]:
         if self._address == LOCAL:
@@ -87,8 +95,19 @@ class ClusterCrew:
 
         return Cluster(self._address, self._note, Tls(**self._tls))
 
+    def _begin(self, task: CellTask) -> Path | None:
+        """Where a worker of this machine puts what comes, for those who watch. When others begin nobody is told."""
+        if self._address != LOCAL:
+            return None
+        cell = self._begun[task.name] = self._folder_of(task)
+        return cell.coming
+
     def _keep(self, task: CellTask, record: CellRecord, files: bytes) -> None:
-        cell = self._folder_of(task)
+        cell = self._begun.pop(task.name, None) or self._folder_of(task)
+        # Its files take the place of what was there for those who watched.
+        cell.whole()
+        with suppress(OSError):
+            cell.path.rmdir()
         try:
             unpack(files, record, cell)
         except ArchiveError as error:

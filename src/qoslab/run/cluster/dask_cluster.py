@@ -182,8 +182,11 @@ class Cluster:
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE
 
-    def submit(self, task: CellTask) -> None:
-        """Have a cell run. Where its worker dies, Dask has it run elsewhere, as often as its configuration says."""
+    def submit(self, task: CellTask, coming: Path | None = None) -> None:
+        """Have a cell run. Where its worker dies, Dask has it run elsewhere, as often as its configuration says.
+
+        Its worker may be on any machine, so that nothing is `coming`.
+        """
         name = f"{task.name}#{task.attempt} {time.time_ns()}"
         future = self._client.submit(cluster_worker.run_cell, plain_task(task), pure=False, retries=0, key=name)
         self._running[future] = task

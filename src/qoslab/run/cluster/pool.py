@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
 from typing import Any, Self
 
 from qoslab.results import CellRecord
@@ -88,7 +89,7 @@ class Pool:
         """Whether it should get another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 
-    def submit(self, task: CellTask) -> None:
+    def submit(self, task: CellTask, coming: Path | None) -> None:
         """Have a cell run, where there is room."""
         worker = next((each for each in self._workers if each.task is None), None)
         if worker is None:
@@ -96,7 +97,7 @@ class Pool:
             self._workers.append(worker)
         worker.task = task
         with suppress(OSError):  # It has died; reading tells.
-            worker.connection.send(plain_task(task))
+            worker.connection.send(plain_task(task, coming))
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """The cells that are done: their records, and their folders as archives (empty where nothing came back).

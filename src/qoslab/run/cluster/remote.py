@@ -34,8 +34,8 @@ class ArchiveError(QoslabError):
     """What came from a worker is no folder of a cell."""
 
 
-def plain_task(task: CellTask) -> dict[str, Any]:
-    """A task as it is sent to a worker."""
+def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
+    """A task as it is sent to a worker; `coming` is where one of this machine lets others watch the cell."""
     return {
         "version": made_with(lab_kind(task.lab).programs),
         "arm": task.identity.arm,
@@ -46,6 +46,7 @@ def plain_task(task: CellTask) -> dict[str, Any]:
         "configurations": dict(task.configurations),
         "key": task.key,
         "lab": task.lab,
+        "coming": None if coming is None else str(coming.resolve()),
     }
 
 

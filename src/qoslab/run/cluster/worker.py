@@ -56,7 +56,8 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"])
     scratch = Scratch("cell")
     try:
-        cell = Cell(scratch.path / "cell", identity, task["attempt"])
+        coming = None if task["coming"] is None else Path(task["coming"])
+        cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming)
         record = _worker(told.lab).run(told, cell)
         return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
