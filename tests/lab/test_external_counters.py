@@ -27,11 +27,15 @@ from qoslab.analysis.counters import HostCount, cards_of
 from qoslab.analysis.packets import shifted
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
+from qoslab.live.rates import ClassKey, ClassPoint
+from qoslab.live.watched import WatchedRun
 from qoslab.model.experiment import Topology
+from qoslab.model.steps import TRAFFIC
 from qoslab.pcap import column, read_packets
-from qoslab.results import Cell, CellRecord
+from qoslab.results import Cell, CellRecord, RunFolder
+from qoslab.results.progress import PROGRESS
 from qoslab.schema import CellIdentity, load_sweep
-from verdicts import newest_run, status_of
+from verdicts import newest_run, runs_of, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
 
@@ -97,6 +101,8 @@ class Ran:
     """Of R1's data plane, twenty a second."""
     unshifted: Path
     """The capture as it was before its stamps were moved."""
+    seen: dict[ClassKey, list[ClassPoint]]
+    """The rates of classes that one who watched the run saw while its traffic went on."""
 
     @property
     def cell(self) -> Path:
@@ -139,11 +145,11 @@ def _ran(folder: Path, topology: Topology, length_s: int, arm: str) -> Iterator[
         text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
         python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
-        with data_plane(lab, "R1") as replies:
+        with data_plane(lab, "R1") as replies, watched(folder) as seen:
             words = ("--lab", str(file), "--duration", f"{length_s}s", "--arm", arm)
             status, output, errors = run(folder, "run", str(EXPERIMENT), *words)
         assert status == status_of(newest_run(folder)), errors + output
-        yield Ran(latest(folder), arm, replies, folder / "unshifted.pcapng")
+        yield Ran(latest(folder), arm, replies, folder / "unshifted.pcapng", seen)
 
 
 def _skewed(folder: Path) -> Path:
@@ -184,6 +190,32 @@ def data_plane(lab: Lab, router: str) -> Iterator[list[dict[str, Any]]]:
         thread.join()
 
 
+@contextmanager
+def watched(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
+    """What is seen of the run that begins in the block while its traffic goes on, class by class."""
+    seen: dict[ClassKey, list[ClassPoint]] = {}
+    over = threading.Event()
+
+    def look() -> None:
+        while not (found := [run for run in runs_of(folder) if (run / PROGRESS).exists()]):
+            if over.wait(0.1):
+                return
+        run = WatchedRun(RunFolder(found[-1]))
+        while not over.wait(0.1):
+            run.look()
+            for cell in run.running():
+                if cell.name in run.doing and run.doing[cell.name].step == TRAFFIC:
+                    seen.update({key: list(points) for key, points in cell.rates.classes.items()})
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+
+
 def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
     (polling,) = ran.record.polling.values()
     assert polling.every_s == 3 and polling.readings >= 5
@@ -192,6 +224,20 @@ def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
     assert polling.busy_max_percent is not None
     interfaces = tuple(f"show interfaces FastEthernet0/{number}" for number in (0, 1))
     assert polling.commands[:3] == ("show policy-map interface", *interfaces)
+
+
+def test_class_rates_come_while_traffic_runs(ran: Ran) -> None:
+    ((key, points),) = ran.seen.items()
+    assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
+    # A reading each 3 s; the last may come when the traffic is over.
+    times = [each.time_s for each in points]
+    assert len(points) >= 2 and times == sorted(times) and times[-1] <= SHORT_S + 3
+    sent = [each for each in points if each.sent_bps]
+    assert sent and all(each.offered_bps >= each.sent_bps > 300_000 for each in sent if each.sent_bps)
+    assert sum(each.dropped_bps or 0 for each in points) > 0
+    # They are the readings that the cell's table has in the end.
+    read = ran.table("classes")
+    assert {each.offered_bytes for each in points} <= {*read["bytes"]}
 
 
 COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
