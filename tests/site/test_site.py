@@ -118,6 +118,8 @@ def test_pages_show_what_commands_printed() -> None:
     for said in ("mine is made. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
         assert said in tutorial
     assert "Traceback" not in tutorial
+    (printed,) = (block.get_text() for block in soup(Path("python.html")).select("div.ran"))
+    assert printed.startswith("Policing versus shaping ")
     # The machine on which it was built is nobody's business.
     assert [str(page) for page in PAGES if str(TOP) in soup(page).get_text()] == []
 
