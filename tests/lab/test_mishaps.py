@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from commands import Command, run
+from kills import of_the_run
 from test_external import CLEAN_S, EXPERIMENT_OF_IT, hosts, iperf3_runs, programs, wait_until_clean
 from test_iosd import Login, connection, session
 from test_run import EXPERIMENT, latest
@@ -166,6 +167,28 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
     assert not [each for each in record["warnings"] if "somebody changed" in each]
     assert running(lab) == before
     wait_until_clean(lab, kept)
+
+
+def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
+    before, kept = running(lab), hosts(lab)
+    with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
+        wait_until_said(clean, PUSHED[0])
+        (doors,) = of_the_run(command, ("qoslab.run.door.process",))
+        os.kill(doors, signal.SIGKILL)
+        began = time.monotonic()
+        while programs(lab) or hosts(lab) != kept:
+            assert time.monotonic() < began + CLEAN_S, programs(lab)
+            time.sleep(0.05)
+        status, output, errors = command.end()
+    assert status == 3 and "Traceback" not in errors, errors + output
+    (reason,) = cell(clean, "policed")["reasons"]
+    lost = "the lab has died: no router is reached any more: the process behind the routers' doors ended with status -9"
+    assert reason == f"{lost} (in the step: configure the routers)"
+    assert f"routers may not be as they were; try again: qoslab lab rescue {file}" in errors
+    status, output, errors = run(clean, "lab", "rescue", str(file))
+    assert status == 0, errors + output
+    assert running(lab) == before
 
 
 def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: Path) -> None:

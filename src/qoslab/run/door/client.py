@@ -64,6 +64,8 @@ class Door:
         self._folder = Scratch("door")
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
+        self.gone = ""
+        """Why its process has ended; empty while it is there."""
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
 
@@ -141,6 +143,7 @@ class Door:
             self._note(f"{message['device']}: {trouble}")
 
     def _gone(self, fault: PassingFault) -> None:
+        self.gone = fault.message
         if not self._opened.done():
             self._opened.set_exception(fault)
 

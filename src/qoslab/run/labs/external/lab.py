@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -264,10 +264,13 @@ class ExternalLab:
         hosts: Mapping[str, ExternalHost],
         settings: Mapping[str, HostSettings],
         show_every: Mapping[str, Duration],
+        shut_out: Callable[[], str] = lambda: "",
     ) -> None:
+        """`shut_out` says why no router is reached any more; empty while they are."""
         self._hosts = hosts
         self._settings = settings
         self._show_every = show_every
+        self._shut_out = shut_out
 
     @property
     def hosts(self) -> Mapping[str, ExternalHost]:
@@ -315,8 +318,10 @@ class ExternalLab:
 
     def death(self) -> str:
         """See `run.lab.Lab`."""
-        lost = {name: host.lost for name, host in self._hosts.items() if host.lost}
-        return "; ".join(f"the host {name} is out of reach: {why}" for name, why in lost.items())
+        lost = [f"the host {name} is out of reach: {host.lost}" for name, host in self._hosts.items() if host.lost]
+        if why := self._shut_out():
+            lost.append(f"no router is reached any more: {why}")
+        return "; ".join(lost)
 
     def load(self) -> AbstractContextManager[Load]:
         """See `run.lab.Lab`: what its programs take of the hosts."""

@@ -66,7 +66,8 @@ def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door:
         hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names})
         errors = [*opening.result()[1], *errors]
     routers = reached_by(experiment.topology, "command line")
-    lab = ExternalLab(hosts, settings, {name: inventory.nodes.routers[name].show_every for name in routers})
+    show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
+    lab = ExternalLab(hosts, settings, show_every, lambda: "" if door is None else door.gone)
     if errors:
         lab.close()
         raise together(errors)

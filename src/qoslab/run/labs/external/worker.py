@@ -23,6 +23,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan, minutes_of
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import Marks, refuse_marked
+from qoslab.run.faults import PassingFault
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.external.looks.cabling import unseen
@@ -54,6 +55,7 @@ class ExternalWorker(MeasuredWorker):
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
+        self._door: Door | None = None
         self._times = 0
         """How often the lab was reached."""
         self._left_behind: RestoreState | None = None
@@ -125,7 +127,8 @@ class ExternalWorker(MeasuredWorker):
         if not ways:
             return None
         transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
-        return self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
+        self._door = self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
+        return self._door
 
     def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None, who: str) -> None:
         """Tell Ansible and the observer of the routers, those with a command line by their doors."""
@@ -143,6 +146,12 @@ class ExternalWorker(MeasuredWorker):
         self._names = {name: InterfaceNames(inventory.nodes.routers[name].interfaces) for name in doors}
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 
+    def _check(self) -> None:
+        """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
+        super()._check()
+        if self._door is not None and self._door.gone:
+            raise PassingFault(f"no router is reached any more: {self._door.gone}")
+
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
         for router in reached_by(task.experiment.topology, "command line"):
@@ -157,6 +166,7 @@ class ExternalWorker(MeasuredWorker):
 
     def _leave(self) -> None:
         super()._leave()
+        self._door = None
         self._forget_state()
 
     def _end_lab(self) -> None:
