@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from commands import Command, alive, run
 from labs import agents_folder, inside
 from test_run import EXPERIMENT, latest
 
+from older_python import OLDEST, oldest_python
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
@@ -45,6 +47,8 @@ UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-chi
 CLEAN_S = 5.0
 """Until a host is as it was, once the connection to it is lost."""
 EXPERIMENT_OF_IT = load_sweep(EXPERIMENT, {}).experiment
+LOOK = {"others": ["192.168.20.1"], "count": 2, "burst": 0, "within_s": 1.0}
+"""How a cable is looked at."""
 
 
 @pytest.fixture
@@ -330,11 +334,29 @@ def _without_iperf3(folder: Path) -> Path:
     return python
 
 
-def agent(file: Path, host: str, isolate: Isolation, who: str = "a test") -> ExternalHost:
-    """A host of the experiment with an agent on it."""
-    inventory = read_lab(file)
+def agent(file: Path, host: str, isolate: Isolation, who: str = "a test", python: str = "") -> ExternalHost:
+    """A host of the experiment with an agent on it, run by this Python, or by the inventory's."""
+    access = read_lab(file).hosts[host]
     place = Place(EXPERIMENT_OF_IT.topology, host, HostSettings(isolate=isolate))
-    return ExternalHost(Channel(host, inventory.hosts[host], who), place)
+    return ExternalHost(Channel(host, replace(access, python=python or access.python), who), place)
+
+
+def test_the_oldest_python_of_a_host_sets_and_puts_back(exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    lab.run("client", ["ip", "route", "del", "default"], check=True)
+    lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
+    before = state(lab, "client")
+    for way in ISOLATIONS:
+        host = agent(file, "client", way, python=oldest_python())
+        assert host.said["python"].startswith(OLDEST)
+        assert host.isolate() == []
+        if way != "as it is":
+            host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+            assert state(lab, "client") != before
+        told = host.ask("cable", device="eth0", sender="192.168.10.2", far="192.168.10.1", **LOOK)["cable"]
+        assert len(told["macs"]["192.168.10.1"]) == 1 and len(told["took_ms"]) == 2, told
+        assert host.close() == []
+        assert state(lab, "client") == before
 
 
 def test_a_card_in_a_namespace_comes_back_as_it_was(exposed: tuple[Lab, Path]) -> None:
