@@ -31,6 +31,7 @@ from qoslab.model.comparison import Trace
 from qoslab.report import render, text
 from qoslab.report.page import build_page, notes, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
+from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.shipped import shipped
 from verdicts import newest_run, status_of
 
@@ -162,6 +163,39 @@ class TestPage:
         (shorter,) = notes(folder.manifest().experiment, metrics[metrics["arm"] == arms[0]])
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
         assert notes(folder.manifest().experiment, metrics[metrics["arm"] == "another"]) == []
+
+    @pytest.mark.parametrize(
+        ("left", "why", "sentence", "headings"),
+        [
+            ((), "", "It is as it was found.", ["Policed to 1 Mb/s"]),
+            (
+                ("-hostname R1", "+hostname <elsewhere>"),
+                "",
+                "All that the run changed was put back; this differs from what was found:",
+                ["After the run", "Policed to 1 Mb/s"],
+            ),
+            (
+                None,
+                "R1 cannot be reached: Connection refused",
+                "It may not be as it was found: R1 cannot be reached: Connection refused",
+                ["Policed to 1 Mb/s"],
+            ),
+        ],
+    )
+    def test_what_was_left_changed_on_a_router_is_told(
+        self, tmp_path: Path, left: tuple[str, ...] | None, why: str, sentence: str, headings: list[str]
+    ) -> None:
+        folder = sample_run.make_run(tmp_path)
+        arms = {"policed": ("+policy-map Police", "+ class class-default")}
+        write_changes(folder.path / "restore/1", {"R1": RouterChanges(arms=arms, left=left, why=why)})
+        (change,) = build_page(folder, analyse(folder)).changes
+        assert (change.router, change.sentence) == ("R1", sentence)
+        assert [heading for heading, _ in change.differences] == headings
+        assert change.differences[-1][1] == "+policy-map Police\n+ class class-default"
+        said = words(render(folder).read_text())
+        assert sentence in said and "+policy-map Police + class class-default" in said
+        # Whatever a router prints is text on the page.
+        assert ("-hostname R1 +hostname <elsewhere>" in said) is bool(left)
 
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
