@@ -163,13 +163,27 @@ def test_every_node_has_a_device_of_its_own(tmp_path: Path) -> None:
     there = nodes()
     missing = Nodes({"client": HostSettings(), "servr": HostSettings()}, {}, {})
     assert [str(each).removeprefix(str(file)) for each in lacking(EXPERIMENT, missing, file)] == [
-        ": found no server in the group host, expected every node of policing-vs-shaping in the inventory; "
+        ":10:7: found no server in the group host, expected every node of policing-vs-shaping in the inventory; "
         'did you mean "servr"?',
-        ": found no R1 in the group ios, expected every node of policing-vs-shaping in the inventory",
+        ":4:7: found no R1 in the group ios, expected every node of policing-vs-shaping in the inventory",
     ]
     assert lacking(EXPERIMENT, there, file) == []
     (found,) = lacking(EXPERIMENT, nodes(R1="a"), file)
     assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
+
+
+def test_a_group_without_the_node_is_told_by_what_there_is_of_it(tmp_path: Path) -> None:
+    def lines(text: str, suffix: str = ".yml") -> list[str]:
+        file = (tmp_path / "rack").with_suffix(suffix)
+        file.write_text(text)
+        missing = Nodes({"client": HostSettings()}, {"R1": RouterSettings()}, {})
+        return [each.where.removeprefix(str(file)) for each in lacking(EXPERIMENT, missing, file)]
+
+    assert lines("all:\n  children:\n    host:\n      vars: {ansible_user: lab}\n") == [":3:5"]
+    assert lines("# mine\nall:\n  children:\n    ios:\n") == [":2:1"]
+    assert lines("ios:\n  hosts:\n    R1:\nhost:\n  hosts:\n    client:\n") == [":5:3"]
+    # Where nobody knows a line, the file is told.
+    assert lines("ios:\n  hosts:\n    R1:\n") == lines("[host]\nclient\n", ".ini") == [""]
 
 
 def test_two_hosts_may_be_one_machine_with_a_card_each(tmp_path: Path) -> None:
@@ -213,7 +227,7 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
     file = write(tmp_path, INVENTORY)
     (found,) = lacking(delayed(), nodes(), file)
     assert str(found) == (
-        f"{file}: found delay on the link wan, expected qoslab_emulated_by to say what makes it; "
+        f"{file}:1:1: found delay on the link wan, expected qoslab_emulated_by to say what makes it; "
         "under all: vars: qoslab_emulated_by: {wan: line}, or a node's name; it is measured"
     )
     text = INVENTORY.replace(

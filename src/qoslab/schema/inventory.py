@@ -32,6 +32,8 @@ Settings = TypeVar("Settings", HostSettings, RouterSettings)
 
 NAMES = {kind: tuple(PREFIX + each.name for each in fields(kind)) for kind in (HostSettings, RouterSettings)}
 """The variables of each kind of node."""
+ALL = "all"
+"""The group that every node is in."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Places:
         """A finding about a variable of a node; an empty `variable` is the node itself."""
         line, column = self._of(self._root, node, variable) or self._of(self._root, "vars", variable) or (0, 0)
         return Finding(self.file, line, column, "", " ".join(filter(None, (node, variable))), message, hint)
+
+    def finding_in(self, group: str, message: str, hint: str = "") -> Finding:
+        """A finding about what a group should have: where its hosts stand, else it, else `all`."""
+        known = ((group, "hosts"), (group, ""), (ALL, "")) if group != ALL else ((ALL, ""),)
+        line, column = next(filter(None, (self._of(self._root, *each) for each in known)), (0, 0))
+        return Finding(self.file, line, column, "", "", message, hint)
 
     def _of(self, around: Any, node: str, variable: str) -> tuple[int, int] | None:
         if not isinstance(around, dict):
@@ -240,13 +248,13 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
         if name not in known:
             group = platform_of(topology.nodes[name]).ansible_role(topology.nodes[name]) or "host"
             message = f"found no {name} in the group {group}, expected every node of {experiment.name} in the inventory"
-            yield Finding(places.file, 0, 0, "", "", message, did_you_mean(name, known))
+            yield places.finding_in(group, message, did_you_mean(name, known))
     for link in topology.links:
         if link.emulated and link.name not in nodes.emulated_by:
             found = " and ".join(link.emulated)
             message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to say what makes it"
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
-            yield Finding(places.file, 0, 0, "", "", message, hint)
+            yield places.finding_in(ALL, message, hint)
     for name in used:
         yield from _one_each(experiment, nodes, name, places)
     seen: dict[str, str] = {}
