@@ -35,8 +35,8 @@ from qoslab.results import (
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
 
-CONFIGURATION = re.compile(r"sh\w* +(run|start|conf|arch)", re.IGNORECASE)
-"""Show commands that print a configuration."""
+CONFIGURATION = re.compile(r"sh\w* +(?:run|start|conf|arch|deri|tech)|more\b", re.IGNORECASE)
+"""Commands that print a configuration."""
 
 
 @dataclass
@@ -148,15 +148,16 @@ class Journal:
         data: Mapping[str, Any],
         between_ns: tuple[int | None, int | None] = (None, None),
     ) -> None:
-        """Write what a router answered, as it came and as it was parsed; of a configuration no secrets.
+        """Write what a router answered, as it came and as it was parsed, without secrets.
 
         `between_ns` is when it was asked and when its answer was there, in nanoseconds since 1970.
         """
         base = self.cell.observation(observation.node, str(moment), observation.command)
         if CONFIGURATION.match(observation.command):
-            raw, data = KNOWN.masked(raw), {"unparsed": "a configuration, of which the secrets were removed"}
-        self.cell.write(base.with_name(base.name + ".txt"), raw)
-        self.cell.write(base.with_name(base.name + ".json"), json.dumps(data, indent=1) + "\n")
+            # A parser takes a secret out of its line, and nobody would know it for one.
+            data = {"unparsed": "a configuration, of which the secrets were removed"}
+        self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
+        self.cell.write(base.with_name(base.name + ".json"), json.dumps(_masked(data), indent=1) + "\n")
         file = str(base.relative_to(self.cell.path))
         before, after = (None if each is None else datetime.fromtimestamp(each / 1e9, UTC) for each in between_ns)
         self._observed.append(
@@ -228,6 +229,15 @@ class Journal:
             stalls=found.stalls,
             clock=found.clock,
         )
+
+
+def _masked(data: Any) -> Any:
+    """What a parser made of a print, without secrets in its texts."""
+    if isinstance(data, str):
+        return KNOWN.masked(data)
+    if isinstance(data, Mapping):
+        return {key: _masked(value) for key, value in data.items()}
+    return [_masked(each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def keys(steps: Sequence[PlannedStep]) -> tuple[str, ...]:
