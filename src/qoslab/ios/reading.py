@@ -15,7 +15,7 @@ from qoslab.ios.cli.session import Position
 from qoslab.ios.config import MODES, ConfigSession
 from qoslab.ios.diff import subject
 from qoslab.ios.model.device import Clutter, Device, Generation, Hardware, Interface
-from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
 
 _INTERFACE = re.compile(r"interface +(\S+) *")
@@ -29,6 +29,10 @@ _ROOTS = {
     "sla": "ip sla",
 }
 """The line that enters a mode, where it does not begin with the mode's own name."""
+
+MADE = ("Loopback", "Null")
+SWITCH_MADE = (*MADE, "Vlan")
+"""Kinds of interfaces that a configuration makes, and that are not hardware: of a router, and of a switch."""
 
 Chain = tuple[str, ...]
 """A place in a configuration: the lines above it, outermost first, each as `qoslab.ios.diff.subject` names it."""
@@ -110,11 +114,12 @@ def generations_of(text: str) -> tuple[Generation, ...]:
 
 def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
     """The hardware that a running configuration tells of: its interfaces. It tells little of the generation."""
+    made = SWITCH_MADE if family == "switch" else MADE
     names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
     version = _VERSION.search(text)
     return Hardware(
         platform="",
-        interfaces=tuple(dict.fromkeys(name for name in names if name is not None)),
+        interfaces=tuple(dict.fromkeys(name for name in names if name and interface_kind(name) not in made)),
         generation=generation,
         version="12.4" if version is None else version[1],
         family="switch" if family == "switch" else "router",
