@@ -441,3 +441,375 @@ ntp clock-period 36028797
 ntp server 10.1.0.123
 end
 """
+
+R881 = """\
+Building configuration...
+
+Current configuration : 4210 bytes
+!
+! Last configuration change at 16:20:05 CEST Fri Sep 18 2015 by ops
+! NVRAM config last updated at 16:20:09 CEST Fri Sep 18 2015 by ops
+!
+version 15.2
+no service pad
+service tcp-keepalives-in
+service timestamps debug datetime msec localtime show-timezone
+service timestamps log datetime msec localtime show-timezone
+service password-encryption
+service sequence-numbers
+!
+hostname shop-42
+!
+boot-start-marker
+boot system flash:c880data-universalk9-mz.152-4.M6.bin
+boot-end-marker
+!
+security passwords min-length 8
+logging buffered 16384
+!
+aaa new-model
+!
+aaa authentication login default local
+aaa authorization exec default local
+!
+aaa session-id common
+memory-size iomem 10
+clock timezone CET 1 0
+clock summer-time CEST recurring last Sun Mar 2:00 last Sun Oct 3:00
+!
+ip dhcp excluded-address 192.168.42.1 192.168.42.99
+!
+ip dhcp pool TILLS
+ import all
+ network 192.168.42.0 255.255.255.0
+ default-router 192.168.42.1
+ lease 0 8
+!
+no ip bootp server
+ip inspect name OUT tcp router-traffic
+ip inspect name OUT udp
+ip cef
+no ip domain lookup
+ip domain name example.net
+ipv6 unicast-routing
+ipv6 cef
+!
+multilink bundle-name authenticated
+!
+license udi pid CISCO881-SEC-K9 sn FCZ0000C0AB
+!
+archive
+ log config
+  hidekeys
+ path flash:before
+ write-memory
+!
+vlan 20
+ name guests
+!
+track 1 ip sla 1 reachability
+ delay down 15 up 30
+!
+class-map match-any TILLS
+ match access-group name TILLS
+class-map match-all VOICE
+ match ip dscp ef
+!
+policy-map WAN
+ class VOICE
+  priority 128
+ class TILLS
+  bandwidth 256
+ class class-default
+  fair-queue
+policy-map SHAPED
+ class class-default
+  shape average 1800000
+  service-policy WAN
+!
+crypto isakmp policy 10
+ encr aes
+ authentication pre-share
+ group 2
+crypto isakmp keepalive 10 periodic
+!
+crypto ipsec transform-set AES esp-aes esp-sha-hmac
+ mode transport
+!
+crypto ipsec profile HQ
+ set transform-set AES
+!
+interface Loopback0
+ ip address 10.255.42.1 255.255.255.255
+!
+interface Tunnel0
+ description to headquarters
+ ip address 10.254.0.42 255.255.255.0
+ no ip redirects
+ ip mtu 1400
+ ip nhrp network-id 1
+ ip nhrp nhs 10.254.0.1
+ ip tcp adjust-mss 1360
+ tunnel source Dialer1
+ tunnel mode gre multipoint
+ tunnel protection ipsec profile HQ
+!
+interface FastEthernet0
+ description till 1
+ switchport access vlan 20
+ no ip address
+ spanning-tree portfast
+!
+interface FastEthernet1
+ no ip address
+!
+interface FastEthernet2
+ no ip address
+ shutdown
+!
+interface FastEthernet3
+ switchport mode trunk
+ no ip address
+!
+interface FastEthernet4
+ description WAN
+ no ip address
+ ip virtual-reassembly in
+ duplex auto
+ speed auto
+ pppoe enable group global
+ pppoe-client dial-pool-number 1
+ no cdp enable
+!
+interface Vlan1
+ ip address 192.168.42.1 255.255.255.0
+ ip access-group 102 in
+ ip nat inside
+ ip virtual-reassembly in
+ ip tcp adjust-mss 1452
+ ipv6 address 2001:DB8:42::1/64
+ ipv6 nd other-config-flag
+!
+interface Dialer1
+ ip address negotiated
+ ip mtu 1492
+ ip nat outside
+ ip inspect OUT out
+ encapsulation ppp
+ dialer pool 1
+ dialer-group 1
+ ppp authentication chap callin
+ no cdp enable
+ service-policy output SHAPED
+!
+router bgp 65042
+ bgp log-neighbor-changes
+ neighbor 10.254.0.1 remote-as 65000
+ !
+ address-family ipv4
+  network 192.168.42.0
+  neighbor 10.254.0.1 activate
+ exit-address-family
+!
+ip forward-protocol nd
+no ip http server
+ip http secure-server
+!
+ip nat inside source route-map NAT interface Dialer1 overload
+ip route 0.0.0.0 0.0.0.0 Dialer1
+!
+ip access-list extended TILLS
+ permit tcp any host 10.1.0.80 eq 443
+!
+ip sla 1
+ icmp-echo 10.254.0.1 source-interface Tunnel0
+ frequency 10
+ip sla schedule 1 life forever start-time now
+logging host 10.1.0.99
+access-list 102 deny   ip any host 192.168.42.255
+access-list 102 permit ip any any
+dialer-list 1 protocol ip permit
+!
+route-map NAT permit 10
+ match ip address 102
+!
+control-plane
+!
+mgcp profile default
+!
+banner motd ^C
+Only who may.
+interface FastEthernet4 is the provider's.
+^C
+!
+line con 0
+ no modem enable
+line aux 0
+line vty 0 4
+ privilege level 15
+ transport input ssh
+!
+event manager applet BACK
+ event track 1 state up
+ action 1.0 syslog msg "tunnel is back"
+!
+ntp server 10.1.0.123 source Loopback0
+end
+"""
+
+S3560CX = """\
+Building configuration...
+
+Current configuration : 5127 bytes
+!
+! Last configuration change at 08:14:51 UTC Mon Jan 11 2016 by ops
+!
+version 15.2
+no service pad
+service timestamps debug datetime msec
+service timestamps log datetime msec
+no service password-encryption
+service compress-config
+!
+hostname desk-7
+!
+boot-start-marker
+boot-end-marker
+!
+aaa new-model
+!
+aaa group server radius ISE
+ server name ise-1
+!
+aaa authentication dot1x default group ISE
+aaa authorization network default group ISE
+!
+aaa session-id common
+system mtu routing 1500
+ip routing
+!
+ip dhcp snooping vlan 30-31
+no ip dhcp snooping information option
+ip dhcp snooping
+ip device tracking
+!
+flow record WHO
+ match ipv4 source address
+ collect counter bytes
+!
+mls qos map policed-dscp 24 to 8
+mls qos map cos-dscp 0 8 16 24 32 46 48 56
+mls qos srr-queue output cos-map queue 1 threshold 3 4 5
+mls qos srr-queue output dscp-map queue 1 threshold 3 46
+mls qos queue-set output 2 buffers 40 20 20 20
+mls qos
+!
+crypto pki trustpoint TP-self-signed-7
+ enrollment selfsigned
+ revocation-check none
+!
+crypto pki certificate chain TP-self-signed-7
+ certificate self-signed 01
+  3082022B 30820194 A0030201 02020101 300D0609 2A864886 F70D0101 05050030
+        quit
+dot1x system-auth-control
+!
+diagnostic bootup level minimal
+!
+spanning-tree mode rapid-pvst
+spanning-tree extend system-id
+errdisable recovery cause bpduguard
+no cdp run
+!
+vlan internal allocation policy ascending
+!
+vlan 30
+ name desks
+!
+vlan 31
+ name phones
+!
+lldp run
+!
+class-map match-any PHONES
+ match ip dscp ef
+class-map match-all SIGNALS
+ match access-group name SIGNALS
+!
+policy-map DESK
+ class PHONES
+  police 128000 8000 exceed-action policed-dscp-transmit
+ class SIGNALS
+  set dscp cs3
+!
+interface GigabitEthernet1/0/1
+ description desk 7-01
+ switchport access vlan 30
+ switchport mode access
+ switchport voice vlan 31
+ authentication event fail action next-method
+ authentication host-mode multi-domain
+ authentication port-control auto
+ mab
+ srr-queue bandwidth share 1 30 35 5
+ priority-queue out
+ dot1x pae authenticator
+ spanning-tree portfast edge
+ service-policy input DESK
+!
+interface GigabitEthernet1/0/2
+ switchport access vlan 30
+ switchport mode access
+ power inline never
+ ip verify source
+!
+interface GigabitEthernet1/0/3
+ no switchport
+ ip address 10.70.0.1 255.255.255.252
+ mls qos trust dscp
+!
+interface TenGigabitEthernet1/0/1
+ description uplink
+ switchport mode trunk
+ macsec network-link
+ mls qos trust dscp
+ ip dhcp snooping trust
+ queue-set 2
+!
+interface Vlan1
+ no ip address
+ shutdown
+!
+interface Vlan30
+ ip address 10.70.30.1 255.255.255.0
+ ip helper-address 10.1.0.67
+!
+router eigrp 70
+ network 10.70.0.0 0.0.255.255
+ passive-interface default
+ no passive-interface GigabitEthernet1/0/3
+!
+ip forward-protocol nd
+ip http server
+ip http secure-server
+ip ssh version 2
+!
+ip access-list extended SIGNALS
+ permit tcp any any range 5060 5061
+ip radius source-interface Vlan30
+!
+radius server ise-1
+ address ipv4 10.1.0.12 auth-port 1812 acct-port 1813
+!
+line con 0
+line vty 0 4
+ exec-timeout 5 0
+ transport input ssh
+line vty 5 15
+ transport input none
+!
+monitor session 1 source interface Gi1/0/1
+ntp server 10.1.0.123
+mac address-table notification change
+end
+"""

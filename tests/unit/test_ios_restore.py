@@ -15,6 +15,7 @@ from hypothesis.strategies import DrawFn
 from ios_strategies import devices
 from qoslab.errors import QoslabError
 from qoslab.ios.diff import lines_between, tree
+from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply
 from qoslab.ios.reading import clutter_of, likely_hardware, read_running
@@ -231,6 +232,18 @@ interface FastEthernet0/0
 interface Serial0/1/0
  tx-ring-limit 3
 """,
+    "R881": """policy-map LIMIT
+ class VOICE
+  set dscp cs5
+ class class-default
+  police 1000000 31250 conform-action transmit exceed-action drop
+interface FastEthernet4
+ service-policy output LIMIT
+ load-interval 30
+interface Vlan1
+ ip access-group 150 out
+access-list 150 permit ip any any
+""",
     "S2960": """mls qos srr-queue output cos-map queue 2 threshold 1 5
 interface FastEthernet0/1
  srr-queue bandwidth share 25 25 25 25
@@ -249,6 +262,18 @@ interface GigabitEthernet1/0/1
  srr-queue bandwidth shape 0 0 0 0
  queue-set 2
 """,
+    "S3560CX": """class-map match-all TEST
+ match ip dscp af11
+policy-map LIMIT
+ class TEST
+  police 1000000 8000 exceed-action drop
+mls qos srr-queue output dscp-map queue 2 threshold 1 10
+interface GigabitEthernet1/0/2
+ service-policy input LIMIT
+ srr-queue bandwidth limit 50
+interface TenGigabitEthernet1/0/1
+ no mls qos trust
+""",
 }
 OTHERWISE = {
     "ip subnet-zero",
@@ -266,7 +291,7 @@ def lines_of(text: str) -> set[tuple[str, ...]]:
     """Each with those above it. Terminal lines, which are printed in ranges, are one block, and so is a class."""
     found, above = set(), list[tuple[int, str]]()
     for line in text.splitlines():
-        if not line.strip() or line.startswith(("!", "Building", "Current")):
+        if not line.strip() or line.lstrip().startswith(("!", "Building", "Current")):
             continue
         depth = len(line) - len(line.lstrip())
         words = "line" if line.startswith("line ") else " ".join(line.split())
@@ -280,7 +305,8 @@ def lines_of(text: str) -> set[tuple[str, ...]]:
 @pytest.mark.parametrize("name", PUSHED_ON)
 def test_configurations_as_devices_print_them_are_read_and_given_back(name: str) -> None:
     text, pushed = getattr(ios_running, name), PUSHED_ON[name]
-    reading = read_running(text, likely_hardware(text, "switch" if name.startswith("S") else "router"))
+    family = "switch" if name.startswith("S") else "router"
+    reading = read_running(text, likely_hardware(text, family))
     reading.device.clutter = clutter_of(reading)
     hardware, before = reading.device.hardware, render(reading.device)
     # Every line was read, or stands aside where it stood.
@@ -291,6 +317,8 @@ def test_configurations_as_devices_print_them_are_read_and_given_back(name: str)
     apply(after, pushed)
     printed = render(after)
     assert lines_of(printed) - lines_of(before), "nothing was pushed"
+    assert configuration_differences(pushed, printed, before=text, family=family) == []
+    assert configuration_differences(pushed, text, before=text, family=family) != []
     # The device prints the lines that the run has left as it printed them before.
     found = restoration(text, printed, [pushed], hardware)
     assert found.left == ()

@@ -137,6 +137,8 @@ FAMILIES = (
         ip dhcp (excluded-address|ping|relay|conflict|use) [<each:line>]
         ip dhcp (binding|smart-relay|snooping|bootp|database|limit) [<each:line>]
         ~ip dhcp conflict logging
+        ~ip dhcp snooping information option
+        ~ip dhcp snooping verify mac-address
         >ip dhcp pool <key:word>
         >ip dhcp class <key:word>
         ip local pool <key:word> <rest:line>
@@ -353,6 +355,7 @@ FAMILIES = (
         monitor
         lockable
         autoselect [<rest:line>]
+        =modem enable
         modem <rest:line>
         rotary <rest:line>
         autocommand <rest:line>
