@@ -16,6 +16,7 @@ import pytest
 from qoslab.cli import main
 from qoslab.results import Cell, RunFolder
 from qoslab.results.files import Disk
+from qoslab.results.progress import PROGRESS
 from qoslab.results.seal import CELL_RECORD, seals
 from qoslab.run.cluster import worker
 from qoslab.run.cluster.crew import ClusterCrew
@@ -155,7 +156,7 @@ def test_every_write_of_a_run_may_fail(
     # Each table is written as the manifest is, in four steps: every seventh change, which is each of the four in turn.
     some = 1 if EVERY in os.environ else 7
     resumed = 0
-    for number in (*range(1, derived), *range(derived, len(made) + 1, some)):
+    for number in (*range(1, derived), *range(derived, len(made), some)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
             status = main(RUN)
@@ -172,6 +173,12 @@ def test_every_write_of_a_run_may_fail(
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
     assert resumed >= 5
+    # The last one says to those who watch that the run is over, and decides nothing.
+    assert made[-1].endswith(PROGRESS)
+    with monkeypatch.context() as patch:
+        fail_at(patch, len(made))
+        assert main(RUN) == status_of(newest_run(Path())) in (0, 1)
+    assert main(["verify", str(newest(tmp_path))]) == 0
 
 
 def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
