@@ -11,6 +11,7 @@ import hashlib
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -30,7 +31,7 @@ with open(os.environ["UV_CALLS"], "a") as calls:
 if "UV_SAYS" in os.environ:
     sys.exit(os.environ["UV_SAYS"])
 if words[0] == "venv":
-    time.sleep(0.5)  # so that another start meets it
+    time.sleep(float(os.environ.get("UV_TAKES", "0.5")))  # so that another start meets it
     command = [words[words.index("--python") + 1], "-m", "venv", "--without-pip"]
     sys.exit(subprocess.call([*command, *(["--clear"] if "--clear" in words else []), words[-1]]))
 if words[1] == "install":
@@ -341,6 +342,79 @@ def test_a_build_ends_with_what_it_goes_on_beside(clone: Path) -> None:
                 break
             time.sleep(0.05)
         assert not Path("/proc", number.read_text().strip()).exists()
+
+
+STEP = """\
+#!/bin/sh
+# A step begins, or has ended: at the one that is asked for the start is killed, and what it had called ends too.
+echo "$@" >>"$STEPS"
+if [ "$1" = "$KILLED" ] && [ "$(grep -c "^$1" "$STEPS")" = "$KILLED_AT" ]; then
+    kill -KILL "$(ps -o sid= -p $$ | tr -d ' ')" $PPID
+fi
+"""
+STEPS = ("venv", "pip", "uv venv", "uv pip", "uv pip", "cargo")
+"""Of a first start; the last one runs beside those of uv."""
+
+
+def stepping(clone: Path) -> dict[str, str]:
+    """The environment of a first start each of whose steps is a script that says so, and none of which takes long."""
+    folder, python = clone.parent / "stepping", Path(sys.executable).resolve()
+    folder.mkdir()
+
+    def script(name: str, step: str, does: str, only: str = "") -> Path:
+        steps = [f"'{folder}/step' before {step}", f"{does} || exit", f"'{folder}/step' after {step}", "exit 0"]
+        steps = [f"if [ \"$1 $2 $3\" = '{only}' ]; then", *steps, "fi", f"exec '{python}' \"$@\""] if only else steps
+        (folder / name).write_text("\n".join(["#!/bin/sh", *steps, ""]))
+        (folder / name).chmod(0o755)
+        return folder / name
+
+    (folder / "step").write_text(STEP)
+    (folder / "step").chmod(0o755)
+    (folder / "stub_uv.py").write_text(UV)
+    uv = script("uv", "uv $1", f"'{python}' '{folder}/stub_uv.py' \"$@\"")
+    tools = script("python", "pip", f'cp \'{uv}\' "$(dirname "$0")"', only="-m pip install")
+    made = f'rm -rf "$4" && mkdir -p "$4/bin" && cp \'{tools}\' "$4/bin"'
+    script("python3", "venv", made, only="-m venv --clear")
+    script("cargo", "cargo", ": >target/release/qos-sim && chmod +x target/release/qos-sim")
+    return {"PATH": path_with(folder), "STEPS": str(folder / "steps"), "UV_TAKES": "0"}
+
+
+def steps_of(stepping: dict[str, str], when: str) -> list[str]:
+    said = Path(stepping["STEPS"]).read_text().splitlines()
+    return [line.partition(" ")[2] for line in said if line.startswith(when)]
+
+
+@pytest.mark.parametrize("number", range(1, len(STEPS) + 1))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_first_start_that_was_killed_at_any_step_is_made_up_for(fresh: Path, when: str, number: int) -> None:
+    (fresh / "target/release/qos-sim").unlink()
+    how = stepping(fresh)
+    killed = subprocess.run(
+        [str(fresh / "qoslab"), "notebook"],
+        env=environment(fresh, **how, KILLED=when, KILLED_AT=str(number)),
+        cwd=fresh.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b""), killed.stderr
+    assert len(steps_of(how, when)) >= number
+    again = start(fresh, "notebook", **how)
+    assert (again.returncode, again.stdout) == (0, "qoslab 1 notebook\n"), again.stderr
+    assert (fresh / "target/release/qos-sim").exists()
+    done = len(steps_of(how, "before"))
+    third = start(fresh, "notebook", **how)
+    assert (third.returncode, third.stdout, third.stderr) == (0, "qoslab 1 notebook\n", "")
+    assert len(steps_of(how, "before")) == done, "nothing was left to do"
+
+
+def test_the_steps_of_a_first_start_are_those_at_which_it_is_killed(fresh: Path) -> None:
+    (fresh / "target/release/qos-sim").unlink()
+    how = stepping(fresh)
+    first = start(fresh, "notebook", **how)
+    assert (first.returncode, first.stdout) == (0, "qoslab 1 notebook\n"), first.stderr
+    assert sorted(steps_of(how, "before")) == sorted(steps_of(how, "after")) == sorted(STEPS)
 
 
 @pytest.fixture
