@@ -40,8 +40,10 @@ class QuantityError(UserError, ValueError):
 
 def _decimal(value: int, factor: int) -> str:
     """`value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
-    text = format(Decimal(value) / factor, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    whole, rest = divmod(value, factor)
+    # One behind the factor has as many digits more as the factor has zeros.
+    digits = str(factor + rest)[1:].rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
 
 
 class Quantity:

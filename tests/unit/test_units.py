@@ -21,7 +21,7 @@ kinds = st.sampled_from(KINDS)
 counts = st.integers(min_value=0, max_value=10**21)
 
 
-@given(kinds, counts)
+@given(kinds, st.integers(min_value=0, max_value=Quantity.LARGEST))
 @example(Rate, 0)
 @example(Size, 1024000)
 @example(Duration, 0)
@@ -290,8 +290,11 @@ def test_units_begin_at_their_size_and_zeros_at_the_end_are_not_printed() -> Non
         "1 s",
         "100 s",
     ]
-    # As one number, however large.
+    # As one number, however large, and with all its digits.
     assert str(Rate(10**36)) == "1" + "0" * 27 + " Gb/s"
+    assert str(Rate(10**30 + 1)) == "1" + "0" * 21 + ".000000001 Gb/s"
+    assert str(Rate(10**36 - 10)) == "9" * 27 + ".99999999 Gb/s"
+    assert [str(Duration(count)) for count in (1_001, 1_010, 10**9 + 1)] == ["1.001 us", "1.01 us", "1.000000001 s"]
     assert [str(Percent(count)) for count in (0, 1, 10, 10_000, 100_000)] == [
         "0 %",
         "0.0001 %",
