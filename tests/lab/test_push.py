@@ -491,6 +491,25 @@ def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
         running.prepare()
 
 
+def test_a_responder_that_cannot_listen_is_told(probes: Callable[..., Probes], routers: Lab) -> None:
+    """Something else has the port at which it is asked."""
+    occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
+    taken = routers.popen(
+        "server", ["python3", "-c", f"{occupy}; print(flush=True); time.sleep(60)"], stdout=subprocess.PIPE
+    )
+    try:
+        assert taken.stdout is not None
+        taken.stdout.readline()
+        running = probes({"type": "udp-echo", "from": "client", "to": "server", "port": 5000})
+        with pytest.raises(
+            RunInvalid, match="the responder on server cannot listen on UDP port 1967: something else does"
+        ):
+            running.prepare()
+    finally:
+        taken.kill()
+        taken.wait(5)
+
+
 def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
     path = tmp_path / "testbed.yml"
     assert main(["testbed", "--lab", routers.name, "--output", str(path)]) == 0

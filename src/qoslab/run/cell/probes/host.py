@@ -165,6 +165,12 @@ class HostResponder:
         probes = [each for each in setting.experiment.probes if each.udp and each.destination == host]
         families = {probe_family(setting.experiment, each) for each in probes}
         self._tables = [LISTENERS[family] for family in sorted(families)]
+        # What listens there now is another one, and is not to be taken for it.
+        if any(self._listening()):
+            raise RunInvalid(
+                f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: something else does",
+                hint="End it, or let another host answer.",
+            )
         arguments = respond_arguments(setting.experiment)
         self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
@@ -172,8 +178,7 @@ class HostResponder:
         """Wait until it answers. `RunInvalid` where it does not, with its reason."""
         deadline = time.monotonic() + LISTEN_S
         while True:
-            shown = [self._lab.host(self._host).read(table) for table in self._tables]
-            if all(is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown):
+            if all(self._listening()):
                 return
             if self._program.ended or time.monotonic() > deadline:
                 raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
@@ -182,3 +187,8 @@ class HostResponder:
     def stop(self) -> None:
         """End it."""
         self._program.stop()
+
+    def _listening(self) -> list[bool]:
+        """Whether somebody listens, in each of its versions of IP."""
+        shown = [self._lab.host(self._host).read(table) for table in self._tables]
+        return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]
