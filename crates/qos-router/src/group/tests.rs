@@ -283,3 +283,32 @@ fn a_panic_in_one_router_is_its_own() {
     assert_eq!((&health(&mut group, 0)["unsent"], &health(&mut group, 2)["transmitted"]), (&json!(1), &json!(0)));
     assert!(!group.members[1].runs() && group.members[0].runs());
 }
+
+#[test]
+fn a_router_that_has_failed_refuses_all_but_its_end() {
+    let mut group = group(&vec![(100_000_000, 0); 2]);
+    let member = &mut group.members[0];
+    let answer = |member: &mut Member, request: Value| -> Value {
+        serde_json::from_slice(&member.service.answer(request.to_string().as_bytes())).unwrap()
+    };
+    assert_eq!(answer(member, json!({"op": "hello"}))["ok"], json!(true));
+    member.fail("it was its turn");
+    for request in [
+        json!({"op": "hello"}),
+        json!({"op": "configure", "config": {"format": 1, "router": "S0", "generation": "hqf"}}),
+        json!({"op": "config"}),
+        json!({"op": "counters"}),
+        json!({"op": "clear"}),
+        json!({"op": "ip_sla"}),
+        json!({"op": "health"}),
+        json!({"op": "capture", "interface": "A", "file": "/nowhere/f", "snaplen": 64}),
+        json!({"op": "end_capture", "file": "/nowhere/f"}),
+    ] {
+        let said = answer(member, request.clone());
+        let why = json!({"code": "internal", "message": "the data plane of S0 failed: it was its turn"});
+        assert_eq!((&said["ok"], &said["error"]), (&json!(false), &why), "{request}");
+    }
+    assert!(!member.service.stopping);
+    assert_eq!(answer(member, json!({"op": "shutdown"}))["ok"], json!(true));
+    assert!(member.service.stopping);
+}
