@@ -200,6 +200,29 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     assert set(flows["tool"]) == {"qos-sim"} and len(flows) == 4
 
 
+def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (simulated.LEAST_LIMIT_S, simulated.LIMIT_FACTOR) == (600.0, 60.0)
+    endless = tmp_path / "endless"
+    others = f'[ "$1" = run ] || exec \'{own_program(SIMULATOR)}\' "$@"'
+    endless.write_text(f"#!/bin/sh\n{others}\necho $$ >'{tmp_path}/number'\nexec sleep 60\n")
+    endless.chmod(0o755)
+    monkeypatch.setenv(variable_of(SIMULATOR), str(endless))
+    monkeypatch.setattr(simulated, "LEAST_LIMIT_S", 1.0)
+    file = experiment_file(tmp_path, "grid.yml", GRID)
+    kind = lab_kind(Simulated.name)
+    for factor, limit in ((0.5, 1), (1.5, 3)):  # of 2 s of traffic
+        monkeypatch.setattr(simulated, "LIMIT_FACTOR", factor)
+        cell = make_plan(load_sweep(file, {"duration": "2s"}, kind.check), Options(lab=Simulated.name)).cells[0]
+        task = make_task(cell, machinery(kind).versions("", cell.experiment), 1)
+        began = time.monotonic()
+        record = CellRecord.model_validate_json(cluster_worker.run_cell(plain_task(task))["record"])
+        assert time.monotonic() - began >= limit
+        told = f"qos-sim was not done after {limit} s (The scenario is in the cell's config/scenario.json.)"
+        assert (record.valid, record.reasons) == (False, (told,))
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "number").read_text()), 0)
+
+
 def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is longer than a pipe holds; the run looks whether it was interrupted before any of it is read."""
     late = tmp_path / "late"
