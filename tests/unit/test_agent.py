@@ -245,6 +245,34 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
     assert settings.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
 
 
+@pytest.mark.parametrize(
+    ("has", "said"),
+    [
+        ({}, ""),
+        ({"ip route": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route"),
+        ({"ip -j": "192.0.2.7"}, "this connection comes in on eth1"),
+        ({"ip -j": "192.0.2.77"}, ""),
+        ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
+    ],
+)
+def test_what_the_machine_needs_itself_is_not_moved(
+    has: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(*words: str) -> str:
+        found = has.get(" ".join(words[:2]), "")
+        address = {"local": found, "prefixlen": 24, "scope": "global"}
+        shown = {"ip -j": [{"addr_info": [address] if found else []}], "tc -j": [{"kind": found or "noqueue"}]}
+        return json.dumps(shown[" ".join(words[:2])]) if "-j" in words else found
+
+    monkeypatch.setattr(settings, "call", call)
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
+    if not said:
+        settings.Settings._check_movable("eth1")
+        return
+    with pytest.raises(settings.RefusedError, match=said):
+        settings.Settings._check_movable("eth1")
+
+
 @pytest.mark.parametrize("ipv6", [False, True])
 def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ipv4 = {"net.ipv4.icmp_ratelimit": "1000"}

@@ -14,10 +14,12 @@ from qoslab.errors import UserError
 from qoslab.ios.model.applets import Applet, applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.restore import unrestored
+from qoslab.model.inventory import RouterSettings
 from qoslab.platforms.ios import MODELS
 from qoslab.run.door.client import Door
-from qoslab.run.door.dead_man import DeadMan, stop
+from qoslab.run.door.dead_man import DeadMan, minutes_of, stop
 from qoslab.run.door.ways import Way
+from qoslab.units import Duration
 
 
 @pytest.fixture
@@ -125,6 +127,15 @@ def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> N
     guard.arm()
     guard.disarm()
     assert device.router.reload_at is None and device.router.revert_at is None
+
+
+@pytest.mark.parametrize(
+    ("duration", "after", "minutes"),
+    [("60 s", "120 s", 3), ("61 s", "120 s", 4), ("1 s", "0 s", 1), ("118 min", "120 s", 120), ("9 h", "120 s", 120)],
+)
+def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, after: str, minutes: int) -> None:
+    settings = RouterSettings(dead_man_after=Duration.parse(after))
+    assert minutes_of(settings, Duration.parse(duration)) == minutes
 
 
 def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:
