@@ -17,7 +17,11 @@ PAGES = [TOP / "README.md", TOP / "SECURITY.md", *sorted((TOP / "docs").rglob("*
 FAULT = re.compile(
     r"\b(?:dies|died|dead|killed|SIG(?:TERM|INT|KILL|HUP)|Ctrl-C|interrupted|loss of power|full disk|suspended|"
     r"clock was set|damaged?|panics?|half-made|restored|rescued?|cut off|restarts|breaks off|broken off|"
-    r"crash(?:es|ed)?)\b"
+    r"crash(?:es|ed)?|has failed|tool failed|refuses everything|refused before any traffic|is ended|ends with the run|"
+    r"tried again|tries them again|(?:does|do|did) not answer|no answer|no disk|broke off|was stopped for|errored|"
+    r"countdown is started|(?:router|sender)(?: that)? was late|keep its pace|makes its cell invalid|become invalid|"
+    r"invalid, not wrong|too long is invalid|was invalid|begins with \*invalid|captures and tools disagree|"
+    r"configuration is not what was asked)\b"
 )
 HELD = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
 BEGINS = re.compile(r"\s*(?:[-*] |\d+\. |\|)")
@@ -70,6 +74,9 @@ def test_what_holds_nothing_is_found() -> None:
         "5: - A full\n  disk: a full disk",
         "10: | SIGTERM | x |",
     ]
+    # What neither dies nor breaks may be a fault as well.
+    said = "A plane has failed.\n\nIt does not answer.\n\nA cell is ended and invalid.\n\nIt is tried again.\n"
+    assert [each.partition(":")[0] for each in unheld(said)] == ["1", "3", "5", "7"]
     assert there_is("tests/unit/test_promises.py::there_is")
     assert not there_is("tests/unit/test_promises.py::there_was")
     assert not there_is("tests/unit/no_such.py::there_is")

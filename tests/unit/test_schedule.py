@@ -13,6 +13,7 @@ import pytest
 from test_sweep import GRID
 
 from experiment_files import experiment_file
+from qoslab.cli.run import ATTEMPTS
 from qoslab.errors import DeviceError
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
@@ -185,6 +186,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     assert fake.said.notes == [f"{late} is invalid: R1 was late, it is tried again", f"{late} is invalid: R1 was late"]
     (summary,) = [each for each in fake.cells.summaries() if not each.valid]
     assert summary.reasons == ("R1 was late",) and len(summary.earlier) == 1
+    assert ATTEMPTS == 3, "of a sweep, where nobody says otherwise"
 
 
 def test_an_interrupt_reaches_those_who_wait(tmp_path: Path) -> None:
