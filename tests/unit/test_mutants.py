@@ -69,6 +69,10 @@ def test_accepted_survivors_are_few_and_have_reasons() -> None:
     assert 100 * len(accepted) <= ACCEPTED_PERCENT * sum(entry.compiled for entry in tried.values())
 
 
+def test_what_lives_in_a_file_that_was_tried_is_accepted() -> None:
+    assert [f"{each.file}: {each.change}" for each in record.read_survivors() if not each.reason] == []
+
+
 def test_every_survivor_is_one_of_a_file_that_was_tried() -> None:
     names = [each.file for each in record.read_survivors()]
     assert {name: names.count(name) for name in names} == {
