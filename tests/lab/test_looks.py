@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from commands import run
 from labs import topology
+from ruamel.yaml import YAML
 from test_external import state
 from test_iosd import session
 
+from project_inventory import project_inventory
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.model.experiment import Topology
@@ -23,7 +25,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.labs.external.check import Looked, check_lab
 from qoslab.run.labs.external.looks import refusal
 from qoslab.schema import load_sweep
-from verdicts import newest_run, status_of
+from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -222,6 +224,45 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
         figures = json.loads((cell.parents[2] / "comparison.json").read_text())
         assert {row["metric"]: row["measured"] for row in figures}["police.bc"] == 31250
         assert session(lab, "show running-config") == before
+
+
+def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the inventory of the documents: another model, other interfaces of routers and hosts, hosts in place."""
+    project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
+        "client eth1 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
+        "R1 FastEthernet0/0 192.168.20.1/24 - server eth1 192.168.20.2/24",
+    )
+    yaml = YAML(typ="safe")
+    with exposed(tmp_path, "project", project) as (lab, file):
+        configured(lab, "R1", "interface Loopback0", "ip address 10.255.0.1 255.255.255.255")
+        # What its addresses are here, who is let in, and what the virtual router is called.
+        here, written = (yaml.load(text)["all"]["children"] for text in (file.read_text(), project_inventory()))
+        kept = ("ansible_host", "ansible_port", "ansible_user", "ansible_become_password")
+        ios, hosts = written["ios"]["hosts"], written["host"]
+        monkeypatch.setenv("QOSLAB_PASSWORD", here["ios"]["hosts"]["R1"]["ansible_password"])
+        ios["R1"] |= {key: here["ios"]["hosts"]["R1"][key] for key in kept}
+        ios["R1"] |= {"qoslab_model": 2811, "qoslab_dead_man": "none"}
+        wanted = ("FastEthernet0/0", "FastEthernet0/1")
+        ios["R1"]["qoslab_interfaces"] = dict(zip(ios["R1"]["qoslab_interfaces"], reversed(wanted), strict=True))
+        for name in hosts["hosts"]:
+            hosts["hosts"][name] = here["host"]["hosts"][name]
+        hosts["vars"]["ansible_ssh_private_key_file"] = str(file.with_suffix(".key"))
+        mine = tmp_path / "project.yml"
+        with mine.open("w") as out:
+            yaml.dump({"all": {"vars": {"qoslab_known_hosts": "here.known_hosts"}, "children": written}}, out)
+        before = session(lab, "show running-config"), [state(lab, host) for host in ("client", "server")]
+        assert "eth1" in before[1][0] and "Loopback0" in before[0]
+        command = ("run", str(FILE), "--lab", str(mine), "--duration", "3s", "--arm", "policed")
+        # As the documents say: its release queues otherwise than the experiment's router.
+        status, output, errors = run(clean, *command, "--set", "R1.generation=hqf")
+        assert status == status_of(newest_run(clean)), errors + output
+        record = json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())
+        # How punctual this machine was as a host is not asked here.
+        assert not beside_lateness(record), errors
+        assert record["captures"]["server"]["received"] > 50
+        links = json.loads((newest_run(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]
+        assert {name: link["cabling"] for name, link in links.items()} == {"lan": "proven", "wan": "proven"}
+        assert (session(lab, "show running-config"), [state(lab, host) for host in ("client", "server")]) == before
 
 
 @pytest.mark.parametrize(

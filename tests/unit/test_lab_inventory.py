@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from project_inventory import project_inventory
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, RouterSettings
@@ -214,6 +215,24 @@ def test_only_a_namespace_gets_a_default_route() -> None:
             "source": "",
             "metrics": {"congctl": "reno"},
         }
+
+
+def test_the_inventory_of_a_project_is_one_for_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QOSLAB_PASSWORD", "PLANTED-project")
+    there = read_lab(write(tmp_path, project_inventory()))
+    ways = {"R1": "clab-policing-R1", "client": "clab-policing-client", "server": "clab-policing-server"}
+    assert there.nodes.ways == {name: f"{host} port 22" for name, host in ways.items()}
+    router = there.routers["R1"]
+    assert isinstance(router, IosAccess)
+    assert (router.host, router.user, router.password) == (ways["R1"], "admin", "PLANTED-project")
+    names = {"FastEthernet0/0": "GigabitEthernet0/1", "FastEthernet0/1": "GigabitEthernet0/2"}
+    assert there.nodes.routers["R1"] == RouterSettings(model="IOSv", interfaces=names)
+    assert {name: (each.host, each.user) for name, each in there.hosts.items()} == {
+        name: (ways[name], "root") for name in ("client", "server")
+    }
+    in_place = HostSettings(isolate="in place", interfaces={"eth0": "eth1"})
+    assert there.nodes.hosts == {"client": in_place, "server": in_place}
+    assert lacking(EXPERIMENT, there.nodes, there.file) == []
 
 
 def delayed() -> Experiment:

@@ -1,0 +1,14 @@
+"""The inventory that docs/real-lab.md has for a project of containerlab, netlab, CML or GNS3."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs/real-lab.md"
+
+
+def project_inventory() -> str:
+    """Its text."""
+    (found,) = re.findall(r"^```yaml\n(all:\n.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return str(found)
