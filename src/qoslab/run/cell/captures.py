@@ -14,7 +14,7 @@ from qoslab.capture.filters import filter_program
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import CapturePoint
 from qoslab.results import CaptureRecord
-from qoslab.run.lab import Lab
+from qoslab.run.lab import Lab, how_ended
 
 START_WAIT_S = 15.0
 STOP_WAIT_S = 30.0
@@ -141,7 +141,7 @@ class _ToolCapture:
         self._host.fetch(self.file)
         if status:
             # A disk that is full, for example; of what did not get into the file the counts say nothing.
-            why = _TOOL.failure(self._said()) or f"ended with status {status}"
+            why = _TOOL.failure(self._said()) or f"dumpcap {how_ended(status)}"
             raise CaptureError(f"{_place(self.point)}: {why}")
         counts = _TOOL.counts(self._said())
         self._stderr.unlink()

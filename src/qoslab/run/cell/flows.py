@@ -16,7 +16,7 @@ from qoslab.model.experiment import Flow, Topology
 from qoslab.model.moments import during as moment_during
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
-from qoslab.run.lab import Lab, Process
+from qoslab.run.lab import Lab, Process, how_ended
 from qoslab.traffic import (
     Commands,
     Endpoints,
@@ -91,6 +91,7 @@ class RunningFlow:
         self._deadline = 0.0
         self._watched_until = 0.0
         self._cut = False
+        self._stopped = False
 
     @property
     def notice_s(self) -> float:
@@ -203,14 +204,27 @@ class RunningFlow:
         for side in (self._client, self._server):
             if side.stderr.exists() and side.stderr.stat().st_size == 0:
                 side.stderr.unlink()
+        if killed := self._killed():
+            raise TrafficError("; ".join(killed))
         result = self._tool.parse(self.flow, self.duration, self._client.output(), self._server.output())
         if not self._cut:
             return result
         late = f"still arriving {self.commands.deadline_s - self.duration.seconds:g} s after its end"
         return replace(result, warnings=(*result.warnings, f"{late}: the rest counts as lost"))
 
+    def _killed(self) -> list[str]:
+        """The sides that somebody else has killed. What they had printed by then says another thing, or nothing."""
+        sides = [] if self._stopped else [("client", self._client), ("server", self._server)]
+        statuses = [(name, side.process.poll()) for name, side in sides if side is not None]
+        return [
+            f'{self.flow.tool} {name}, traffic "{self.flow.name}": {how_ended(status)}'
+            for name, status in statuses
+            if status is not None and status < 0 and status != -signal.SIGINT
+        ]
+
     def stop(self) -> None:
         """End whatever still runs."""
+        self._stopped = True
         for side in (self._client, self._server):
             if side is not None:
                 side.process.end(STOP_WAIT_S)

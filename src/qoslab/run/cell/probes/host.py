@@ -14,7 +14,7 @@ from qoslab.results.files import writing
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
-from qoslab.run.lab import Lab
+from qoslab.run.lab import Lab, how_ended
 from qoslab.traffic import Listener, is_listening
 from qoslab.units import Duration
 
@@ -55,9 +55,10 @@ class Program:
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
 
     @property
-    def ended(self) -> bool:
-        """Whether it runs no more."""
-        return self._process.poll() is not None
+    def ended(self) -> str:
+        """How it ended; empty while it runs."""
+        status = self._process.poll()
+        return "" if status is None else how_ended(status)
 
     def finish(self) -> None:
         """Wait for its end. `RunInvalid` where it failed or does not end."""
@@ -67,7 +68,7 @@ class Program:
             self.stop()
             raise RunInvalid("sla did not come to its end") from error
         if status != 0:
-            raise RunInvalid(f"sla ended with status {status}: {self.said or 'it printed no reason'}")
+            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it printed no reason'}")
 
     def stop(self) -> None:
         """End it, if it still runs."""
@@ -183,6 +184,11 @@ class HostResponder:
             if self._program.ended or time.monotonic() > deadline:
                 raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
             time.sleep(POLL_S)
+
+    def check(self) -> None:
+        """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
+        if how := self._program.ended:
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it printed no reason'}")
 
     def stop(self) -> None:
         """End it."""

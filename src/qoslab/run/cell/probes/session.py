@@ -80,8 +80,14 @@ class Probes:
         """Wait for all of them. `RunInvalid` where one could not be measured."""
         for thread in self._threads:
             thread.join()
-        if self.errors:
-            raise RunInvalid("; ".join(self.errors))
+        failed = list(self.errors)
+        for responder in self._responders:
+            try:
+                responder.check()
+            except RunInvalid as error:
+                failed.append(error.message)
+        if failed:
+            raise RunInvalid("; ".join(failed))
 
     def cancel(self) -> None:
         """The traffic broke off: measure no more."""
