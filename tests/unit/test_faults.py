@@ -1,4 +1,4 @@
-"""What a dead lab is called."""
+"""What a dead lab is called, and a dead program."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from qoslab.lab import Lab, LabError
 from qoslab.lab.lab import DaemonFailure
 from qoslab.run import faults
 from qoslab.run.faults import PassingFault, death_of
+from qoslab.run.lab import how_ended
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.virtual.lab import VirtualLab
 
@@ -70,3 +71,13 @@ def test_a_dead_lab_is_the_reason_whatever_it_made_others_say(
     worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
     said = MeasuredWorker._fault(worker, error)
     assert said.startswith(fault) and bool(said) == bool(fault)
+
+
+def test_how_a_program_ended() -> None:
+    assert [how_ended(status) for status in (0, 3, -2, -9, -35)] == [
+        "ended with status 0",
+        "ended with status 3",
+        "was killed by SIGINT",
+        "was killed by SIGKILL",
+        "was killed by signal 35",
+    ]
