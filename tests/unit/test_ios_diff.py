@@ -286,8 +286,9 @@ def test_a_macro_overwrites_and_takes_away_more_than_its_line(kind: str) -> None
     """Its removal takes `queue-set 2` for its own; entered anew it fills what was put back to the default."""
     own, macro = "interface gi1/0/15\n queue-set 2\n", f"interface gi1/0/15\n auto qos voip {kind}\n"
     reduced = macro + "no mls qos map cos-dscp\ninterface gi1/0/15\n no priority-queue out\n"
+    instead = "policy-map P\n" + macro + " no service-policy input\n service-policy input P\n"
     chassis = switch_hardware()
-    for before, after in ((own, own + macro), (reduced, ""), (reduced, own)):
+    for before, after in ((own, own + macro), (reduced, ""), (reduced, own), (instead, ""), (instead, own)):
         one, other = (render(parse_config(text, chassis)) for text in (before, after))
         lines = undo_lines(one, other, chassis)
         device = parse_config(other, chassis)

@@ -48,6 +48,8 @@ class Block:
         yield from self.text
         for child in self.children.values():
             yield from child.lines(depth + 1)
+        if self.how.followed is not None:
+            yield " " * depth + self.how.followed
 
     def differs(self, other: Block | None) -> bool:
         """Whether the other is not there, or has another text."""

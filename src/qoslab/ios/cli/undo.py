@@ -47,6 +47,8 @@ class Undo:
     """Whether it is taken back after its neighbours have been entered: without it there may be nothing left."""
     goes_with: str | None = None
     """Syntax of the key of the line that takes this one along when it is removed."""
+    followed: str | None = None
+    """A line to be typed behind it: it removes what a macro has set, so that something else can be set there."""
     split: Callable[[Any], Sequence[str]] | None = None
     """Given the line's `Args`, the lines of single objects that it stands for; removing one removes all behind it."""
 

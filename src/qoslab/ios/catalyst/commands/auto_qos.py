@@ -23,6 +23,7 @@ from qoslab.ios.catalyst.model import (
 )
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import check_attachable
 
@@ -88,6 +89,7 @@ _BURST_BYTES = 8000
     "interface",
     "auto qos voip (cisco-phone|cisco-softphone|trust)",
     no="auto qos voip [(cisco-phone|cisco-softphone|trust)]",
+    undo=Undo(followed="no service-policy input"),
     requires={"switch"},
     help={
         "auto": "Configure Automation",
