@@ -527,6 +527,13 @@ MENDS = (
         "tests/unit/test_templates.py::test_the_files_have_no_wheel_of_their_own",
     ),
     Mend(
+        "frames of a stop right behind the reading of the clock are as early as that",
+        "crates/qos-router/src/clock.rs",
+        "            event.min(self.now())\n",
+        "            read\n",
+        "qos-router:a_frame_that_came_since_the_clock_was_read_came_then",
+    ),
+    Mend(
         "tools in a lab have all capabilities in its user namespace",
         "src/qoslab/lab/process.py",
         '    rights = ["setpriv", f"--bounding-set={bounds}", "--no-new-privs"]\n',

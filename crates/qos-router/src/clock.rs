@@ -50,9 +50,15 @@ impl Clock {
         Time(now + self.base)
     }
 
-    /// Event time of a wall-clock stamp, at most `limit`: a stamp from before a step backwards would lie in the future.
-    pub fn event(&self, stamp: u64, limit: Time) -> Time {
-        Time((stamp + self.base).saturating_sub(self.wall)).min(limit)
+    /// Event time of a wall-clock stamp, at most the present: one from before a step backwards would lie in the future.
+    /// `read` is when the clock was last read; a frame may have come after that, where this thread was stopped since.
+    pub fn event(&self, stamp: u64, read: Time) -> Time {
+        let event = Time((stamp + self.base).saturating_sub(self.wall));
+        if event <= read {
+            event
+        } else {
+            event.min(self.now())
+        }
     }
 }
 
@@ -72,7 +78,7 @@ mod tests {
         let before = clock.tick();
         let stamp = wall();
         let after = clock.now();
-        let event = clock.event(stamp, Time(u64::MAX));
+        let event = clock.event(stamp, before);
         assert!(event.0 + READING_NS >= before.0, "{event} {before}");
         assert!(event.0 <= after.0 + READING_NS, "{event} {after}");
     }
@@ -85,7 +91,24 @@ mod tests {
         assert_eq!(clock.event(1_005_000, Time(u64::MAX)), Time(5_000));
         // A stamp of before the step, converted after it, is old rather than negative.
         assert_eq!(clock.event(5_000, Time(u64::MAX)), Time(0));
-        clock.wall = 0;
-        assert_eq!(clock.event(5_000, Time(5_500)), Time(5_500));
+    }
+
+    #[test]
+    fn a_frame_that_came_since_the_clock_was_read_came_then() {
+        let mut clock = Clock::new();
+        let read = clock.tick();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let stamp = wall();
+        let event = clock.event(stamp, read);
+        assert!(event.0 + READING_NS >= read.0 + 20_000_000, "{event} {read}");
+        assert!(event <= clock.now());
+    }
+
+    #[test]
+    fn a_stamp_of_the_future_is_of_now() {
+        let mut clock = Clock::new();
+        let before = clock.tick();
+        let event = clock.event(wall() + 3_600_000_000_000, before);
+        assert!(before <= event && event <= clock.now(), "{event} {before}");
     }
 }
