@@ -259,6 +259,12 @@ def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
         assert proxy.connections == 2
 
 
+def test_who_asks_is_answered_whatever_goes_wrong(modern: FakeDevice) -> None:
+    with Door({"R1": by_ssh(modern)}) as door, pytest.raises(DoorFault, match="defect of the door: ") as caught:
+        door.ask("R1", 7)  # type: ignore[arg-type]
+    assert caught.value.kind is Kind.DEFECT
+
+
 @pytest.mark.parametrize(
     ("reach", "port", "expected"),
     [("ssh", 22, 22), ("ssh", 2222, 2222), ("telnet", 22, 23), ("telnet", 2023, 2023)],

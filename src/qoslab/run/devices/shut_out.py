@@ -17,6 +17,7 @@ class Kind(StrEnum):
     NO_ANSWER = "no answer"
     HUNG_UP = "hung up"
     BUSY = "busy"
+    DEFECT = "defect of the door"
 
 
 PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})

@@ -26,6 +26,7 @@ from pydantic import TypeAdapter
 
 from qoslab.peer import is_own
 from qoslab.redaction import Redaction
+from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.device import Device
 from qoslab.run.door.visit import Visit
 from qoslab.run.door.ways import USER, DoorError, Doors, Trouble
@@ -134,6 +135,10 @@ class Server:
                 await device.keep()
         except DoorError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
+        except Exception as error:
+            # Who asked waits for an answer, whatever went wrong.
+            trouble = Trouble(Kind.DEFECT, f"{type(error).__name__}: {error}")
+            reply |= {"ok": False, "trouble": self._shown(trouble)}
         self._say(reply)
 
     def _start(self, work: Any) -> None:
