@@ -42,7 +42,7 @@ class RunSummary:
     @property
     def experiment(self) -> str:
         """Its name, which is that of the folder around."""
-        return self.folder.parent.name
+        return self.folder.absolute().parent.name
 
     @property
     def report(self) -> Path | None:
@@ -115,7 +115,7 @@ def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any])
     return RunSummary(
         folder=folder,
         state=FINISHED,
-        title=str(experiment.get("title") or folder.parent.name),
+        title=str(experiment.get("title") or folder.absolute().parent.name),
         lab=str(manifest.get("lab", DEFAULT_LAB)),
         started=str(manifest.get("started") or ""),
         version=f"{version}, commit {commit}" if commit else version,

@@ -161,6 +161,9 @@ def test_a_kept_baseline_is_enough_to_compare_with(
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
     assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
+    monkeypatch.chdir(kept.parent)
+    assert main(["report", str(run.path), "--compare", "virtual", "--summary", "summary.md"]) == 1
+    assert "No figures have moved since `policing-vs-shaping/virtual`" in Path("summary.md").read_text()
     (kept / "comparison.csv").write_text("arm,metric\npoliced,police.bc\n")
     assert main(["report", str(run.path), "--compare", str(kept)]) == 2
     assert "the run is unfinished, expected one with figures" in capsys.readouterr().err
