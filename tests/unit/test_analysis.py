@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain, share_figures
 from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.missing import Missing
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import steady_figures, together
 from qoslab.errors import ExitStatus
@@ -249,3 +250,9 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     assert found["goodput.steady"] == pytest.approx(963_000)
     assert found["goodput.warm_up"] == 5000
     assert found["goodput.of_pir.steady"] <= 1448 / 1500
+    # Ended before that, what it had is of the credit as much as of the rate.
+    soon = dict(steady_figures(table.iloc[:4], 1e6, policed=True, bucket_bytes=187_500.0))
+    assert soon == dict.fromkeys(found, Missing("the policer's bucket, full at the start, lasted to the end"))
+    # One that never was faster than the rate took nothing of it.
+    slow = table.assign(bytes=table["bytes"] / 2)
+    assert dict(steady_figures(slow, 1e6, policed=True, bucket_bytes=187_500.0))["goodput.of_pir.steady"] < 0.5

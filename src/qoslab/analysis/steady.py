@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.goodput import apart, summed
-from qoslab.analysis.missing import Figure
+from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
@@ -41,7 +41,8 @@ def steady_figures(
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
     lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
     low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is known,
-    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it.
+    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it. Where it
+    lasts to the end all three are missing: what goes beyond the rate there is of no steady state.
     """
     steady, trimmed = 0.0, 0.0
     if apart(intervals["offset_s"]):
@@ -51,13 +52,19 @@ def steady_figures(
     entries = [(bits, seconds) for bits, seconds in entries if len(bits)]
     if not entries:
         return
-    known = int(policed)
+    known, lasts = int(policed), False
     if pir_bps is not None and bucket_bytes is not None and len(entries) == 1:
-        known = max(known, _emptied(*entries[0], pir_bps, bucket_bytes * 8))
+        emptied = _emptied(*entries[0], pir_bps, bucket_bytes * 8)
+        lasts = emptied in (0, len(entries[0][0]))
+        known = max(known, emptied if not lasts else 0)
     for bits, seconds in entries:
         start = warm_up(bits / seconds, known=known).samples
         steady += float(bits[start:].sum() / seconds[start:].sum())
         trimmed = max(trimmed, float(seconds[:start].sum()))
+    if lasts and pir_bps is not None and steady * OF_PAYLOAD > pir_bps:
+        for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
+            yield name, Missing("the policer's bucket, full at the start, lasted to the end")
+        return
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
     if pir_bps is not None:
