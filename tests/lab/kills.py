@@ -231,15 +231,20 @@ run that ended by it, took until they were as they were.
 """
 
 
+def drawn(draw: random.Random) -> tuple[Cut, str]:
+    """What is done, and which countdown the router has: the first that is drawn from a seed."""
+    cut = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
+    return cut, draw.choices([each for each, _ in GUARDS], [often for _, often in GUARDS])[0]
+
+
 def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str = "") -> str:
     """One run that is cut, as drawn where it is not said how, or with which countdown; what was done, in words.
 
     Fails where something is left, or another than it was.
     """
     draw = random.Random(seed)
-    drawn = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
-    cut = cut or drawn
-    guard = guard or draw.choices([each for each, _ in GUARDS], [often for _, often in GUARDS])[0]
+    drawn_cut, drawn_guard = drawn(draw)
+    cut, guard = cut or drawn_cut, guard or drawn_guard
     patient = guard != "none" and draw.random() < PATIENT
     made = made.guarded(guard)
     made.wait_until_clean(time.monotonic())

@@ -1,15 +1,33 @@
-"""Seeds of the nemesis from the command line."""
+"""Seeds of the nemesis from the command line, and what is kept of how they went."""
 
 from __future__ import annotations
 
 import pytest
+import trials
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seeds", default="1-20", help="which trials of the nemesis: FROM-TO or one number")
+    parser.addoption("--write", action="store_true", help="keep how each went, and write docs/nemesis.md")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
         first, _, last = metafunc.config.getoption("--seeds").partition("-")
         metafunc.parametrize("seed", range(int(first), int(last or first) + 1))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Keeps what each test has told of its trial (`lab`, `fault`), and how it ended."""
+    if not config.getoption("--write"):
+        return
+    found, commit, day = [], trials.commit(), trials.today()
+    for ended, outcome in (("passed", trials.WITHIN), ("failed", "outside")):
+        for report in terminalreporter.getreports(ended):
+            told = dict(report.user_properties)
+            if "seed" in told:
+                test = report.nodeid.rpartition("/")[2].partition("::")[0]
+                found.append(
+                    trials.Trial(test, told["seed"], told["lab"], told["fault"], outcome, commit, day),
+                )
+    trials.keep(found)

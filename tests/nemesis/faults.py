@@ -31,6 +31,11 @@ class Struck:
     def __str__(self) -> str:
         return f"{self.fault} of {'the run' if self.main else self.victim} after {self.after_s:.2f} s"
 
+    @property
+    def kind(self) -> str:
+        """Without moment and victim."""
+        return f"{self.fault.replace('_', ' ')}, {'the run itself' if self.main else 'another of its processes'}"
+
 
 def of_the_run(command: Command) -> dict[int, str]:
     """The processes of a run with their command lines: those that have its environment, and what they are the root of.

@@ -8,13 +8,14 @@ A seed decides what happens and when; what the run is doing then is the machine'
 from __future__ import annotations
 
 import os
+import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from commands import temporary_folder
-from kills import Rack, rack, trial
+from kills import Rack, drawn, rack, trial
 
 pytestmark = pytest.mark.lab
 
@@ -35,7 +36,15 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_whenever_a_run_is_cut_all_is_as_it_was(
-    seed: int, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
+    seed: int,
+    clean: Path,
+    made: Rack,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
+    cut, guard = drawn(random.Random(seed))
+    fault = f"{cut.__name__.replace('_', ' ')}; countdown: {guard}"
+    for name, value in (("seed", seed), ("lab", "inventory"), ("fault", fault)):
+        record_property(name, value)
     print(f"seed {seed}: {trial(seed, made, clean)}")

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import pytest
 from clocks import Clocks
 from commands import Command, processes, run, temporary_folder
 from faults import Struck, strike
+from trials import NOTHING
 
 from qoslab.lab import Lab
 from verdicts import newest_run, runs_of, status_of
@@ -95,12 +96,16 @@ def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds) -> None:
+def test_whatever_happens(
+    seed: int, clean: Path, undisturbed: Undisturbeds, record_property: Callable[[str, object], None]
+) -> None:
     draw = random.Random(seed)
     lab = draw.choice(LABS)
     command = Command(clean, *ARGUMENTS, "--lab", lab, started=True)
     struck = strike(command, draw, undisturbed[lab].lasts_s)
-    print(f"seed {seed}, {lab}: {struck or 'nothing was met'}")
+    print(f"seed {seed}, {lab}: {struck or NOTHING}")
+    for name, value in (("seed", seed), ("lab", lab), ("fault", NOTHING if struck is None else struck.kind)):
+        record_property(name, value)
     try:
         output, errors = command.process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:

@@ -23,7 +23,7 @@ FAULT = re.compile(
     r"invalid, not wrong|too long is invalid|was invalid|begins with \*invalid|captures and tools disagree|"
     r"configuration is not what was asked)\b"
 )
-HELD = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
+HELD = re.compile(r"<!-- held by:\s(.*?) -->", re.DOTALL)
 BEGINS = re.compile(r"\s*(?:[-*] |\d+\. |\|)")
 
 
