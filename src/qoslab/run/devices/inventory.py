@@ -384,7 +384,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
     """What one of Ansible's programs prints about the inventory."""
     program = Path(sys.executable).parent / name
-    environment = {**os.environ, **_TAKEN, **UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    environment = {**_TAKEN, **os.environ, **UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     if callback is not None:
         environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
     try:
