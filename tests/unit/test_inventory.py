@@ -93,7 +93,9 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     assert set(routers) == {"R1", "R2", "SW"}
     # What was taken out of the environment is not what is set there anew.
     monkeypatch.setenv("QOSLAB_PASSWORD", "{another}")
-    assert read_inventory(example)["R1"] == IosAccess("192.0.2.1", "kim", "{another}", 22, None)
+    other = tmp_path / "other.yml"
+    other.write_text(example.read_text())
+    assert read_inventory(other)["R1"] == IosAccess("192.0.2.1", "kim", "{another}", 22, None)
 
 
 @pytest.mark.parametrize(
