@@ -55,8 +55,7 @@ def steady_figures(
     known, lasts = int(policed), False
     if pir_bps is not None and bucket_bytes is not None and len(entries) == 1:
         emptied = _emptied(*entries[0], pir_bps, bucket_bytes * 8)
-        lasts = emptied in (0, len(entries[0][0]))
-        known = max(known, emptied if not lasts else 0)
+        known, lasts = max(known, emptied), not emptied
     for bits, seconds in entries:
         start = warm_up(bits / seconds, known=known).samples
         steady += float(bits[start:].sum() / seconds[start:].sum())
@@ -85,9 +84,9 @@ def _static_bucket(policed: pd.DataFrame) -> float | None:
 
 
 def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
-    """How many intervals it takes until a bucket that is full at the start is as good as empty; 0 if it never is."""
+    """After how many intervals, the last left out, a full bucket is as good as empty; 0 if it never is."""
     level, left = bucket_bits, max(EMPTY * bucket_bits, 2 * 1500 * 8)
-    for number, (got, length) in enumerate(zip(bits, seconds, strict=True), start=1):
+    for number, (got, length) in enumerate(zip(bits[:-1], seconds[:-1], strict=True), start=1):
         level = min(bucket_bits, level + pir_bps * float(length) - float(got) * OF_PAYLOAD)
         if level <= left:
             return number
