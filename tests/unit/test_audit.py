@@ -10,14 +10,14 @@ from types import ModuleType
 
 import pytest
 
-from bench_script import bench_script
+from script import script
 
 TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def audit() -> ModuleType:
-    return bench_script("audit")
+    return script("benches/audit.py")
 
 
 def program(status: int, said: str = "") -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from bench_script import bench_script
+from script import script
 
 TOP = Path(__file__).parents[2]
 ROW = "| `{}` | Any bytes | {} | 7 | `{}` | 2026-01-02 |"
@@ -16,7 +16,7 @@ ROW = "| `{}` | Any bytes | {} | 7 | `{}` | 2026-01-02 |"
 
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
-    return bench_script("fuzz")
+    return script("benches/fuzz.py")
 
 
 @pytest.fixture

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-FILE = Path(__file__).parents[1] / "nemesis" / "trials.py"
+from script import script
 
 
-@pytest.fixture
-def trials(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("nemesis_trials", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "nemesis_trials", module)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def trials() -> ModuleType:
+    return script("tests/nemesis/trials.py")
 
 
 def test_the_page_tells_what_was_tried(trials: ModuleType) -> None:

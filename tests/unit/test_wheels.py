@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from bench_script import bench_script
+from script import script
 
 TOP = Path(__file__).parents[2]
 SAID = """
@@ -19,7 +19,7 @@ SAID = """
 
 @pytest.fixture(scope="module")
 def wheels() -> ModuleType:
-    return bench_script("wheels")
+    return script("benches/wheels.py")
 
 
 def tool(folder: Path, name: str, text: str) -> None:

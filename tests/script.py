@@ -1,0 +1,21 @@
+"""Scripts that stand in no package, such as those of `benches/`, for tests of what they do."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+TOP = Path(__file__).parents[1]
+
+
+def script(path: str) -> ModuleType:
+    """The script at a path of the repository as a module, which its dataclasses find by its name."""
+    file = TOP / path
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
