@@ -29,16 +29,17 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import mistakes
 import record
 from record import Survivor, Tried
 
-ROOT = Path(__file__).resolve().parents[2]
+from written import ROOT, commit, today
+
 WORK = ROOT / "target" / "mutants"
 COPIED = ("Cargo.toml", "Cargo.lock", ".cargo", "crates", "docs/results.md")
 """What the crate's tests need."""
@@ -197,9 +198,8 @@ class Round:
             print(f"{record.name_of(file)}: not done in this time", flush=True)
             return
         (kept / "done").touch()
-        day = f"{datetime.now(UTC):%Y-%m-%d}"
         counts = {kind: sum(outcome == kind for outcome in outcomes.values()) for kind in OUTCOMES}
-        entry = Tried(record.name_of(file), at, **counts, commit=self._commit, day=day)
+        entry = Tried(record.name_of(file), at, **counts, commit=self._commit, day=today())
         lived = [Survivor.of(name, file) for name, outcome in sorted(outcomes.items()) if outcome == "missed"]
         each = (time.monotonic() - began) / max(len(outcomes), 1)
         print(f"{entry.file}: {len(outcomes)} changes, {each:.0f} s each, {counts['missed']} live", flush=True)
@@ -313,12 +313,6 @@ def known(kept: Path) -> dict[str, str]:
     """What passes have found of a file so far, by the changes' names."""
     file = kept / "outcomes.json"
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
-
-
-def commit() -> str:
-    """The commit that is checked out, with a mark where files differ from it."""
-    command = ["git", "describe", "--always", "--dirty=x", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -16,16 +16,17 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import record
-from engine import commit
 from record import Survivor, Tried
 
-COPIES = record.ROOT / "mutants"
+from written import ROOT, commit, today
+
+COPIES = ROOT / "mutants"
 """Where mutmut works, and leaves what it found beside each module."""
 KILLED = (1, 3)
 TIMEOUT = (-24, 24, 36, 152, 255)
@@ -41,7 +42,7 @@ def main() -> int:
     if not options.mutants and COPIES.exists():
         # Of what it has tried mutmut asks nothing again, whatever became of the tests.
         shutil.rmtree(COPIES)
-    done = subprocess.run([*MUTMUT, "run", *options.mutants], cwd=record.ROOT, check=False)
+    done = subprocess.run([*MUTMUT, "run", *options.mutants], cwd=ROOT, check=False)
     if done.returncode:
         print("mutmut could not do its work: see what it says", file=sys.stderr)
         return 1
@@ -61,15 +62,14 @@ def outcome(meta: Path, at: str) -> tuple[Tried, list[Survivor]]:
     lived = [key for key, code in codes.items() if code not in (*KILLED, *TIMEOUT, *NOT_CHECKED)]
     count = Counter(codes.values())
     caught, timeout = (sum(count[code] for code in group) for group in (KILLED, TIMEOUT))
-    day = f"{datetime.now(UTC):%Y-%m-%d}"
-    digest = record.digest(record.ROOT / name)
-    entry = Tried(name, digest, caught, timeout, unviable=0, missed=len(lived), commit=at, day=day)
+    digest = record.digest(ROOT / name)
+    entry = Tried(name, digest, caught, timeout, unviable=0, missed=len(lived), commit=at, day=today())
     return entry, [survivor(name, key) for key in lived]
 
 
 def survivor(file: str, key: str) -> Survivor:
     """A change as mutmut shows it: the lines that go, and those that come."""
-    shown = subprocess.run([*MUTMUT, "show", key], cwd=record.ROOT, check=True, text=True, stdout=subprocess.PIPE)
+    shown = subprocess.run([*MUTMUT, "show", key], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE)
     return of_diff(file, shown.stdout)
 
 

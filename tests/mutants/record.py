@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from written import ROOT, write_below
+
 CRATE = ROOT / "crates" / "qos-core"
 TRIED = Path(__file__).parent / "tried.csv"
 SURVIVORS = Path(__file__).parent / "survivors.toml"
@@ -119,8 +120,7 @@ def _entry(survivor: Survivor) -> str:
 
 def write_page(tried: dict[str, Tried], survivors: list[Survivor]) -> None:
     """The tables of docs/mutants.md anew."""
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    PAGE.write_text(before + MARK + "\n" + page(tried, survivors), encoding="utf-8")
+    write_below(MARK, PAGE, page(tried, survivors))
 
 
 def page(tried: dict[str, Tried], survivors: list[Survivor]) -> str:

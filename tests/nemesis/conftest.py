@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import trials
+
+from written import commit, today
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,17 +21,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(int(first), int(last or first) + 1))
 
 
+@pytest.fixture
+def tell(seed: int, record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
+    """To be told of the lab and of what is done in it, for what is kept of the trial."""
+
+    def told(lab: str, fault: str) -> None:
+        for name, value in (("seed", seed), ("lab", lab), ("fault", fault)):
+            record_property(name, value)
+
+    return told
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Keeps what each test has told of its trial (`lab`, `fault`), and how it ended."""
+    """Keeps what each test has told of its trial, and how it ended."""
     if not config.getoption("--write"):
         return
-    found, commit, day = [], trials.commit(), trials.today()
+    found, at, day = [], commit(), today()
     for ended, outcome in (("passed", trials.WITHIN), ("failed", "outside")):
         for report in terminalreporter.getreports(ended):
             told = dict(report.user_properties)
             if "seed" in told:
                 test = report.nodeid.rpartition("/")[2].partition("::")[0]
-                found.append(
-                    trials.Trial(test, told["seed"], told["lab"], told["fault"], outcome, commit, day),
-                )
+                found.append(trials.Trial(test, told["seed"], told["lab"], told["fault"], outcome, at, day))
     trials.keep(found)

@@ -40,11 +40,9 @@ def test_whenever_a_run_is_cut_all_is_as_it_was(
     clean: Path,
     made: Rack,
     monkeypatch: pytest.MonkeyPatch,
-    record_property: Callable[[str, object], None],
+    tell: Callable[[str, str], None],
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
     cut, guard = drawn(random.Random(seed))
-    fault = f"{cut.__name__.replace('_', ' ')}; countdown: {guard}"
-    for name, value in (("seed", seed), ("lab", "inventory"), ("fault", fault)):
-        record_property(name, value)
+    tell("inventory", f"{cut.__name__.replace('_', ' ')}; countdown: {guard}")
     print(f"seed {seed}: {trial(seed, made, clean)}")

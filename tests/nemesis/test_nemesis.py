@@ -96,16 +96,13 @@ def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def test_whatever_happens(
-    seed: int, clean: Path, undisturbed: Undisturbeds, record_property: Callable[[str, object], None]
-) -> None:
+def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]) -> None:
     draw = random.Random(seed)
     lab = draw.choice(LABS)
     command = Command(clean, *ARGUMENTS, "--lab", lab, started=True)
     struck = strike(command, draw, undisturbed[lab].lasts_s)
     print(f"seed {seed}, {lab}: {struck or NOTHING}")
-    for name, value in (("seed", seed), ("lab", lab), ("fault", NOTHING if struck is None else struck.kind)):
-        record_property(name, value)
+    tell(lab, NOTHING if struck is None else struck.kind)
     try:
         output, errors = command.process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:

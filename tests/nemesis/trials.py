@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from written import ROOT, write_below
+
 TRIED = Path(__file__).parent / "tried.csv"
 PAGE = ROOT / "docs" / "nemesis.md"
 MARK = "<!-- written by tests/nemesis/trials.py -->"
@@ -49,8 +48,7 @@ def keep(trials: Iterable[Trial]) -> None:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(field.name for field in fields(Trial))
         writer.writerows(astuple(each) for each in sorted(kept.values()))
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    PAGE.write_text(before + MARK + "\n" + page(kept.values()), encoding="utf-8")
+    write_below(MARK, PAGE, page(kept.values()))
 
 
 def page(trials: Iterable[Trial]) -> str:
@@ -82,14 +80,3 @@ def spans(numbers: list[int]) -> str:
         else:
             found.append([number])
     return ", ".join(str(each[0]) if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in found)
-
-
-def commit() -> str:
-    """The commit that is checked out, with a mark where files differ from it."""
-    command = ["git", "describe", "--always", "--dirty=x", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
-
-
-def today() -> str:
-    """As the table has it."""
-    return f"{datetime.now(UTC):%Y-%m-%d}"
