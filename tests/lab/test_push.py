@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from labs import topology
 
+from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.errors import DeviceError, RunInvalid, UserError
 from qoslab.ios.compile import compile_device
@@ -37,6 +38,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.devices.state import RestoreState
+from qoslab.run.faults import PassingFault
 from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
@@ -337,6 +339,29 @@ def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) ->
     assert not processes_with(scratch)
     rig.restored("interrupted-undo")
     assert significant(rig.running()) == significant(rig.text_before())
+
+
+def test_what_is_under_way_ends_at_once(routers: Lab, tmp_path: Path) -> None:
+    """A router answers nothing, and it is seen elsewhere that it is gone.
+
+    Ansible's connections have a second to say goodbye; ansible-runner would wait 3 to 5 s for the end of the task.
+    """
+    access = lab_routers(routers)["R1"]
+    assert isinstance(access, IosAccess)
+    raised: list[float] = []
+    with Misbehaving(access.port) as silent:
+        silent.stall()
+
+        def check() -> None:
+            if silent.connections:
+                raised.append(time.monotonic())
+                raise PassingFault("the router is gone")
+
+        write_inventory(tmp_path / "inventory.json", {"R1": replace(access, port=silent.port)})
+        session = AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before", check=check)
+        with session, pytest.raises(PassingFault, match="the router is gone"):
+            session.carry_out(["prepare"])
+        assert time.monotonic() - raised[0] < 2.5
 
 
 @pytest.mark.parametrize(

@@ -315,8 +315,7 @@ class AnsibleSession:
                     self._write({"intents": []})
                 thread.join(2.0)
             if thread.is_alive():
-                self._cancel.set()
-                thread.join(10.0)
+                self._stop(thread)
         self._discard()
 
     def hang_up(self) -> None:
@@ -326,10 +325,20 @@ class AnsibleSession:
 
     def cancel(self) -> None:
         """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
-        self._cancel.set()
         if self._thread is not None:
-            self._thread.join(10.0)
+            self._stop(self._thread)
         self._discard()
+
+    def _stop(self, thread: threading.Thread) -> None:
+        """End it in the middle of a task.
+
+        ansible-runner kills Ansible alone, and then waits 5 s for its terminal to be closed, which the process of the
+        task has open too.
+        """
+        self._cancel.set()
+        assert self._scratch is not None
+        watch.end_processes(self._scratch)
+        thread.join(10.0)
 
     def _discard(self) -> None:
         self._thread = None

@@ -55,9 +55,14 @@ def _holds_connection(process: int) -> bool:
         return False
 
 
+def end_processes(scratch: Path) -> None:
+    """End all processes of the session."""
+    _end(lambda: processes(scratch))
+
+
 def end(scratch: Path) -> None:
     """End the session's processes and remove its folder."""
-    _end(lambda: processes(scratch))
+    end_processes(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
