@@ -1,9 +1,10 @@
-"""Where the programs are that `crates/` build."""
+"""Where the programs are that `crates/` build; and how any program ended."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +27,14 @@ _ELF, _ELF_ORDER, _ELF_MACHINE, _ELF_HEAD = b"\x7fELF", 5, 18, 20
 """How a program of Linux begins, and where its header has the order of bytes and the processor, which ends there."""
 _MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22, "armv7l": 40, "i686": 3}
 """What `uname -m` says, and the same in that header (https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html)."""
+
+
+def how_ended(status: int) -> str:
+    """What became of a process in words that follow its name; the status is negative where a signal killed it."""
+    if status >= 0:
+        return f"ended with status {status}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was killed by {known.get(-status, f'signal {-status}')}"
 
 
 def variable_of(name: str) -> str:

@@ -183,7 +183,8 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
         status, output, errors = command.end()
     assert status == 3 and "Traceback" not in errors, errors + output
     (reason,) = cell(clean, "policed")["reasons"]
-    lost = "the lab has died: no router is reached any more: the process behind the routers' doors ended with status -9"
+    killed = "the process behind the routers' doors was killed by SIGKILL"
+    lost = f"the lab has died: no router is reached any more: {killed}"
     assert reason == f"{lost} (in the step: configure the routers)"
     assert f"routers may not be as they were; try again: qoslab lab rescue {file}" in errors
     status, output, errors = run(clean, "lab", "rescue", str(file))

@@ -11,9 +11,9 @@ import pytest
 from qoslab.errors import DeviceError
 from qoslab.lab import Lab, LabError
 from qoslab.lab.lab import DaemonFailure
+from qoslab.programs import how_ended
 from qoslab.run import faults
 from qoslab.run.faults import PassingFault, death_of
-from qoslab.run.lab import how_ended
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.virtual.lab import VirtualLab
 

@@ -39,7 +39,7 @@ from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topolo
 from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
-from qoslab.programs import own_program
+from qoslab.programs import how_ended, own_program
 
 if TYPE_CHECKING:
     pass
@@ -101,9 +101,8 @@ class DaemonFailure:
         """How it ended, and the last lines that it said."""
         if self.exit is None:
             return f"{self.daemon}: {self.log.strip()}"
-        how = f"was killed by {signal.Signals(-self.exit).name}" if self.exit < 0 else f"ended with status {self.exit}"
         said = self.log.strip().splitlines()[-lines:]
-        return f"{self.daemon}: its daemon {how}" + (f"; it said: {' / '.join(said)}" if said else "")
+        return f"{self.daemon}: its daemon {how_ended(self.exit)}" + (f"; it said: {' / '.join(said)}" if said else "")
 
 
 ENVIRONMENT = frozenset(

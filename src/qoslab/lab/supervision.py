@@ -21,6 +21,7 @@ from typing import Any
 from qoslab.errors import MachineError, QoslabError, UserError
 from qoslab.lab.netlink import Namespace
 from qoslab.lab.supervisor import PACKET_LIMIT
+from qoslab.programs import how_ended
 
 START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
 """How the supervisor starts: as a module, whose compiled form Python keeps, and without this package's imports."""
@@ -158,7 +159,7 @@ class Supervisor:
             status = self._launcher.wait(ENDING_S)
         except subprocess.TimeoutExpired:
             return "has ended"
-        return f"was killed by {signal.Signals(status - 128).name}" if status > 128 else f"ended with status {status}"
+        return how_ended(128 - status if status > 128 else status)
 
     def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
         """Open namespaces for netlink requests; close each when done."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from qoslab.programs import how_ended
 from qoslab.run.faults import PassingFault
 
 Message = dict[str, Any]
@@ -116,5 +117,4 @@ class HelperProcess:
     def _ended(self) -> PassingFault:
         self._said.seek(0)
         said = self._said.read().strip().splitlines()
-        status = self.process.poll()
-        return PassingFault(f"{self._what} ended with status {status}" + (f": {said[-1]}" if said else ""))
+        return PassingFault(f"{self._what} {how_ended(self.process.wait())}" + (f": {said[-1]}" if said else ""))

@@ -41,14 +41,6 @@ class Process(Protocol):
         """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
 
 
-def how_ended(status: int) -> str:
-    """What became of a process, of its status as `Process.poll` has it, in words that follow its name."""
-    if status >= 0:
-        return f"ended with status {status}"
-    known = {each.value: each.name for each in signal.Signals}
-    return f"was killed by {known.get(-status, f'signal {-status}')}"
-
-
 @dataclass(frozen=True)
 class ClockLook:
     """How a host's clock stood to this machine's, and its clocks to one another; in nanoseconds."""

@@ -14,9 +14,10 @@ from pathlib import Path
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow, Topology
 from qoslab.model.moments import during as moment_during
+from qoslab.programs import how_ended
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
-from qoslab.run.lab import Lab, Process, how_ended
+from qoslab.run.lab import Lab, Process
 from qoslab.traffic import (
     Commands,
     Endpoints,

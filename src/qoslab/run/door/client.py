@@ -65,7 +65,7 @@ class Door:
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
         self.gone = ""
-        """Why its process has ended; empty while it is there."""
+        """What it is that its process has ended, and why; empty while it is there."""
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
 
@@ -143,7 +143,7 @@ class Door:
             self._note(f"{message['device']}: {trouble}")
 
     def _gone(self, fault: PassingFault) -> None:
-        self.gone = fault.message
+        self.gone = f"no router is reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)
 

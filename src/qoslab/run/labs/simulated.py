@@ -24,7 +24,7 @@ from qoslab.model.moments import traffic_time, triggers
 from qoslab.model.steps import SIMULATION
 from qoslab.platforms import platform_of
 from qoslab.programs import SIMULATOR as PROGRAM
-from qoslab.programs import own_program
+from qoslab.programs import how_ended, own_program
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.probes.results import (
@@ -213,7 +213,7 @@ class _CellRun:
         reason = (errors.strip().splitlines() or ["it said nothing"])[-1]
         if reason.startswith(SCENARIO_REFUSED):
             raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
-        raise SimulationError(f"{PROGRAM} ended with status {process.returncode}: {reason}")
+        raise SimulationError(f"{PROGRAM} {how_ended(process.returncode)}: {reason}")
 
     def _keep(self, result: Result, scenario: formats.Scenario, routers: Mapping[str, Router]) -> None:
         """Write the files of the run folder."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from qoslab.errors import RunInvalid
 from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
 from qoslab.model.experiment import Experiment, Family, Probe, probe_family, probe_target
+from qoslab.programs import how_ended
 from qoslab.results import Cell, SenderRecord
 from qoslab.results.files import writing
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
-from qoslab.run.lab import Lab, how_ended
+from qoslab.run.lab import Lab
 from qoslab.traffic import Listener, is_listening
 from qoslab.units import Duration
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from qoslab.errors import DeviceError, MachineError
+from qoslab.programs import how_ended
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.faults import PassingFault
 from qoslab.run.labs.external.agent import source
@@ -229,7 +230,7 @@ class Channel:
         said = [line.strip() for line in self._said.read().splitlines() if line.strip()]
         # Before these last words it says why.
         words = " ".join(said[-2:] if said[-1:] == [UNVERIFIED] else said[-1:])
-        self._lose(reason or words or f"ssh ended with status {status}")
+        self._lose(reason or words or f"ssh {how_ended(status)}")
 
     def _lose(self, reason: str) -> None:
         with self._lock:

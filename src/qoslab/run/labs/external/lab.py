@@ -266,7 +266,7 @@ class ExternalLab:
         show_every: Mapping[str, Duration],
         shut_out: Callable[[], str] = lambda: "",
     ) -> None:
-        """`shut_out` says why no router is reached any more; empty while they are."""
+        """`shut_out` says that no router is reached any more, and why; empty while they are."""
         self._hosts = hosts
         self._settings = settings
         self._show_every = show_every
@@ -319,8 +319,8 @@ class ExternalLab:
     def death(self) -> str:
         """See `run.lab.Lab`."""
         lost = [f"the host {name} is out of reach: {host.lost}" for name, host in self._hosts.items() if host.lost]
-        if why := self._shut_out():
-            lost.append(f"no router is reached any more: {why}")
+        if shut_out := self._shut_out():
+            lost.append(shut_out)
         return "; ".join(lost)
 
     def load(self) -> AbstractContextManager[Load]:

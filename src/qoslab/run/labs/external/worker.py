@@ -150,7 +150,7 @@ class ExternalWorker(MeasuredWorker):
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
         super()._check()
         if self._door is not None and self._door.gone:
-            raise PassingFault(f"no router is reached any more: {self._door.gone}")
+            raise PassingFault(self._door.gone)
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
