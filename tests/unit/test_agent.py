@@ -171,6 +171,22 @@ def test_programs_end_with_the_connection(either: HostAccess, tmp_path: Path) ->
         channel.ask("clock")
 
 
+def test_a_host_is_given_up_whatever_is_under_way(either: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", either, "a test")
+    mark = tmp_path / "pid"
+    text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
+    channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
+    wait(lambda: mark.exists() and mark.read_text())
+    unanswered = channel._send("beat")
+    channel.give_up("no router is reached any more")
+    with pytest.raises(HostLost, match="client is out of reach: no router is reached any more"):
+        unanswered.result(0.0)
+    wait(lambda: not alive(int(mark.read_text())), 5.0)
+    wait(lambda: folders(tmp_path) == [])
+    assert channel.close() == []
+    assert channel.lost == "no router is reached any more"
+
+
 def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Path) -> None:
     text = agent.source("a test")
     boot = f"import sys; exec(compile(sys.stdin.buffer.read({len(text)}), 'agent', 'exec'))"

@@ -25,6 +25,7 @@ from qoslab.run.door.device import Call, Device
 from qoslab.run.door.inventory import way_to
 from qoslab.run.door.reach import Line, reach
 from qoslab.run.door.ways import Hop, Way
+from qoslab.run.faults import PassingFault
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
 
@@ -111,6 +112,26 @@ def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
             with pytest.raises(asyncssh.PermissionDenied):
                 said(door, "R1", "", until="#", password=wrong)
         assert privilege(door, "R1") == ANSWER
+
+
+def test_who_wants_to_know_is_told_that_the_doors_are_gone(modern: FakeDevice) -> None:
+    said: list[str] = []
+    with Door({"R1": by_ssh(modern)}) as door:
+        door.when_gone(said.append)
+        door._helper.process.kill()
+        with pytest.raises(PassingFault):
+            door.ask("R1", "show privilege")
+        door._helper.close(1.0)  # its reader has told by then
+        door.when_gone(said.append)
+    gone = "no router is reached any more: the process behind the routers' doors was killed by SIGKILL"
+    assert said == [gone, gone]
+
+
+def test_nobody_is_told_that_the_doors_were_closed(modern: FakeDevice) -> None:
+    said: list[str] = []
+    with Door({"R1": by_ssh(modern)}) as door:
+        door.when_gone(said.append)
+    assert said == []
 
 
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"

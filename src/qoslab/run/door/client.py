@@ -66,6 +66,7 @@ class Door:
         self._troubles: dict[str, Trouble] = {}
         self.gone = ""
         """What it is that its process has ended, and why; empty while it is there."""
+        self._told: list[Callable[[str], None]] = []
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
 
@@ -130,8 +131,18 @@ class Door:
         trouble = self._troubles.get(device)
         return None if trouble is None else _fault({device: trouble})
 
+    def when_gone(self, tell: Callable[[str], None]) -> None:
+        """Call this with what `gone` says as soon as its process has ended before it was closed, in any thread.
+
+        It may be called twice.
+        """
+        self._told.append(tell)
+        if self.gone:
+            tell(self.gone)
+
     def close(self) -> None:
         """End the process, and with it every login."""
+        self._told.clear()
         self._helper.close(END_S)
         self._folder.close()
 
@@ -146,6 +157,8 @@ class Door:
         self.gone = f"no router is reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)
+        for tell in self._told:
+            tell(self.gone)
 
     def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
         try:

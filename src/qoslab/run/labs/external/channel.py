@@ -147,6 +147,11 @@ class Channel:
         if (reply["size"], reply["sha256"]) != (to.tell(), digest.hexdigest()):
             raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
 
+    def give_up(self, reason: str) -> None:
+        """Hang up at once, whatever is under way; the agent puts everything back. `lost` is the reason from now on."""
+        self._lose(reason)
+        self._hang_up()
+
     def close(self) -> list[str]:
         """Let the agent put everything back, and hang up; what it could not put back."""
         if self._closed.is_set():
@@ -158,9 +163,7 @@ class Channel:
         except (HostLost, MachineError) as error:
             failed = [error.message]
         self._closed.set()
-        with contextlib.suppress(OSError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+        self._hang_up()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -169,6 +172,11 @@ class Channel:
         return failed
 
     # the connection
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
 
     def _send(
         self, op: str, body: bytes = b"", file: tuple[BinaryIO, Any] | None = None, **keys: Any
@@ -234,7 +242,7 @@ class Channel:
 
     def _lose(self, reason: str) -> None:
         with self._lock:
-            self.lost = reason
+            self.lost = self.lost or reason
             pending, self._pending = self._pending, {}
             outputs, self._outputs = self._outputs, {}
         error = HostLost(f"{self.name} is out of reach: {reason}")

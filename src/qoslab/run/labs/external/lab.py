@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -241,6 +241,10 @@ class ExternalHost:
         """Processor time of what was started there, so far."""
         return float(self._channel.ask("load")["seconds"])
 
+    def give_up(self, reason: str) -> None:
+        """See `Channel.give_up`."""
+        self._channel.give_up(reason)
+
     def close(self) -> list[str]:
         """Leave it as it was; what could not be put back."""
         return [f"{self._place.name}: {each}" for each in self._channel.close()]
@@ -264,13 +268,12 @@ class ExternalLab:
         hosts: Mapping[str, ExternalHost],
         settings: Mapping[str, HostSettings],
         show_every: Mapping[str, Duration],
-        shut_out: Callable[[], str] = lambda: "",
     ) -> None:
-        """`shut_out` says that no router is reached any more, and why; empty while they are."""
         self._hosts = hosts
         self._settings = settings
         self._show_every = show_every
-        self._shut_out = shut_out
+        self._given_up = ""
+        """Why; empty while it is not."""
 
     @property
     def hosts(self) -> Mapping[str, ExternalHost]:
@@ -318,10 +321,15 @@ class ExternalLab:
 
     def death(self) -> str:
         """See `run.lab.Lab`."""
-        lost = [f"the host {name} is out of reach: {host.lost}" for name, host in self._hosts.items() if host.lost]
-        if shut_out := self._shut_out():
-            lost.append(shut_out)
-        return "; ".join(lost)
+        lost = {name: host.lost for name, host in self._hosts.items() if host.lost not in ("", self._given_up)}
+        why = [f"the host {name} is out of reach: {reason}" for name, reason in lost.items()]
+        return "; ".join([*why, self._given_up] if self._given_up else why)
+
+    def give_up(self, reason: str) -> None:
+        """Leave all hosts at once, whatever is under way: nothing can come of it any more."""
+        self._given_up = reason
+        for host in self._hosts.values():
+            host.give_up(reason)
 
     def load(self) -> AbstractContextManager[Load]:
         """See `run.lab.Lab`: what its programs take of the hosts."""

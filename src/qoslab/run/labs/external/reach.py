@@ -67,10 +67,13 @@ def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door:
         errors = [*opening.result()[1], *errors]
     routers = reached_by(experiment.topology, "command line")
     show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
-    lab = ExternalLab(hosts, settings, show_every, lambda: "" if door is None else door.gone)
+    lab = ExternalLab(hosts, settings, show_every)
     if errors:
         lab.close()
         raise together(errors)
+    if door is not None:
+        # Hosts would else wait for whatever is under way, up to a minute of Ansible or of Genie.
+        door.when_gone(lab.give_up)
     return lab
 
 
