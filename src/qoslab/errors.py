@@ -12,6 +12,8 @@ QoslabError                  our root; an exception outside this tree is a fault
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -32,6 +34,32 @@ class ExitStatus(IntEnum):
     """A defect in qoslab itself."""
     INTERRUPTED = 130
     """Ctrl-C; devices are restored."""
+
+
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Of files that are open, memory or room on a disk."""
+_NO_LIBRARY = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
+"""How the message of an import ends whose library could not be opened for that."""
+
+
+def shortage_behind(error: BaseException) -> str:
+    """What this machine had no more of, where an error, or what led to it, comes from that, or nothing can be opened
+    now; else empty.
+    """
+    reason: BaseException | None = error
+    while reason is not None:
+        if isinstance(reason, MemoryError):
+            return "memory"
+        if isinstance(reason, ImportError) and str(reason).endswith(_NO_LIBRARY):
+            return str(reason)
+        if isinstance(reason, OSError) and reason.errno in SHORTAGES:
+            return ": ".join(str(part) for part in (reason.strerror, reason.filename) if part is not None)
+        reason = reason.__cause__ or reason.__context__
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as unreadable:
+        return str(unreadable.strerror)
+    return ""
 
 
 class QoslabError(Exception):

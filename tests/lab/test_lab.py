@@ -126,6 +126,10 @@ def test_sigkill_of_the_supervisor_leaves_nothing(name: str) -> None:
     daemon.stdout.readline()
     traces = Traces(lab)
     os.kill(lab.pid, signal.SIGKILL)
+    with pytest.raises(
+        supervision.LabMachineError, match=rf"its supervisor \(process {lab.pid}\) was killed by SIGKILL"
+    ):
+        lab.failures()
     assert inside.wait(5) == -signal.SIGKILL
     traces.wait_until_gone()
     assert not lab.alive()

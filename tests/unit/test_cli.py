@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from qoslab import cli
 from qoslab.cli import SUBCOMMANDS, main
-from qoslab.errors import ExitStatus, RunInvalid, UserError
+from qoslab.errors import ExitStatus, RunInvalid, UserError, shortage_behind
 
 TOP = Path(__file__).parents[2]
 
@@ -175,3 +176,39 @@ def test_reader_that_goes_away() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == cli.BROKEN_PIPE
+
+
+@pytest.mark.parametrize("most", [6, 8, 10, 12])
+def test_a_run_that_can_open_no_more_files_is_told_so(most: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "qoslab", "run", "policing-vs-shaping", "--lab", "simulated"]
+    ran = subprocess.run(
+        ["prlimit", f"--nofile={most}", *command, "--duration", "2s", "--arm", "policed"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2 and "Too many open files" in ran.stderr, ran.stderr
+    assert "Traceback" not in ran.stderr and "defect" not in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "/a"), "Too many open files: /a"),
+        (ImportError("libz.so: cannot open shared object file: Too many open files"), "libz.so"),
+        (MemoryError(), "memory"),
+        (OSError(errno.ENOENT, "No such file or directory", "/a"), ""),
+        (ImportError("libz.so: cannot open shared object file: No such file or directory"), ""),
+        (ValueError("x"), ""),
+    ],
+)
+def test_what_the_machine_has_no_more_of_is_no_defect(error: Exception, said: str) -> None:
+    assert shortage_behind(error).startswith(said) and bool(shortage_behind(error)) == bool(said)
+    try:
+        try:
+            raise error
+        except Exception as reason:
+            raise RuntimeError("in the middle of something") from reason
+    except RuntimeError as later:
+        assert shortage_behind(later) == shortage_behind(error)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, ExperimentError, QoslabError
+from qoslab.errors import ExitStatus, ExperimentError, QoslabError, shortage_behind
 from qoslab.printing import bear_anything, echo
 
 if TYPE_CHECKING:
@@ -136,9 +136,10 @@ def group() -> None:
 
 
 def _say(text: str) -> None:
-    from qoslab.redaction import KNOWN
-
-    echo(KNOWN.hidden(text), err=True)
+    # Who has not loaded it knows no secret; where no file can be opened any more it could not be.
+    if (redaction := sys.modules.get("qoslab.redaction")) is not None:
+        text = redaction.KNOWN.hidden(text)
+    echo(text, err=True)
 
 
 def _say_what_was_left_out() -> None:
@@ -178,8 +179,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             if on_github():
                 annotate_findings(error.findings)
-        return error.exit_status
+        short = error.exit_status == ExitStatus.OUR_FAULT and shortage_behind(error)
+        return ExitStatus.USER_MISTAKE if short else error.exit_status
     except Exception as error:
+        if shortage := shortage_behind(error):
+            _say(f"qoslab: this machine has no more of what is needed: {shortage}")
+            _say("  Make room, or let the process have more of it (`ulimit -a`), and type the same again.")
+            return ExitStatus.USER_MISTAKE
         _say(traceback.format_exc())
         _say(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")
         _say("  Please report it with the lines above and the command that you typed.")

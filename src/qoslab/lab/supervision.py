@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qoslab.errors import MachineError, QoslabError, UserError
+from qoslab.errors import SHORTAGES, MachineError, QoslabError, UserError
 from qoslab.lab.netlink import Namespace
 from qoslab.lab.supervisor import PACKET_LIMIT
 from qoslab.programs import how_ended
@@ -41,10 +41,6 @@ class LabError(QoslabError):
 
 class LabMachineError(LabError, MachineError):
     """The lab failed for the machine's sake: it killed a process, or has no more of something."""
-
-
-SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Of files, memory or room on a disk."""
 
 
 class Supervisor:
@@ -137,10 +133,10 @@ class Supervisor:
                 self._channel.send(json.dumps({"op": op, **keys}).encode())
                 packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
             except OSError as error:
-                how = self._ending() or f"does not answer: {error}"
-                raise LabError(f"its supervisor (process {self.pid}) {how}") from error
+                # A broken connection is the first that is seen of its end.
+                raise self._gone(f"does not answer: {error}", wait=not isinstance(error, TimeoutError)) from error
         if not packet:
-            raise LabError(f"its supervisor (process {self.pid}) {self._ending() or 'has ended'}")
+            raise self._gone("has ended", wait=True)
         received = array.array("i")
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -151,15 +147,17 @@ class Supervisor:
             raise failure(f"the lab's supervisor refused {op}: {reply['error']}")
         return reply, list(received)
 
-    def _ending(self) -> str:
-        """How the supervisor ended, if it has, and if this process is its parent's parent."""
-        if self._launcher is None or not select.select([self.pidfd], [], [], 0)[0]:
-            return ""
-        try:
-            status = self._launcher.wait(ENDING_S)
-        except subprocess.TimeoutExpired:
-            return "has ended"
-        return how_ended(128 - status if status > 128 else status)
+    def _gone(self, seen: str, *, wait: bool) -> LabError:
+        """How the supervisor ended, if it has, and if this process is its parent's parent; else what is `seen`."""
+        kind: type[LabError] = LabError
+        how = seen
+        if self._launcher is not None and select.select([self.pidfd], [], [], ENDING_S if wait else 0)[0]:
+            how = "has ended"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._launcher.wait(ENDING_S)
+                status = 128 - status if status > 128 else status
+                kind, how = LabMachineError if status < 0 else LabError, how_ended(status)
+        return kind(f"its supervisor (process {self.pid}) {how}")
 
     def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
         """Open namespaces for netlink requests; close each when done."""

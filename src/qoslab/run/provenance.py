@@ -41,6 +41,8 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
+            # It is said too where no folder can be read; then this is the error that tells.
+            os.close(os.open(os.devnull, os.O_RDONLY))
             found[name] = "not installed"
     return found
 

@@ -7,7 +7,7 @@ import multiprocessing  # noqa: F401
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -277,14 +277,19 @@ class _Background:
     """A function that runs beside the rest."""
 
     def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
-        self._found: dict[str, Any] = {}
-        self._thread = threading.Thread(target=lambda: self._found.update(call()), daemon=True)
+        self._call = call
+        self._found: dict[str, Any] | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def _run(self) -> None:
+        with suppress(Exception):
+            self._found = self._call()
+
     def result(self) -> dict[str, Any]:
-        """What the function returned."""
+        """What the function returned; called once more where it failed, since the reason may be gone by now."""
         self._thread.join()
-        return self._found
+        return self._call() if self._found is None else self._found
 
 
 def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
