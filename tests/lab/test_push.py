@@ -33,6 +33,7 @@ from qoslab.results import Cell
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.cell.probes import Probes, Setting
+from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, write_inventory
@@ -216,6 +217,19 @@ def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
     return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, told.append)
+
+
+def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_path: Path) -> None:
+    routers = routers_of_a_run(rig, [])
+    routers.configure(Cell(tmp_path / "cell", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [COMMAND])
+    scratch = rig.session._scratch
+    assert scratch is not None
+    holders = [pid for pid, line in processes_with(str(scratch).encode()) if watch.CONNECTION_PROCESS in line]
+    assert holders
+    for pid in holders:
+        os.kill(pid, signal.SIGKILL)
+    routers.restore(None, tmp_path / "restore")
+    assert significant(rig.running()) == significant(rig.text_before())
 
 
 def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Collector, tmp_path: Path) -> None:

@@ -67,6 +67,22 @@ def test_other_messages_stay_whole() -> None:
     assert device_message({}) == ""
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (
+            "ansible.module_utils.connection.ConnectionError: Unable to decode JSON from response set_options.",
+            "Unable to decode JSON from response set_options.",
+        ),
+        ("KeyboardInterrupt", "KeyboardInterrupt"),
+    ],
+)
+def test_where_a_process_of_ansibles_failed_is_not_shown(last: str, said: str) -> None:
+    places = 'Task failed: Traceback (most recent call last):\n  File "connection.py", line 188, in send\n'
+    message = f"{places}ConnectionRefusedError: [Errno 111] Connection refused\n\n{places}{last}\n"
+    assert device_message({"msg": message}) == said
+
+
 def test_the_data_planes_own_words() -> None:
     said = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
     failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(said), "stderr": ""}

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.errors import QoslabError, UserError
+from qoslab.errors import DeviceError, UserError
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.model.device import Hardware
@@ -24,6 +24,7 @@ from qoslab.results import Cell
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible.session import AnsibleSession, Intent, Outcome, RouterError
 from qoslab.run.devices.state import RestoreState
+from qoslab.run.faults import LabDied, PassingFault
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -204,11 +205,29 @@ class Routers:
                 self._guard.disarm()
             return
         folder = self._write_undo(lines)
-        self._session.carry_out(["restore"], restore=folder, keep=keep)
+        try:
+            self._session.carry_out(["restore"], restore=folder, keep=keep)
+        except LabDied:
+            raise
+        except PassingFault as error:
+            self._restore_again(lines, keep, error)
         if self._guard is not None:
             self._guard.disarm()
         self._state.forget_pushed()
         self._touched, self._running = False, {}
+
+    def _restore_again(self, lines: Path | None, keep: Path | None, why: PassingFault) -> None:
+        """Once more, by new connections: what died may have been the process that had the old ones.
+
+        What arrived the first time is not known. `why` is raised where nobody answers.
+        """
+        self._session.hang_up()
+        self._running = None
+        try:
+            folder = self._write_undo(lines)
+        except DeviceError:
+            raise why from None
+        self._session.carry_out(["restore"], restore=folder, keep=keep)
 
     def _write_undo(self, shown: Path | None) -> Path:
         """Write the lines that undo what was pushed, and return their folder; without secrets they go to `shown`.
@@ -251,7 +270,7 @@ class Routers:
         running = {router: outcome.answers(router).get("show running-config", "") for router in self._ios}
         silent = [router for router, text in running.items() if not text]
         if silent:
-            raise QoslabError(
+            raise DeviceError(
                 f"{', '.join(silent)}: the running configuration could not be read, so nothing was restored",
                 hint=f"The configuration from before the run is in {self._before}.",
             )

@@ -165,6 +165,7 @@ class UnreachableRouterError(RouterError, PassingFault):
     """A router could not be reached, hung, or let nobody in."""
 
 
+TRACEBACK = "Traceback (most recent call last)"
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
@@ -178,6 +179,9 @@ def device_message(result: Mapping[str, Any]) -> str:
     if result.get("rc"):
         return _of_program(result)
     text = str(result.get("msg") or "")
+    if TRACEBACK in text:
+        # of a process of Ansible's; the last line says what it was
+        return text.rstrip().splitlines()[-1].partition("Error: ")[2] or text.rstrip().splitlines()[-1]
     if quoted := _BYTES.search(text):
         # Ansible prints what the router sent as Python prints bytes
         text = ast.literal_eval(quoted[1]).decode(errors="replace")
@@ -630,6 +634,12 @@ _TROUBLES = (
     (r"[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied", "refused the login", "Check user and password."),
     # Ansible may take the second `Password:` after a wrong secret for an answer that is still to come.
     (r"timeout triggered", "did not answer in time", "Check the enable secret, and whether the router is busy."),
+    # Both are said of the process that holds the connection for Ansible's tasks.
+    (
+        r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
+        "lost the connection that Ansible had to it",
+        "See what has ended its process.",
+    ),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
 )
 """Words of Ansible's connections: pattern, what it means, what to do."""
