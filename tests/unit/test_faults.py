@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from qoslab.errors import DeviceError
+from qoslab.ios.environment import DataPlaneDownError
 from qoslab.lab import Lab, LabError
 from qoslab.lab.lab import DaemonFailure
 from qoslab.programs import how_ended
@@ -59,6 +60,7 @@ def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.Monkey
         ([[KILLED]], DeviceError("R1 refused the configuration"), "the lab has died: R1: its daemon was killed"),
         ([[], [KILLED]], PassingFault("R1 cannot be reached"), "the lab has died: R1: its daemon was killed"),
         ([[]], PassingFault("R1 cannot be reached"), "R1 cannot be reached"),
+        ([[]], DataPlaneDownError("control.sock: no answer to 'config'"), "control.sock: no answer to 'config'"),
         ([[]], DeviceError("R1 refused the configuration"), ""),
         ([[KILLED]], KeyboardInterrupt(), ""),
     ],

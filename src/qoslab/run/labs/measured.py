@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, QoslabError
+from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.labs.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
@@ -178,7 +179,7 @@ class MeasuredWorker(ABC):
         # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.
         if death := death_of(self.lab, wait=True):
             return death
-        return error.message if isinstance(error, PassingFault) else ""
+        return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""
 
     def _give_up(self) -> None:
         """Leave a lab that failed, with all that talks to it."""
