@@ -252,6 +252,10 @@ def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str
     try:
         took = cut(command, made, draw)
         status, output, errors = command.end()
+    except AssertionError as error:
+        command.process.kill()
+        _, output, errors = command.end()
+        raise AssertionError(f"{error}\n{output}\n{errors}") from error
     finally:
         # Where this trial fails, its run is not in the way of the next.
         command.process.kill()
