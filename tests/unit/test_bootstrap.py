@@ -10,10 +10,12 @@ import base64
 import hashlib
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import zipfile
 from pathlib import Path
@@ -567,3 +569,16 @@ def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
     failed = start(clone, SUDO_UID="65534")
     assert failed.returncode == 2 and "without sudo" in failed.stderr
     assert not (clone / ".venv").exists()
+
+
+def test_what_is_compiled_beforehand_is_there() -> None:
+    """Nobody sees that the list names something else: what is not compiled then is where it is imported."""
+    text = (TOP / "qoslab").read_text(encoding="utf-8")
+    chosen = re.search(r"^imported=\(.*?\)$", text, re.MULTILINE | re.DOTALL)
+    assert chosen is not None
+    listed = subprocess.run(
+        ["bash", "-c", f"{chosen[0]}\nprintf '%s\\n' \"${{imported[@]}}\""], check=True, capture_output=True, text=True
+    ).stdout.split()
+    site = Path(sysconfig.get_path("purelib"))
+    assert len(listed) > 20
+    assert [each for each in listed if not (site / each).is_dir()] == []
