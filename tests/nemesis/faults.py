@@ -14,6 +14,8 @@ from pathlib import Path
 from clocks import Clocks
 from commands import QOSLAB, Command
 
+ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks a process to end."""
 STOPPED_S = 3.0
 """How long a process stands still at most."""
 
@@ -85,7 +87,7 @@ def no_descriptors(pid: int, draw: random.Random) -> None:
 
 def ask_to_end(pid: int, draw: random.Random) -> None:
     """As a user, a terminal or a service manager does."""
-    os.kill(pid, draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+    os.kill(pid, draw.choice(ASKED))
 
 
 def set_clock(pid: int, draw: random.Random) -> None:

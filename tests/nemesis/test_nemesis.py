@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 from clocks import Clocks
 from commands import Command, processes, run, temporary_folder
-from faults import Struck, strike
+from faults import ASKED, Struck, strike
 from trials import NOTHING
 
 from qoslab.lab import Lab
@@ -136,6 +136,9 @@ def ended_well(status: int, struck: Struck | None, said: str) -> None:
     elif struck is None:
         # A machine that is busy with something else makes a cell invalid.
         assert status in (0, 1, 3), said
+    elif struck.fault == "ask_to_end" and status < 0:
+        # Of no run yet, or of one whose last words are said, a signal makes what it makes of any process.
+        assert -status in ASKED and (not said.strip() or "Report: " in said), said
     else:
         assert status in STATUSES, said
 

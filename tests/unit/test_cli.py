@@ -12,6 +12,7 @@ import click
 import pytest
 
 from qoslab import cli
+from qoslab.__main__ import main as start
 from qoslab.cli import SUBCOMMANDS, main
 from qoslab.errors import ExitStatus, RunInvalid, UserError, shortage_behind
 
@@ -212,3 +213,26 @@ def test_what_the_machine_has_no_more_of_is_no_defect(error: Exception, said: st
             raise RuntimeError("in the middle of something") from reason
     except RuntimeError as later:
         assert shortage_behind(later) == shortage_behind(error)
+
+
+@pytest.mark.parametrize(
+    ("why", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, "qoslab: interrupted\n"),
+        (OSError(errno.EMFILE, "Too many open files", "/a"), 2, "/a'\n"),
+        (MemoryError(), 2, "qoslab: its own files cannot be read: there is no memory\n"),
+    ],
+)
+def test_what_keeps_the_program_from_being_loaded_is_told_in_a_line(
+    why: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Refuses:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "qoslab.cli":
+                raise why
+
+    monkeypatch.delitem(sys.modules, "qoslab.cli")
+    monkeypatch.setattr(sys, "meta_path", [Refuses(), *sys.meta_path])
+    assert start() == status
+    printed = capsys.readouterr().err
+    assert printed.startswith("qoslab: ") and printed.endswith(said) and printed.count("\n") == 1
