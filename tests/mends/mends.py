@@ -123,7 +123,7 @@ MENDS = (
     Mend(
         "one passing fault ends a night",
         "src/qoslab/run/labs/measured.py",
-        '        return error.message if isinstance(error, PassingFault) else ""\n',
+        '        return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""\n',
         '        return ""\n',
         "tests/lab/test_faults.py::test_ansible_that_dies_costs_one_attempt_and_a_collector_none",
     ),
