@@ -23,7 +23,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan, minutes_of
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import Marks, refuse_marked
-from qoslab.run.faults import PassingFault
+from qoslab.run.faults import LabDied
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.external.looks.cabling import unseen
@@ -150,7 +150,7 @@ class ExternalWorker(MeasuredWorker):
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
         super()._check()
         if self._door is not None and self._door.gone:
-            raise PassingFault(self._door.gone)
+            raise LabDied(self._door.gone)
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
