@@ -7,6 +7,7 @@ import sys
 
 def main() -> int:
     """The command line (`qoslab.cli`); what keeps it from being loaded is told in a line, as later."""
+    # The statuses are those of `qoslab.errors`, which may be what cannot be read.
     try:
         from qoslab.cli import main as command_line
     except KeyboardInterrupt:

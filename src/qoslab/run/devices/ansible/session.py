@@ -165,7 +165,6 @@ class UnreachableRouterError(RouterError, PassingFault):
     """A router could not be reached, hung, or let nobody in."""
 
 
-TRACEBACK = "Traceback (most recent call last)"
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
@@ -179,9 +178,10 @@ def device_message(result: Mapping[str, Any]) -> str:
     if result.get("rc"):
         return _of_program(result)
     text = str(result.get("msg") or "")
-    if TRACEBACK in text:
-        # of a process of Ansible's; the last line says what it was
-        return text.rstrip().splitlines()[-1].partition("Error: ")[2] or text.rstrip().splitlines()[-1]
+    if "Traceback (most recent call last)" in text:
+        # of a process of Ansible's
+        words = text.rstrip().splitlines()[-1]
+        return words.partition("Error: ")[2] or words
     if quoted := _BYTES.search(text):
         # Ansible prints what the router sent as Python prints bytes
         text = ast.literal_eval(quoted[1]).decode(errors="replace")
