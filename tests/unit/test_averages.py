@@ -14,7 +14,7 @@ import pytest
 from sample_run import EXPERIMENT, STARTED, make_run
 
 from qoslab.analysis import Outcome, analyse
-from qoslab.analysis.averages import averages_table, claim, pairs_table
+from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table
 from qoslab.analysis.compare import compare
 from qoslab.analysis.statistics import average
 from qoslab.cli.figures import print_outcome
@@ -196,7 +196,7 @@ class TestJudgedPairs:
         assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
         without = metrics[~metrics["cell"].str.contains("policer=default")]
         row = averages_table((), without, cells, wanted).iloc[0]
-        assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "outside")
+        assert (row["cells"], row["excluded"], row["unmeasured"], row["verdict"]) == (0, 0, 6, "outside")
         row = averages_table((), *sweep(invalid="policer=default"), wanted).iloc[0]
         assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "informative")
 
@@ -246,7 +246,8 @@ class TestLeast:
         assert list(found["value"])[:2] == [2.0, 0.5] and pd.isna(found["value"].iloc[2])
         assert list(found["verdict"]) == ["outside", "outside", "outside"]
         assert set(found["unit"]) == {"ratio"} and set(found["metric"]) == {"police.bucket.late / least bucket of size"}
-        assert list(found["excluded"]) == [0, 0, 1]
+        assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
+        assert cells_counted(found.iloc[2]) == "0, 1 without the figure"
 
     def test_what_is_as_good_may_be_told(self) -> None:
         found = averages_table([over_least(equal_within="2 %")], *static_sizes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,10 +38,11 @@ def averages_table(
 ) -> pd.DataFrame:
     """The table `averages`: a row for each average, and each combination of its `each`, of which cells were planned.
 
-    `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`. An average
-    whose bounds are not met, or of which valid cells lack the metric, is `outside`; one without bounds, or without a
-    valid cell, is `informative`. Of `pairs` those have rows for which bounds are told: parts of their pairs of cells.
-    `publication` and `explanation` are as in a comparison.
+    `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`, and
+    `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
+    lack the metric, is `outside`; one without bounds, or without a valid cell, is `informative`. Of `pairs` those have
+    rows for which bounds are told: parts of their pairs of cells. `publication` and `explanation` are as in a
+    comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -92,8 +93,12 @@ def _measured(
     if wanted.least is not None:
         found = over_least(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
-    trusted = any(cell.valid for cell in cells)
-    counted: dict[str, object] = {"cells": len(found), "excluded": len(planned) - len(found)}
+    trusted = {tuple(cell.parameters.items()) for cell in cells if cell.valid}
+    counted: dict[str, object] = {
+        "cells": len(found),
+        "excluded": len(planned) - len(trusted),
+        "unmeasured": len(trusted) - len(found),
+    }
     if not found:
         bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
         return counted | {"verdict": OUTSIDE if trusted and bounded else INFORMATIVE}
@@ -113,6 +118,12 @@ def _measured(
         "highest_cell": point_text(highest, names),
         "verdict": INFORMATIVE if holds is None else WITHIN if holds else OUTSIDE,
     }
+
+
+def cells_counted(row: Mapping[Any, Any]) -> str:
+    """Over how many combinations a row of `averages` is, and which were left out, for people."""
+    left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the figure"))
+    return ", ".join([str(row["cells"]), *(f"{count} {why}" for count, why in left_out if count)])
 
 
 def point_text(point: Point, names: Collection[str]) -> str:
@@ -175,7 +186,8 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
             "tolerance": f"at least {bound}",
             "reason": pair.reason,
             "cells": found,
-            "excluded": asked - found,
+            "excluded": asked - trusted,
+            "unmeasured": trusted - found,
             "verdict": verdict,
             "publication": "",
             "explanation": pair.fitted,

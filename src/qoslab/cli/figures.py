@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from qoslab.analysis import Outcome
-from qoslab.analysis.averages import claim, score
+from qoslab.analysis.averages import cells_counted, claim, score
 from qoslab.analysis.compare import reproduced
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
@@ -129,7 +129,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
         _add_row(
             table,
             each["each"],
-            str(each["cells"]) + (f", {each['excluded']} not valid" if each["excluded"] else ""),
+            cells_counted(each),
             measured + _interval(each),
             _difference(each["published"], each["value"]),
             lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),

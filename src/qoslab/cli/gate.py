@@ -89,7 +89,7 @@ def _before(given: str) -> RunSummary:
     from qoslab.overview import FINISHED, read_run
     from qoslab.results import find_run
 
-    kept = Path(given)  # also one of reports/baselines, which has nothing but these two files
+    kept = Path(given).resolve()  # also one of reports/baselines, which has nothing but these two files
     alone = all((kept / name).is_file() for name in ("comparison.csv", "manifest.json"))
     found = read_run(kept if alone else find_run(RUNS, given).path)
     if found.state != FINISHED:

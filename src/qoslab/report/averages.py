@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis.averages import claim, score
+from qoslab.analysis.averages import cells_counted, claim, score
 from qoslab.analysis.statistics import average
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.model.comparison import Pair
@@ -92,7 +92,7 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
         title=row["title"],
         about=text.bound(about),
         reason=row["reason"],
-        cells=str(row["cells"]) + (f"; {row['excluded']} not valid, left out" if row["excluded"] else ""),
+        cells=cells_counted(row),
         published=shown("published"),
         measured=shown("value"),
         interval=interval,

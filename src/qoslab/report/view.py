@@ -148,6 +148,7 @@ class RunView:
                 "metric",
                 "cells",
                 "excluded",
+                "unmeasured",
                 "published",
                 "value",
                 "low",

@@ -284,6 +284,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("over", pa.string()),
             ("cells", pa.int64()),
             ("excluded", pa.int64()),
+            ("unmeasured", pa.int64()),
             ("lowest", pa.float64()),
             ("lowest_cell", pa.string()),
             ("highest", pa.float64()),
