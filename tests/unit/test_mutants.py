@@ -14,9 +14,13 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 import engine  # noqa: E402
 import mistakes  # noqa: E402
+import outcomes  # noqa: E402
+import passes  # noqa: E402
 import python_modules  # noqa: E402
 import record  # noqa: E402
+import tree as tree_of_crates  # noqa: E402
 from record import Survivor, Tried  # noqa: E402
+from tree import NotTriedError, Tree  # noqa: E402
 
 ACCEPTED_PERCENT = 3
 TESTS = ROOT / "crates" / "qos-core" / "tests" / "it"
@@ -30,16 +34,13 @@ CARGO = f"""#!{sys.executable}
 import pathlib, sys
 if sys.argv[1] == "test":
     sys.exit({{status}})
-name = sys.argv[sys.argv.index("--file") + 1]
-if "--list" in sys.argv:
-    print(name + ":1:1: a")
-    sys.exit(0)
 found = pathlib.Path(sys.argv[sys.argv.index("--output") + 1]) / "mutants.out"
 found.mkdir(exist_ok=True, parents=True)
-first, second, third = (name + ":" + rest for rest in ("1:1: a", "2:2: b", "3:3: c"))
 quick = "--cargo-arg=--lib" not in sys.argv
-(found / "caught.txt").write_text(first if quick else second)
-(found / "missed.txt").write_text(second + "\\n" + third if quick else third)
+noticed = "a" if quick else "b"
+asked = [word.removeprefix("--re=^").rstrip("$") for word in sys.argv if word.startswith("--re=")]
+(found / "caught.txt").write_text("\\n".join(name for name in asked if name == noticed))
+(found / "missed.txt").write_text("\\n".join(name for name in asked if name != noticed))
 sys.exit(2)
 """
 
@@ -85,7 +86,7 @@ def test_the_page_is_what_was_recorded() -> None:
     assert tables == record.page(record.read_tried(), record.read_survivors())
 
 
-@pytest.mark.parametrize("name", engine.SLOW)
+@pytest.mark.parametrize("name", passes.SLOW)
 def test_slow_tests_are_there(name: str) -> None:
     module, _, test = name.partition("::")
     assert f"fn {test}" in (TESTS / f"{module}.rs").read_text()
@@ -126,30 +127,30 @@ def test_a_file_is_tried_again_when_it_is_another_one() -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engine.Tree:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     """A copy that is worked on by a cargo of ours."""
     cargo = tmp_path / "bin" / "cargo"
     cargo.parent.mkdir()
     cargo.write_text(CARGO.format(status=0))
     cargo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(engine, "environment", lambda how: dict(os.environ))
+    monkeypatch.setattr(tree_of_crates, "environment", lambda how: dict(os.environ))
     (tmp_path / "tree").mkdir()
-    return engine.Tree(tmp_path / "tree")
+    return Tree(tmp_path / "tree")
 
 
-def test_what_the_quick_pass_misses_is_tried_with_all_tests(tree: engine.Tree, tmp_path: Path) -> None:
-    found = tree.outcomes(FILE, tmp_path / "kept", float("inf"))
-    assert found == {f"{NAME}:1:1: a": "caught", f"{NAME}:2:2: b": "caught", f"{NAME}:3:3: c": "missed"}
+def test_what_the_quick_pass_misses_is_tried_with_all_tests(tree: Tree, tmp_path: Path) -> None:
+    assert tree.one_by_one(FILE, ["a", "b", "c"], tmp_path / "kept", float("inf"))
+    assert outcomes.known(tmp_path / "kept") == {"a": "caught", "b": "caught", "c": "missed"}
 
 
-def test_nothing_is_tried_where_tests_fail_without_a_change(tree: engine.Tree, tmp_path: Path) -> None:
+def test_nothing_is_tried_where_tests_fail_without_a_change(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "bin" / "cargo").write_text(CARGO.format(status=101))
-    with pytest.raises(engine.NotTriedError, match="fail without a change"):
-        tree.outcomes(FILE, tmp_path / "kept", float("inf"))
+    with pytest.raises(NotTriedError, match="fail without a change"):
+        tree.one_by_one(FILE, ["a"], tmp_path / "kept", float("inf"))
 
 
-def test_a_copy_has_what_the_crates_have_and_no_more(tree: engine.Tree, tmp_path: Path) -> None:
+def test_a_copy_has_what_the_crates_have_and_no_more(tree: Tree, tmp_path: Path) -> None:
     gone = tmp_path / "tree" / "crates" / "qos-core" / "src" / "gone.rs"
     changed = tmp_path / "tree" / FILE.relative_to(ROOT)
     for file in (gone, changed):
