@@ -149,6 +149,9 @@ def _put(change: Change, tree: Tree, source: bytes, places: dict[tuple[int, int]
             place(node).instead[change.number] = new
         case "MatchArm" if (arm := _around(node, "match_arm")) is not None:
             _never(change.number, arm, place)
+            # That something is not covered any more is said of the whole.
+            if (whole := _around(arm, "match_expression")) is not None:
+                place(whole)
         case "StructField" if (struct := _around(node, "struct_expression")) is not None:
             whole = _of(struct, source)
             before, after = whole[: change.start - struct.start_byte], whole[change.end - struct.start_byte :]

@@ -127,10 +127,11 @@ class TestSampler:
         interface = "show interfaces FastEthernet0/1"
         router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
         with self.sampler(router, tmp_path) as sampler:
+            sampler.ready()
             assert len(router.asked) == 6
             sampler.start(time.monotonic())
-        assert router.asked[6:] == [interface, LOAD]
         (record,) = sampler.keep().values()
+        assert router.asked[6:] == [interface, LOAD]
         assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12
         kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
         assert [each["command"] for each in kept] == [interface, interface]
@@ -139,8 +140,18 @@ class TestSampler:
     def test_a_router_that_hangs_up_ends_the_readings_and_is_told(self, tmp_path: Path) -> None:
         router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
-            pass
+            sampler.ready()
+        sampler.keep()
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
+
+
+    def test_nothing_begins_where_the_first_reading_fails(self, tmp_path: Path) -> None:
+        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=3)
+        sampler = self.sampler(router, tmp_path)
+        with pytest.raises(DeviceError, match="R1 has hung up"), sampler:
+            sampler.ready()
+        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
+        assert [each["command"] for each in kept] == ["show interfaces FastEthernet0/1"]
 
 
 def reading(

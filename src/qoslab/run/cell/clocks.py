@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
 
@@ -42,12 +43,18 @@ class HostClocks:
 
     def __init__(self, lab: Lab, hosts: Iterable[str]) -> None:
         self._lab = lab
-        looks = {host: lab.host(host).clock() for host in hosts}
-        self._before = {host: look for host, look in looks.items() if look is not None}
+        self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
 
     def until_now(self) -> dict[str, HostClockRecord]:
         """What became of them since."""
-        return {host: _record(before, self._lab.host(host).clock()) for host, before in self._before.items()}
+        after = self._looks(self._before)
+        return {host: _record(before, after[host]) for host, before in self._before.items()}
+
+    def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
+        """At all of them at once: a look at one that is far away takes its time."""
+        names = list(hosts)
+        with ThreadPoolExecutor(max(len(names), 1)) as pool:
+            return dict(zip(names, pool.map(lambda name: self._lab.host(name).clock(), names), strict=True))
 
 
 def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:

@@ -236,13 +236,14 @@ def run_flows(
     check: Check,
     during: Callable[[], None],
     *,
+    ready: Callable[[], None] = lambda: None,
     started: Callable[[float], None] = lambda _: None,
 ) -> dict[str, FlowResult]:
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
-    error leaves. `started` is told the moment from which all times count (`time.monotonic`), which comes as soon as
-    hosts can be told of it.
+    error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` is told the
+    moment from which all times count (`time.monotonic`), which comes as soon as hosts can be told of it.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:
@@ -250,6 +251,7 @@ def run_flows(
             flow.start_server()
         for flow in flows:
             flow.wait_listening(check)
+        ready()
         # One is told after the other.
         notice_s = sum(flow.notice_s for flow in flows)
         start = time.monotonic() + notice_s

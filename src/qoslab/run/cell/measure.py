@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from qoslab.capture import CaptureError
@@ -137,26 +138,28 @@ class CellRun:
         self._keep_host_counters(0)
         hosts = hosts_of(self._experiment.topology)
         cards = Cards(self._lab, self._experiment.topology, hosts)
-        clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
-        for host in hosts:
-            self._lab.host(host).stalls()
         triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
-        with (
-            self._journal.step(TRAFFIC, self._traffic_s),
-            sampler,
-            readings,
-            self._lab.load() as load,
-            _probing(probes),
-            triggered,
-        ):
 
-            def started(zero: float) -> None:
-                readings.start(zero)
-                triggered.start(zero)
-                if probes is not None:
-                    probes.start(zero)
+        def started(zero: float) -> None:
+            readings.start(zero)
+            triggered.start(zero)
+            if probes is not None:
+                probes.start(zero)
 
-            results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
+        # Routers are read while hosts are looked at, before the traffic as after it.
+        with readings:
+            clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
+            for host in hosts:
+                self._lab.host(host).stalls()
+            with (
+                self._journal.step(TRAFFIC, self._traffic_s),
+                sampler,
+                self._lab.load() as load,
+                _probing(probes),
+                triggered,
+            ):
+                during = partial(self._observe, "during")
+                results = run_flows(flows, self.check, during, ready=readings.ready, started=started)
         over = time.monotonic()
         traffic_is_over()
         found = self._journal.findings
@@ -167,13 +170,14 @@ class CellRun:
         cards.keep(self.cell)
         found.cpu_s = load.seconds
         self._keep_results(results)
+        found.host_clocks = host_clocks.until_now()
         found.polling = readings.keep()
         triggered.keep()
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
         with self._journal.step(CAPTURE_OFF):
             self._end_captures(captures, over)
-        found.clock, found.host_clocks = clocks.until_now(), host_clocks.until_now()
+        found.clock = clocks.until_now()
 
     def _start_captures(self, running: ExitStack) -> list[RunningCapture]:
         captures = []

@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -91,8 +92,8 @@ class _Taken:
 class ShowSampler:
     """Reads the counters of routers that have only a command line; each router in a thread of its own.
 
-    A context manager: the first reading is taken when the block begins and the last when it ends, `start` is called
-    with the traffic.
+    A context manager: the first reading is under way when the block begins, and the last when it has ended. `ready` is
+    called before the traffic, `start` with it, and `keep` after the block.
     """
 
     def __init__(
@@ -111,22 +112,35 @@ class ShowSampler:
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._routers = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
+        self._under_way: list[Future[None]] = []
+        """The first readings, or the last ones."""
         self.error: QoslabError | None = None
         """Why the readings ended early, if they did."""
 
     def __enter__(self) -> Self:
-        for router, taken in self._taken.items():
-            self._read(router)
-            # What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's.
-            parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
-            told = {command for command, found in parsed.items() if found}
-            told |= {LOAD} if taken.busy_percent else set()
-            if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
-                told = {command for command in told if not command.startswith(DROPS_OF_ASIC)}
-            taken.answers = [(command, replace(each, parsed=parsed[command])) for command, each in taken.answers]
-            taken.answers = [each for each in taken.answers if each[0] in told]
-            taken.commands = [command for command in taken.commands if command in told]
+        self._begin_reading()
         return self
+
+    def _begin_reading(self) -> None:
+        self._under_way = [self._routers.submit(self._read, router) for router in self._taken]
+
+    def ready(self) -> None:
+        """Wait for the first readings, which belong before the traffic. `QoslabError` where one failed."""
+        for reading in self._under_way:
+            reading.result()
+
+    def _choose(self, router: str) -> None:
+        """What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's."""
+        taken = self._taken[router]
+        parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
+        told = {command for command, found in parsed.items() if found}
+        told |= {LOAD} if taken.busy_percent else set()
+        if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
+            told = {command for command in told if not command.startswith(DROPS_OF_ASIC)}
+        taken.answers = [(command, replace(each, parsed=parsed[command])) for command, each in taken.answers]
+        taken.answers = [each for each in taken.answers if each[0] in told]
+        taken.commands = [command for command in taken.commands if command in told]
 
     def start(self, zero: float) -> None:
         """The traffic begins then (`time.monotonic`)."""
@@ -140,15 +154,18 @@ class ShowSampler:
         for thread in self._threads:
             thread.join()
         if kind is None and self.error is None:
-            for router in self._taken:
-                with self._failing():
-                    self._read(router)
+            self._begin_reading()
         elif kind is not None:
             # The cell broke off: what was read stays readable by people.
+            wait(self._under_way)
             self._write(parse=False)
+        self._routers.shutdown(wait=False)
 
     def keep(self) -> dict[str, PollingRecord]:
-        """Parse and write what was read; what reading it took."""
+        """Parse and write what was read, once the last readings are there; what reading it took."""
+        for reading in self._under_way:
+            with self._failing():
+                reading.result()
         self._write(parse=True)
         return {router: self._record(router) for router in self._taken}
 
@@ -160,6 +177,10 @@ class ShowSampler:
             self.error = error
 
     def _run(self, router: str, zero: float) -> None:
+        with self._failing():
+            self._choose(router)
+        if self.error is not None:
+            return
         for due in self._times[router]:
             # The last counters of classes in the window have to be there when the traffic is over.
             margin = self._taken[router].first_took_s if due == self._times[router][-1] else 0.0

@@ -157,13 +157,13 @@ class Session:
 
 def _pace(host: str) -> dict[str, float]:
     """Unicon waits 50 ms whether more follows a prompt, and looks six times for 20 ms before each command whether the
-    line is still there; a router on this machine sends an answer in one piece, and the end of its line is known at
-    once."""
+    line is still there; a router on this machine sends an answer in one piece, and that its line has ended is known
+    when the command is sent."""
     try:
         near = ip_address(host).is_loopback
     except ValueError:
         near = False
-    return {"EXECUTE_MATCHED_RETRY_SLEEP": 0.01, "CONNECTED_CHECK_COUNT": 1} if near else {}
+    return {"EXECUTE_MATCHED_RETRY_SLEEP": 0.01, "CONNECTED_CHECK_COUNT": 0} if near else {}
 
 
 def _said(error: BaseException | None) -> str:
