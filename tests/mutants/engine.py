@@ -108,7 +108,7 @@ class Round:
 
     def run(self) -> int:
         """1 where something could not be tried, or lives without a reason."""
-        if left := self._left():
+        if (left := self._left()) and time.monotonic() < self._until:
             board = Board(WORK / "switched", left, self._kept)
             board.compile()
             board.measure()

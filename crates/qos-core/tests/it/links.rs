@@ -4,7 +4,7 @@
 use crate::common::{self, udp, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
-use qos_core::{DropReason, Engine, Output, PortId, PortsConfig, Side, Time};
+use qos_core::{DropReason, Duration, Engine, Output, PortId, PortsConfig, Side, Time};
 use serde_json::{json, Value};
 
 const WAN: PortId = PortId(1);
@@ -94,6 +94,28 @@ fn a_link_between_two_routers_takes_its_delay_once() {
     assert!((1_700..1_900).contains(&times.len()), "{}", times.len());
     assert!(times.iter().all(|time| (20_000_001..=30_000_001 + MILLI as i64 * 5).contains(time)));
     assert!(times.iter().any(|time| *time < 21_000_000), "nothing that could be early was");
+}
+
+/// The caller's own stack needs its time: what only waits for its delay can be had before that is over.
+#[test]
+fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
+    let frame = udp(46, 0, Framing::Ethernet);
+    let arrives = u64::from(frame.line_len) * 800 + 20 * MILLI;
+    let inside = |now: u64, ahead: u64| {
+        let mut engine = router(&json!({"delay_ns": 20 * MILLI}));
+        engine.receive(Time(0), WAN, frame, 0);
+        let mut outputs = Vec::new();
+        engine.poll_inside(Time(now), Duration(ahead), &mut outputs);
+        let times: Vec<u64> = common::departures(&outputs).iter().map(|(time, _, _)| time.0).collect();
+        (times, outputs.len())
+    };
+    assert_eq!(inside(arrives, 0), (vec![arrives], 1));
+    assert_eq!(inside(arrives - 1, 0), (vec![], 0));
+    assert_eq!(inside(arrives - 5 * MILLI, 5 * MILLI), (vec![arrives], 1));
+    assert_eq!(inside(arrives - 5 * MILLI - 1, 5 * MILLI), (vec![], 0));
+    // Not before it was on the line as a whole: what is behind it there could be first.
+    assert_eq!(inside(arrives - 20 * MILLI, 3_600 * SECOND), (vec![arrives], 1));
+    assert_eq!(inside(arrives - 20 * MILLI - 1, 3_600 * SECOND), (vec![], 0));
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod random_detect;
 mod random_detect_idle;
 mod rate_limit;
 mod rates;
+mod reconfiguration;
 mod shaper_release;
 mod shares;
 mod srr;

@@ -1,0 +1,154 @@
+//! What goes on and what begins anew when a configuration is put in force after another one.
+
+use crate::common::{self, frames, interface, with_policy, MILLI, PORT, SECOND};
+use qos_core::wire::Framing::Ethernet;
+use qos_core::{frame, Engine, PortId, RouterConfig, Time};
+use serde_json::{json, Value};
+
+fn router(config: &RouterConfig) -> Engine<u64> {
+    let mut engine = common::engine(100_000_000, Ethernet);
+    engine.configure(Time(0), config).unwrap();
+    engine
+}
+
+/// Packets in transit to these ports, at an instant.
+fn send(engine: &mut Engine<u64>, at: u64, ports: &[u16]) {
+    for port in ports {
+        let packet = frame::parse(&frames::udp(100, 0, 1, *port), Ethernet);
+        engine.transmit(Time(at), PORT, packet, 0);
+    }
+    let mut outputs = Vec::new();
+    common::run(engine, Time(at + MILLI), &mut outputs);
+}
+
+fn hits(engine: &mut Engine<u64>, list: &str) -> Vec<u64> {
+    engine.counters(Time(SECOND), None).access_lists[list].iter().map(|entry| entry.packets).collect()
+}
+
+fn matched(engine: &mut Engine<u64>) -> u64 {
+    common::class(engine, Time(SECOND), 0).packets
+}
+
+/// The list `low` has packets to ports below 5000; a class has those of the list.
+fn with_low() -> RouterConfig {
+    with_policy("hqf", 100_000, json!([{"name": "low", "set": [{"field": "dscp", "value": 10}]}]))
+}
+
+fn below(config: &RouterConfig, port: u16) -> RouterConfig {
+    let mut config = serde_json::to_value(config).unwrap();
+    config["access_lists"]["low"][0]["destination_port"]["ports"] = json!([port]);
+    RouterConfig::from_json(&config.to_string()).unwrap()
+}
+
+#[test]
+fn an_access_list_that_stays_goes_on_counting_and_another_one_begins_anew() {
+    let config = with_low();
+    let mut engine = router(&config);
+    send(&mut engine, 0, &[4_999, 5_000, 4_000]);
+    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![2], 2));
+
+    engine.configure(Time(2 * MILLI), &config).unwrap();
+    send(&mut engine, 2 * MILLI, &[4_999, 5_000]);
+    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![3], 3));
+
+    engine.configure(Time(4 * MILLI), &below(&config, 6_000)).unwrap();
+    assert_eq!(hits(&mut engine, "low"), [0]);
+    send(&mut engine, 4 * MILLI, &[5_000, 6_000]);
+    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![1], 4));
+    engine.audit().unwrap();
+}
+
+#[test]
+fn an_access_list_that_takes_the_place_of_another_has_its_own_entries() {
+    let mut two = serde_json::to_value(with_low()).unwrap();
+    let mut high = two["access_lists"]["low"][0].clone();
+    high["destination_port"] = json!({"op": "gt", "ports": [7_000]});
+    two["access_lists"]["high"] = json!([high]);
+    let two = RouterConfig::from_json(&two.to_string()).unwrap();
+    let mut engine = router(&two);
+    send(&mut engine, 0, &[4_999, 7_001, 7_002]);
+    assert_eq!((hits(&mut engine, "high"), hits(&mut engine, "low")), (vec![0], vec![1]), "nobody asks the first");
+
+    // Without the first of them, in order of their names, the second stays what it is.
+    let mut one = two.clone();
+    one.access_lists.remove("high");
+    engine.configure(Time(2 * MILLI), &one).unwrap();
+    send(&mut engine, 2 * MILLI, &[4_999, 7_001]);
+    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![2], 2));
+
+    // One of another name may get the number of the one that is gone.
+    let mut third = one.clone();
+    third.access_lists.insert("aside".into(), two.access_lists["high"].clone());
+    engine.configure(Time(4 * MILLI), &third).unwrap();
+    send(&mut engine, 4 * MILLI, &[4_999, 7_001]);
+    assert_eq!((hits(&mut engine, "aside"), hits(&mut engine, "low"), matched(&mut engine)), (vec![0], vec![3], 3));
+}
+
+/// Rates are shown as of the load interval that is in force.
+#[test]
+fn a_policy_that_goes_on_has_the_new_load_interval() {
+    let config = with_low();
+    let mut other = config.clone();
+    other.interfaces.get_mut("Out").unwrap().load_interval_s = 600;
+    let rate = |configurations: [&RouterConfig; 2]| {
+        let mut engine = router(configurations[0]);
+        engine.configure(Time(0), configurations[1]).unwrap();
+        for at in 0..60 {
+            send(&mut engine, at * SECOND, &[4_000; 10]);
+        }
+        common::class(&mut engine, Time(60 * SECOND), 0).offered_rate_bps
+    };
+    let (short, long) = (rate([&config, &config]), rate([&other, &other]));
+    assert!(short > 4.0 * long, "{short} after two intervals of 30 s, {long} after a tenth of one of 600 s");
+    assert_eq!((rate([&other, &config]), rate([&config, &other])), (short, long));
+}
+
+/// The same for the policy of what comes in.
+#[test]
+fn a_policy_of_what_comes_in_goes_on_where_it_stays() {
+    let configured = |load_interval_s: u32, bps: u64| {
+        let policies = json!({"P": {"classes": [{"name": "class-default", "police": {"cir": {"bps": bps}}}]}});
+        let mut port = interface(100_000, Some("P"), None);
+        port["load_interval_s"] = json!(load_interval_s);
+        common::configuration("hqf", policies, port)
+    };
+    let packets = |engine: &mut Engine<u64>| {
+        let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+        counters.policy_input.unwrap().classes[0].packets
+    };
+    let mut engine = router(&configured(30, 1_000_000));
+    let mut outputs = Vec::new();
+    let mut come = |engine: &mut Engine<u64>, at: u64| {
+        engine.receive(Time(at), PortId(0), common::udp(100, 0, Ethernet), 0);
+        common::run(engine, Time(at + MILLI), &mut outputs);
+    };
+    come(&mut engine, 0);
+    assert_eq!(packets(&mut engine), 1);
+    for (number, load_interval_s) in [30, 60].into_iter().enumerate() {
+        let at = (2 * number as u64 + 2) * MILLI;
+        engine.configure(Time(at), &configured(load_interval_s, 1_000_000)).unwrap();
+        come(&mut engine, at);
+        assert_eq!(packets(&mut engine), 2 + number as u64);
+    }
+    engine.configure(Time(8 * MILLI), &configured(60, 2_000_000)).unwrap();
+    come(&mut engine, 8 * MILLI);
+    assert_eq!(packets(&mut engine), 1, "another policer is another policy");
+}
+
+/// What is shown of a policer is what kind it is.
+#[test]
+fn a_policer_shows_what_it_has() {
+    let shown = |police: Value| {
+        let class = json!([{"name": "class-default", "police": police}]);
+        let police = common::class(&mut router(&with_policy("hqf", 100_000, class)), Time(0), 0).police.unwrap();
+        (police.bc_bytes, police.pir_bps, police.be_bytes, police.violated.is_some())
+    };
+    let bytes = |count: u64| json!({"bytes": count});
+    let mut police = json!({"cir": {"bps": 800_000}, "bc": bytes(9_000)});
+    assert_eq!(shown(police.clone()), (9_000, None, None, false));
+    police["be"] = bytes(7_000);
+    police["violate"] = json!([{"action": "drop"}]);
+    assert_eq!(shown(police.clone()), (9_000, None, Some(7_000), true));
+    police["pir"] = json!({"bps": 1_600_000});
+    assert_eq!(shown(police), (9_000, Some(1_600_000), Some(7_000), true));
+}
