@@ -43,11 +43,6 @@ impl Duration {
     pub const fn from_secs(s: u64) -> Duration {
         Duration(s * NANOS_PER_SECOND)
     }
-
-    /// Seconds, for averages that are shown; decisions use the integer.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / NANOS_PER_SECOND as f64
-    }
 }
 
 impl Rate {
@@ -114,12 +109,6 @@ impl fmt::Display for Duration {
     }
 }
 
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} b/s", self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +118,17 @@ mod tests {
         assert_eq!(Rate(100_000_000).time_for_bytes(1538), Duration(123_040));
         assert_eq!(Rate(3).time_for_bytes(1), Duration(2_666_666_667));
         assert_eq!(Rate(0).time_for_bytes(1), Duration(u64::MAX));
+    }
+
+    #[test]
+    fn lengths_of_time_are_those_of_others_and_end_at_the_longest() {
+        let second = std::time::Duration::from_secs(1);
+        assert_eq!(Duration::from(second), Duration::from_secs(1));
+        assert_eq!(std::time::Duration::from(Duration::from_millis(1_000)), second);
+        assert_eq!(Duration::from(std::time::Duration::MAX), Duration(u64::MAX));
+        assert_eq!(Duration(5) + Duration(7), Duration(12));
+        assert_eq!(Duration(u64::MAX) + Duration(1), Duration(u64::MAX));
+        assert_eq!(Duration(1_020_000_003).to_string(), "1.020000003 s");
+        assert_eq!(Time(3_000_000_020).to_string(), "3.000000020 s");
     }
 }
