@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import ansible_runner
 import pytest
 
 from qoslab.cli import main
+from qoslab.cli.init import _files
 from qoslab.run.devices.ansible.session import AnsibleSession
 from qoslab.shipped import shipped
 
@@ -86,6 +88,38 @@ def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.touch()
     assert main(["init", str(file)]) == 2
     assert "found a file, expected none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", [".", "link", "../mine"])
+def test_an_empty_folder_is_taken_by_any_of_its_names(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (tmp_path / "link").symlink_to(mine)
+    monkeypatch.chdir(tmp_path if named == "link" else mine)
+    assert main(["init", named]) == 0
+    assert sorted(path.name for path in mine.iterdir()) == sorted({name.split("/")[0] for name, _ in _files()})
+    assert all((mine / name).is_file() for name, _ in _files())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "mine"]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_an_empty_folder_stays_empty_where_not_all_can_be_made(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rename, moved = Path.rename, iter(range(number))
+
+    def full(self: Path, target: Path) -> Path:
+        if self.parent.name.startswith(".draft.") and next(moved, None) is None:
+            raise OSError(errno.ENOSPC, "full")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    assert main(["init", "."]) == 2
+    assert ".: cannot be written, the disk is full" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from qoslab.errors import UserError
 from qoslab.printing import echo
-from qoslab.results.files import drafted
+from qoslab.results.files import drafted, filled
 from qoslab.shipped import shipped
 
 _RENAMED = {"gitignore": ".gitignore"}
@@ -37,7 +37,7 @@ def make_project(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "a folder with something in it" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
-    with drafted(folder) as draft:
+    with filled(folder) if folder.is_dir() else drafted(folder) as draft:
         for name, source in _files():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, draft / name)

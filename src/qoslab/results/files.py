@@ -151,11 +151,32 @@ def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = T
 
 @contextmanager
 def drafted(to: Path) -> Iterator[Path]:
-    """A place for a file or folder that is named `to` in the end, whole, or not at all; an empty folder is replaced."""
+    """A place for a file or folder that is named `to` in the end, whole, or not at all."""
     with draft_folder(to) as place:
         draft = place / "draft"
         yield draft
         draft.rename(to)
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Path]:
+    """A place for what an empty folder that is there holds in the end: all of it, or nothing."""
+    # The folder itself stays: it may be somebody's working directory, a mount point, or be reached by a link.
+    with writing(folder, kept=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
+        place = Path(name)
+        yield place
+        moved: list[Path] = []
+        try:
+            for each in sorted(place.iterdir()):
+                if os.path.lexists(folder / each.name):  # somebody else's, since we looked
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder / each.name))
+                moved.append(each)
+                each.rename(folder / each.name)
+        except BaseException:
+            for each in moved:
+                with suppress(OSError):
+                    (folder / each.name).rename(each)
+            raise
 
 
 @contextmanager
