@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from qoslab.cli import main
 from qoslab.cli.doctor import TOOLS
+from qoslab.cli.run import command as RUN  # noqa: N812
 from qoslab.labs import LABS
 
 TOP = Path(__file__).parents[2]
@@ -82,11 +83,12 @@ if [ "$1" = wheel ]; then touch "$5/qoslab-0.1.0-py3-none-any.whl"; fi
 """A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`."""
 
 
-def script_of(name: str) -> str:
-    """What a job of CI runs."""
+def script_of(name: str, lab: str = "simulated") -> str:
+    """What a job of CI runs in this lab."""
     content = load(name)
     if "jobs" in content:
-        return "\n".join(step["run"] for step in content["jobs"]["qos"]["steps"] if "run" in step)
+        steps = [step for step in content["jobs"]["qos"]["steps"] if "run" in step]
+        return "\n".join(step["run"] for step in steps if step.get("if") in (None, f"matrix.lab == '{lab}'"))
     job = content.get("qos") or content[".qoslab"]
     return "\n".join([*job.get("before_script", []), *job["script"]])
 
@@ -98,7 +100,7 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
 def test_nothing_is_installed_where_no_wheel_is_named(name: str, variables: dict[str, str], machine: Machine) -> None:
     """No index has qoslab: what a stranger puts there under that name must not be run."""
-    done = machine.run(script_of(name), QOSLAB_LAB="simulated", **variables)
+    done = machine.run(script_of(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
     assert done.returncode != 0 and machine.calls() == []
     assert re.search("QOSLAB.*set it to the wheel of qoslab|Set the variable QOSLAB", done.stdout + done.stderr)
 
@@ -111,12 +113,35 @@ def test_the_files_have_no_wheel_of_their_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> None:
-    done = machine.run(script_of(name), QOSLAB=WHEEL, QOSLAB_LAB="simulated", EXPERIMENT="mine.yml")
+    given = {"QOSLAB": WHEEL, "LAB": "simulated", "QOSLAB_LAB": "simulated", "EXPERIMENT": "mine.yml"}
+    done = machine.run(script_of(name), GITHUB_STEP_SUMMARY="summary.md", **given)
     assert done.returncode == 0, done.stderr
     *installed, ran = machine.calls()
     assert [each.split()[1] for each in installed] in (["<install>"], ["<wheel>", "<install>"])
     assert installed[0].endswith(f" <{WHEEL}>")
     assert ran.startswith("qoslab <run> <")
+
+
+@pytest.mark.parametrize(("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]")])
+def test_the_workflow_of_a_project_is_for_both_labs(lab: str, extras: str, machine: Machine) -> None:
+    name = "project/.github/workflows/qos.yml"
+    job = load(name)["jobs"]["qos"]
+    assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE) and job["env"]["LAB"] == "${{ matrix.lab }}"
+    machine.program("sudo")
+    kept = machine.folder / "reports/kept" / lab
+    for before in ([], ["--compare", f"reports/kept/{lab}"]):
+        done = machine.run(script_of(name, lab), QOSLAB=WHEEL, LAB=lab, GITHUB_STEP_SUMMARY="summary.md")
+        assert done.returncode == 0, done.stderr
+        calls = machine.calls()
+        words = f"run first-policy --lab {lab} --attempts 3 --junit junit.xml --summary summary.md".split()
+        assert calls[-1] == "qoslab" + "".join(f" <{word}>" for word in [*words, *before])
+        assert any(call.endswith(f".whl{extras}>") for call in calls if call.startswith("tells-pip <install>"))
+        packages = [call for call in calls if call.startswith("sudo <env>")]
+        assert all(set(re.findall("<(.*?)>", call)) >= NEEDED for call in packages)
+        assert bool(packages) == (lab == "virtual")
+        kept.mkdir(parents=True, exist_ok=True)
+    known = {option for parameter in RUN.params for option in parameter.opts}
+    assert set(re.findall("<(--.*?)>", machine.calls()[-1])) <= known
 
 
 TEMPLATE = "templates/qoslab.gitlab-ci.yml"
