@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from qoslab.analysis import analyse
 from qoslab.cli import group, main
-from qoslab.cli.gate import artifacts
+from qoslab.cli.gate import artifacts, in_repository
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import read_run
 from qoslab.report import gate
@@ -142,9 +142,11 @@ def test_the_command_writes_what_is_asked_for(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
     monkeypatch.setattr(RunFolder, "options", lambda self: {"file": str(tmp_path / "mine.yml")})
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     words = ["--junit", "out.xml", "--summary", str(step), "--compare", "policing-vs-shaping"]
     assert main(["report", "policing-vs-shaping", *words]) == 1
-    assert ElementTree.parse("out.xml").getroot().tag == "testsuites"
+    written = ElementTree.parse("out.xml").getroot()
+    assert written.tag == "testsuites" and {case.get("file") for case in written.iter("testcase")} == {"mine.yml"}
     assert step.read_text().startswith("before\n## ! ")
     said = capsys.readouterr().err
     assert "qoslab: 0 figures moved since " in said
@@ -187,12 +189,48 @@ def test_a_file_that_does_not_hold_is_noted_at_its_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     (tmp_path / "bad.yml").write_text('name: bad\ntitle: T\n"wrong\\e[2J": 100 %\n')
     assert main(["validate", "bad.yml"]) == 2
     said = capsys.readouterr().err
     noted = [line for line in said.splitlines() if line.startswith("::error ")]
     assert any(line.startswith("::error file=bad.yml,line=3,col=1,title=") for line in noted), noted
     assert "wrong" in said and "\x1b" not in said
+
+
+def test_paths_are_those_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = tmp_path / "policies"
+    policies.mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(policies)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    for top, place in (
+        (tmp_path, "file=policies/bad.yml,line=1,col=1,"),
+        (tmp_path / "link", "file=policies/bad.yml,"),
+    ):
+        monkeypatch.setenv("GITHUB_WORKSPACE", str(top))
+        (policies / "bad.yml").write_text("wrong: 1\n")
+        assert main(["validate", "bad.yml"]) == 2
+        assert f"::error {place}" in capsys.readouterr().err
+    file = str(policies / "bad.yml")
+    assert in_repository(file, {"CI_PROJECT_DIR": str(tmp_path)}) == "policies/bad.yml"
+    assert in_repository(file, {}) == "bad.yml"
+    assert in_repository(file, {"GITHUB_WORKSPACE": str(tmp_path / "other")}) == ""
+    assert in_repository("", {}) == ""
+
+
+def test_a_test_case_says_where_its_figure_is_expected(run: RunFolder) -> None:
+    text, outcome = run.experiment_text(), analyse(run)
+    (suite,) = ElementTree.fromstring(gate.junit(outcome, run.manifest(), "experiments/mine.yml", text))
+    assert {case.get("file") for case in suite} == {"experiments/mine.yml"}
+    (note,) = gate.notes_at(outcome, text)
+    assert [case.get("line") for case in suite if case.find("failure") is not None] == [str(note.line)]
+    lines = [int(case.get("line", 0)) for case in suite]
+    assert lines[0] == 1 and len(set(lines)) == len(lines)
+    (suite,) = ElementTree.fromstring(gate.junit(outcome, run.manifest(), "", text))
+    assert {(case.get("file"), case.get("line")) for case in suite} == {(None, None)}
 
 
 def test_the_forge_is_known_by_its_environment() -> None:

@@ -40,12 +40,13 @@ class Gate:
 
         manifest = folder.manifest()
         if self.junit is not None:
-            gate.saved(self.junit, gate.junit(outcome, manifest), more=False)
+            content = gate.junit(outcome, manifest, in_repository(_file_of(folder)), folder.experiment_text())
+            gate.saved(self.junit, content, more=False)
         if self.summary is not None or self.before is not None:
             self._summarise(folder, outcome)
         if on_github():
             notes = gate.notes_at(outcome, folder.experiment_text())
-            _annotate(str(folder.options()["file"]), [(note.line, 1, note.title, note.text) for note in notes])
+            _annotate(_file_of(folder), [(note.line, 1, note.title, note.text) for note in notes])
 
     def _summarise(self, folder: RunFolder, outcome: Outcome) -> None:
         from qoslab.overview import read_run
@@ -115,6 +116,21 @@ def on_github(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("GITHUB_ACTIONS") == "true"
 
 
+def in_repository(file: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The path by which the forge that runs us knows a file, without one from here; empty where it is not in there."""
+    top = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
+    path, known = Path(file).resolve(), Path(top).resolve()
+    return path.relative_to(known).as_posix() if file and path.is_relative_to(known) else ""
+
+
+def _file_of(folder: RunFolder) -> str:
+    """The experiment's file as the run was given it; empty where the run does not know it any more."""
+    try:
+        return str(folder.options()["file"])
+    except UserError:
+        return ""
+
+
 def annotate_findings(findings: Sequence[Finding]) -> None:
     """Have GitHub show what does not hold at its lines."""
     for finding in findings:
@@ -124,11 +140,9 @@ def annotate_findings(findings: Sequence[Finding]) -> None:
 
 def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]]) -> None:
     """Workflow commands on standard error, where GitHub reads them, too."""
-    path = Path(file).absolute() if file else None
-    # The forge knows the files of the working copy that it runs us in.
-    known = path is not None and path.is_relative_to(Path.cwd())
+    known = in_repository(file)
     for line, column, title, text in notes:
-        place = f"file={_property(os.path.relpath(file))},line={line},col={column}," if known else ""
+        place = f"file={_property(known)},line={line},col={column}," if known else ""
         sys.stderr.write(f"::error {place}title={_property(title)}::{_data(text)}\n")
 
 

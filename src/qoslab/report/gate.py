@@ -66,8 +66,12 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def junit(outcome: Outcome, manifest: Manifest) -> bytes:
-    """A JUnit report: a test case for each expected figure, and one for whether the run can be trusted."""
+def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file: str = "") -> bytes:
+    """A JUnit report: a test case for each expected figure, and one for whether the run can be trusted.
+
+    `file` is the path of the experiment's file for the forge, `experiment_file` its text; without a path there are no
+    lines.
+    """
     name, cases = manifest.experiment.name, list(expected(outcome))
     seconds = f"{manifest.took_s or 0:.3f}"
     counts = {
@@ -79,15 +83,20 @@ def junit(outcome: Outcome, manifest: Manifest) -> bytes:
     suite = ElementTree.SubElement(top, "testsuite", {"name": name, **counts, "skipped": "0", "time": seconds})
     suite.set("timestamp", manifest.started.strftime("%Y-%m-%dT%H:%M:%S"))
     trust = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": "the run is valid", "time": seconds})
+    lines, places = _lines(experiment_file) if file else {}, [(trust, 1)]
     if not outcome.valid:
         reasons = _ILLEGAL.sub("?", "\n".join(outcome.reasons))
         ElementTree.SubElement(trust, "error", {"message": "its figures must not be trusted"}).text = reasons
     for case in cases:
         named = {"classname": f"{name}.{case.arm}", "name": _ILLEGAL.sub("?", case.name), "time": "0"}
         element = ElementTree.SubElement(suite, "testcase", named)
+        places.append((element, _line_of(case, lines)))
         if not case.met:
             message = _ILLEGAL.sub("?", f"{case.measured}, expected {case.tolerance}")
             ElementTree.SubElement(element, "failure", {"message": message}).text = _ILLEGAL.sub("?", case.reason)
+    for element, line in places if file else ():
+        element.set("file", _ILLEGAL.sub("?", file))
+        element.set("line", str(line))
     ElementTree.indent(top)
     content: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
     return content + b"\n"
@@ -191,10 +200,13 @@ def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
     found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
     for each in expected(outcome):
         if not each.met:
-            line = lines.get((each.arm, each.key), lines.get(("", ""), 1))
             words = f"{each.name} is {each.measured}, expected {each.tolerance}"
-            found.append(Note(line, f"{each.arm}: outside tolerance", words))
+            found.append(Note(_line_of(each, lines), f"{each.arm}: outside tolerance", words))
     return found
+
+
+def _line_of(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
+    return lines.get((figure.arm, figure.key), lines.get(("", ""), 1))
 
 
 def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
