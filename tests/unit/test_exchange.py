@@ -18,7 +18,7 @@ import sample_run
 
 from qoslab.analysis import analyse
 from qoslab.cli import main
-from qoslab.cli.export import FORMATS
+from qoslab.cli.export import FORMATS, SIGNED
 from qoslab.cli.foreign import FORMS
 from qoslab.errors import UserError
 from qoslab.exchange import EXPORTS, ExportRequest, write_export
@@ -38,6 +38,7 @@ def request_(tmp_path_factory: pytest.TempPathFactory) -> ExportRequest:
 
 def test_the_command_line_knows_all_formats() -> None:
     assert tuple(EXPORTS) == FORMATS
+    assert tuple(name for name, export in EXPORTS.items() if export.signed) == SIGNED
     assert tuple(reader.name for reader in READERS) == FORMS
 
 
@@ -45,6 +46,10 @@ def test_csv_has_every_row_and_its_units(request_: ExportRequest, tmp_path: Path
     folder = write_export(EXPORTS["csv"], request_, tmp_path / "out")
     package = json.loads((folder / "datapackage.json").read_text())
     assert package["licenses"] == [{"name": "CC-BY-4.0"}]
+    assert package["contributors"] == [
+        {"title": "Ada Lovelace", "role": "author", "path": "https://orcid.org/0000-0002-1825-0097"},
+        {"title": "A. Nother", "role": "author"},
+    ]
     named = {resource["path"]: resource for resource in package["resources"]}
     assert {path.name for path in folder.iterdir()} == {*named, "datapackage.json"}
     flows = pd.read_csv(folder / "flows.csv")
@@ -155,13 +160,34 @@ def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_p
     assert (tmp_path / "there").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: Path, form: str) -> None:
     for bad, said in (
         (ExportRequest(request_.folder, request_.outcome, "do what you like"), "expected an SPDX identifier"),
         (ExportRequest(request_.folder, request_.outcome, "", ("Ada <ada@example.org>",)), 'expected "NAME"'),
     ):
         with pytest.raises(UserError, match=said):
-            write_export(EXPORTS["ro-crate"], bad, tmp_path / "bad.zip")
+            write_export(EXPORTS[form], bad, tmp_path / "bad.zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("words", [("--licence", "do what you like"), ("--author", "Ada <ada@example.org>")])
+def test_a_licence_is_refused_where_it_has_no_place(
+    request_: ExportRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    words: tuple[str, str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(request_.folder.path), "--format", form, *words]) == 2
+    said = capsys.readouterr().err
+    if form in SIGNED:
+        assert f'{words[0]}: found "{words[1]}", expected ' in said
+    else:
+        assert f"found {words[0]} with --format {form}, expected one that has a place: csv, ro-crate" in said
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,6 +14,8 @@ from qoslab.printing import echo
 
 FORMATS = ("csv", "parquet", "flent", "ro-crate")
 """`qoslab.exchange.EXPORTS` by name; a test compares. Importing it would load pandas for a page of help."""
+SIGNED = ("csv", "ro-crate")
+"""Those with a place for a licence and authors; a test compares them, too."""
 
 
 @click.command()
@@ -25,13 +27,15 @@ FORMATS = ("csv", "parquet", "flent", "ro-crate")
     metavar="PATH",
     help="What is written, a folder or a file; made up of experiment, time and format where absent.",
 )
-@click.option("--licence", default="", metavar="SPDX", help="The licence of the results, as CC-BY-4.0.")
+@click.option(
+    "--licence", default="", metavar="SPDX", help="The licence of the results, as CC-BY-4.0; of csv and ro-crate."
+)
 @click.option(
     "--author",
     "authors",
     multiple=True,
     metavar="'NAME <ORCID>'",
-    help="Who measured; the part in angle brackets may be left out. May be given repeatedly.",
+    help="Who measured; the part in angle brackets may be left out. May be given repeatedly; of csv and ro-crate.",
 )
 @json_option
 def command(run: str | None, form: str, to: Path | None, licence: str, authors: tuple[str, ...], as_json: bool) -> None:
@@ -47,6 +51,12 @@ def command(run: str | None, form: str, to: Path | None, licence: str, authors: 
     ro-crate  a ZIP file: the run as it is, described for archives; unpacked it
               is a run again, and `qoslab verify` compares its checksums
     """
+    if (licence or authors) and form not in SIGNED:
+        word = "--licence" if licence else "--author"
+        raise click.UsageError(f"found {word} with --format {form}, expected one that has a place: {', '.join(SIGNED)}")
+    from qoslab.exchange.signed import check_signed
+
+    check_signed(licence, authors)
     from qoslab.exchange import EXPORTS, ExportRequest, write_export
     from qoslab.readers import analyse_by_helpers
     from qoslab.results import find_run

@@ -16,11 +16,15 @@ EXPORTS: dict[str, Export] = {
     each.name: each
     for each in (
         Export(
-            "csv", "a folder with the tables as CSV, their columns and units in datapackage.json", "-csv", write_csv
+            "csv",
+            "a folder with the tables as CSV, their columns and units in datapackage.json",
+            "-csv",
+            write_csv,
+            signed=True,
         ),
         Export("parquet", "the same as Parquet, the units in the columns' metadata", "-parquet", write_parquet),
         Export("flent", "a folder with a data file of flent for each cell with traffic", "-flent", write_flent),
-        Export("ro-crate", "the run's folder as an RO-Crate, a ZIP file", ".crate.zip", write_crate),
+        Export("ro-crate", "the run's folder as an RO-Crate, a ZIP file", ".crate.zip", write_crate, signed=True),
     )
 }
 """The formats, by name."""

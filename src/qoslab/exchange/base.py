@@ -9,6 +9,7 @@ from pathlib import Path
 
 from qoslab.analysis import Outcome
 from qoslab.errors import UserError
+from qoslab.exchange.signed import check_signed
 from qoslab.results import RunFolder
 from qoslab.results.files import drafted
 
@@ -36,10 +37,16 @@ class Export:
     """Of the name that is made up where none is given."""
     write: Callable[[ExportRequest, Path], None]
     """Write the run to a place where nothing is: a file or a folder, as the format has it."""
+    signed: bool = False
+    """Whether it has a place for a licence and authors."""
 
 
 def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
-    """Write a run in a format; `to` is there afterwards, whole, or as before. `UserError` where something is there."""
+    """Write a run in a format; `to` is there afterwards, whole, or as before.
+
+    `UserError` where something is there, and for a licence or an author that cannot be read.
+    """
+    check_signed(request.licence, request.authors)
     with whole(to) as draft:
         export.write(request, draft)
     return to

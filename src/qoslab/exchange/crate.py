@@ -8,15 +8,14 @@ compares its files with this list too, and `qoslab report` reads it.
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
+from qoslab.exchange.signed import author_of
 from qoslab.results import Manifest
 from qoslab.results.folder import LOCK
 from qoslab.results.seal import CRATE, seal_of
@@ -24,8 +23,6 @@ from qoslab.results.seal import CRATE, seal_of
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 _TERMS = {"sha256": "https://schema.org/sha256"}
 """Of ours, which the context of RO-Crate 1.1 lacks."""
-_AUTHOR = re.compile(r"(?P<name>[^<>]+?)\s*(?:<(?P<id>https?://[^<>\s]+|\d{4}-\d{4}-\d{4}-\d{3}[\dX])>)?")
-_SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 _KINDS = {
     ".json": "application/json",
     ".jsonl": "application/jsonl",
@@ -43,7 +40,7 @@ _FIRST = (1980, 1, 1, 0, 0, 0)
 
 
 def write_crate(request: ExportRequest, to: Path) -> None:
-    """A ZIP file. `UserError` for an author or a licence that cannot be read."""
+    """A ZIP file."""
     metadata = json.dumps(describe(request), indent=2, ensure_ascii=False) + "\n"
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_member(CRATE), metadata)
@@ -102,11 +99,6 @@ def _dataset(
 
 
 def _licence(name: str) -> dict[str, Any]:
-    if not _SPDX.fullmatch(name):
-        raise UserError(
-            f'--licence: found "{name}", expected an SPDX identifier, such as CC-BY-4.0',
-            hint="spdx.org/licenses lists them",
-        )
     return {"@id": f"https://spdx.org/licenses/{name}", "@type": "CreativeWork", "name": name}
 
 
@@ -135,17 +127,9 @@ def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _author(text: str) -> dict[str, Any]:
-    found = _AUTHOR.fullmatch(text.strip())
-    if found is None:
-        raise UserError(
-            f'--author: found "{text}", expected "NAME" or "NAME <ORCID>"',
-            hint='as "Ada Lovelace <0000-0002-1825-0097>"',
-        )
-    given = found["id"]
-    identifier = f"#{quote(found['name'].replace(' ', '-'))}" if given is None else given
-    if given is not None and not given.startswith("http"):
-        identifier = f"https://orcid.org/{given}"
-    return {"@id": identifier, "@type": "Person", "name": found["name"]}
+    author = author_of(text)
+    identifier = author.address or f"#{quote(author.name.replace(' ', '-'))}"
+    return {"@id": identifier, "@type": "Person", "name": author.name}
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

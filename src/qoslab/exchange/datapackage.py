@@ -15,6 +15,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab.exchange.base import ExportRequest
+from qoslab.exchange.signed import Author, author_of
 from qoslab.results import tables
 
 _TYPES = {"int": "integer", "Int": "integer", "float": "number", "Float": "number", "bool": "boolean"}
@@ -41,8 +42,13 @@ def write_csv(request: ExportRequest, to: Path) -> None:
     if request.licence:
         package["licenses"] = [{"name": request.licence}]
     if request.authors:
-        package["contributors"] = [{"title": author, "role": "author"} for author in request.authors]
+        package["contributors"] = [_contributor(author_of(text)) for text in request.authors]
     (to / "datapackage.json").write_text(json.dumps(package, indent=2) + "\n", encoding="utf-8")
+
+
+def _contributor(author: Author) -> dict[str, str]:
+    page = {"path": author.address} if author.address else {}
+    return {"title": author.name, "role": "author", **page}
 
 
 def write_parquet(request: ExportRequest, to: Path) -> None:
