@@ -209,6 +209,14 @@ def test_figures_of_all_kinds(
         assert file.read_bytes().startswith(magic)
     again = (tmp_path / "bar.svg").read_bytes()
     assert main(["figure", run, "goodput.sum", "--kind", "bar", "--to", "bar.svg"]) == 0
+    before = sorted(tmp_path.iterdir())
+    for words, said in (
+        ([name, "--kind", "box"], f"found --kind box with {name}, expected a metric"),
+        (["--kind", "box"], "found --kind, --format or --to without NAME"),
+        (["--to", "none.svg"], "found --kind, --format or --to without NAME"),
+    ):
+        assert main(["figure", run, *words]) == 2
+        assert said in capsys.readouterr().err and sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "bar.svg").read_bytes() == again
     assert b"published" in again and b"Policed to 1 Mb/s" in again
 

@@ -31,9 +31,7 @@ from qoslab.printing import echo
 @click.option(
     "--kind",
     type=click.Choice(["ecdf", "box", "bar"]),
-    default="bar",
-    show_default=True,
-    help="How a metric is drawn: its distribution over the cells, quartiles, or median with interval.",
+    help="How a metric is drawn: its distribution over the cells, quartiles, or median with interval. [default: bar]",
 )
 @click.option("--width", type=click.FloatRange(30, 500), default=88.0, show_default=True, help="In millimetres.")
 @json_option
@@ -42,7 +40,7 @@ def command(
     name: str | None,
     form: str | None,
     to: Path | None,
-    kind: Literal["ecdf", "box", "bar"],
+    kind: Literal["ecdf", "box", "bar"] | None,
     width: float,
     as_json: bool,
 ) -> None:
@@ -51,6 +49,8 @@ def command(
     RUN is a run's folder or an experiment's name (its latest run). NAME is a graph of the report, a metric, or a
     figure of another package; without it those that there are are listed. A file of that name is replaced.
     """
+    if name is None and (kind or form or to):
+        raise click.UsageError("found --kind, --format or --to without NAME, expected the name of what is drawn")
     from qoslab.exchange.added import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
@@ -62,6 +62,8 @@ def command(
         added = {name: each.title for name, each in FIGURES.working()}
         _list(graphs, sorted(set(metrics[metrics["value"].notna()]["metric"])), added, as_json)
         return
+    if kind is not None and (name in graphs or name in FIGURES):
+        raise click.UsageError(f"found --kind {kind} with {name}, expected a metric: a graph is drawn as it is")
     need("figures")
     from qoslab.exchange import paper
 
@@ -71,7 +73,7 @@ def command(
         paper.set_style()
         figure = FIGURES[name].draw(view, width)
     else:
-        figure = paper.draw_metric(view.folder, view.manifest, view.outcome, name, kind, width)
+        figure = paper.draw_metric(view.folder, view.manifest, view.outcome, name, kind or "bar", width)
     file = to or Path(f"{name}.{form or 'svg'}")
     if form is not None and file.suffix.lower() != f".{form}":
         raise UserError(f"--to {file}: found --format {form}, expected the ending .{form}")
