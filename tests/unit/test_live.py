@@ -362,6 +362,16 @@ class TestServer:
         with pytest.raises(ConnectionRefusedError):
             ask(view.url)
 
+    @pytest.mark.parametrize("command", [["watch"], ["run", "policing-vs-shaping", "--lab", "simulated"]])
+    def test_a_port_of_no_page_is_refused(
+        self, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for port in ("0", "8080"):
+            assert main([*command, "--port", port, "--metrics", "0"]) == 2
+            assert "found --port without --live, expected both" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+
     @pytest.mark.parametrize("options", [["--metrics", "PORT"], ["--live", "--port", "PORT"]], ids=lambda each: each[0])
     def test_a_run_whose_port_is_taken_leaves_nothing(
         self,

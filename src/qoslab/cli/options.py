@@ -278,17 +278,17 @@ def live_options(function: _F) -> _F:
     """`--live`, `--port`, `--metrics` as one argument `live`, a `LiveChoice`."""
 
     @functools.wraps(function)
-    def gathered(*, live: bool, port: int, metrics: int | None, **rest: Any) -> Any:
-        return function(live=LiveChoice(live, port, metrics), **rest)
+    def gathered(*, live: bool, port: int | None, metrics: int | None, **rest: Any) -> Any:
+        if port is not None and not live:
+            raise click.UsageError("found --port without --live, expected both: it is the port of that page")
+        return function(live=LiveChoice(live, port or 0, metrics), **rest)
 
     result: Any = gathered
     ports = click.IntRange(0, 65535)
     result = click.option(
         "--metrics", type=ports, metavar="PORT", help="Serve OpenMetrics on this port of 127.0.0.1 meanwhile."
     )(result)
-    result = click.option(
-        "--port", type=ports, default=0, metavar="PORT", help="Of --live. [default: any that is free]"
-    )(result)
+    result = click.option("--port", type=ports, metavar="PORT", help="Of --live. [default: any that is free]")(result)
     result = click.option(
         "--live", is_flag=True, help="Serve a page for a browser of this machine meanwhile; its address is printed."
     )(result)
