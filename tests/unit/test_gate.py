@@ -171,6 +171,9 @@ def test_a_kept_baseline_is_enough_to_compare_with(
     assert "the run is unfinished, expected one with figures" in capsys.readouterr().err
 
 
+FOR_A_RUN = (["--junit", "out.xml"], ["--summary", "out.md"], ["--live"], ["--metrics", "0"])
+
+
 def test_bad_input_is_found_before_anything_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +181,7 @@ def test_bad_input_is_found_before_anything_is_run(
     for words, said in (
         (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none to write in"),
         (["--compare", "nothing"], 'found "nothing", expected the folder of a finished run'),
+        *((["--dry-run", *words], "with --dry-run, expected them for a run") for words in FOR_A_RUN),
     ):
         assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
         assert said in capsys.readouterr().err

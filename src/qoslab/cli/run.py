@@ -122,6 +122,10 @@ def command(
     invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
     _check_scheduler(scheduler, jobs, tls)
+    if dry_run and (gate != Gate() or live.wanted):
+        raise click.UsageError(
+            "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them for a run"
+        )
     folder = None
     if resume is not None:
         folder = _to_resume(experiment, resume, sets)
