@@ -58,6 +58,28 @@ def test_it_runs_and_meets_what_it_expects(
         assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 3)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_expectation_of_a_voice_looks_at_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], policy: str
+) -> None:
+    """It holds at the least rate, and not where the policy is too slow for the voice, or not there."""
+    monkeypatch.chdir(tmp_path)
+    words = ["--policy", policy, "--traffic", "voice", "--rate", "256 kb/s", "--delay", "5 ms", "--duration", "20 s"]
+    assert main(["new", "experiment", "mine", *words]) == 0
+    assert main(["run", "mine", "--lab", "simulated"]) == 0
+    capsys.readouterr()
+    if policy != "priority":  # of which IOS would refuse a class with more than the rate
+        slow = ["--set", f"arms.{policy}.configure.R1.variables.rate=64000"]
+        assert main(["run", "mine", "--lab", "simulated", "--json", *slow]) == 1
+        rows = json.loads(capsys.readouterr().out)["comparison"]
+        assert [row["verdict"] for row in rows if row["tolerance"]] == ["within", "outside", "outside"]
+    template = tmp_path / "experiments/templates/mine.ios.j2"
+    template.write_text(template.read_text().replace(" service-policy output Uplink\n", ""))
+    assert main(["run", "mine", "--lab", "simulated", "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)["comparison"]
+    assert [row["verdict"] for row in rows if row["tolerance"]] == ["within", "within", "outside"]
+
+
 def _until_it_waits(pid: int) -> None:
     """Python's `input` loses a Ctrl-C that comes while it still writes the question: sooner than anybody types."""
     deadline = time.monotonic() + 60
@@ -101,7 +123,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
 
 def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
     # The third answer is none of those that there are, and is asked for again; an empty one takes what stands there.
-    status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "")
+    status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "20ms", "")
     assert status == 0, shown
     asked = [
         "Routers between client and server (2: with a WAN between them)",
@@ -110,13 +132,23 @@ def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
         "Rate",
         "Traffic (tcp, voice, both)",
         "TCP connections",
+        "Delay of the WAN, one way",
         "Duration",
     ]
     assert [line.partition(" [")[0] for line in shown.splitlines() if "]: " in line] == asked
     assert "Error: " in shown and "fast" in shown
     text = (tmp_path / "experiments/mine.yml").read_text()
-    assert "streams: 4" in text and "R2:" in text and "duration: 10 s" in text
+    assert "streams: 4" in text and "R2:" in text and "delay: 20 ms" in text and "duration: 10 s" in text
     assert "police cir {{ rate }}" in (tmp_path / "experiments/templates/mine.ios.j2").read_text()
+
+
+def test_only_what_counts_is_asked(tmp_path: Path) -> None:
+    """Of a voice no connections; and a priority queue is not offered traffic without marks."""
+    status, shown = dialogue(tmp_path, "", "priority", "", "voice", "", "")
+    assert status == 0, shown
+    assert "TCP connections" not in shown and "Traffic (voice, both)" in shown
+    text = (tmp_path / "experiments/mine.yml").read_text()
+    assert "iperf3" not in text and " delay:" not in text
 
 
 def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
@@ -133,6 +165,10 @@ def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
         (["mine", "--rate", "90 Mb/s"], "found --rate 90 Mb/s, expected 256 kb/s to 50 Mb/s"),
         (["mine", "--rate", "fast"], "--rate"),
         (["mine", "--policy", "polic"], "--policy"),
+        (
+            ["mine", "--traffic", "voice", "--streams", "4"],
+            "found --streams with --traffic voice, expected traffic with",
+        ),
     ],
 )
 def test_what_cannot_be(

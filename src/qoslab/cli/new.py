@@ -45,7 +45,8 @@ class Answers:
     rate: Rate
     traffic: str
     streams: int
-    delay: Duration | None
+    """TCP connections; 0 where there is no TCP."""
+    delay: Duration
     duration: Duration
 
 
@@ -62,8 +63,8 @@ def command() -> None:
 @click.option("--policy", type=click.Choice(tuple(POLICIES)), help="What R1 does towards the server.")
 @click.option("--rate", type=RATE, help="To which it polices or shapes, as '2 Mb/s'.")
 @click.option("--traffic", type=click.Choice(TRAFFIC), help="TCP transfers, a voice call, or both.")
-@click.option("--streams", type=click.IntRange(1, 128), help="TCP connections.")
-@click.option("--delay", type=DURATION, help="Of the WAN, one way, as 10ms; none where absent.")
+@click.option("--streams", type=click.IntRange(1, 128), help="TCP connections, where the traffic has some.")
+@click.option("--delay", type=DURATION, help="Of the WAN, one way, as 10ms.")
 @click.option("--duration", type=DURATION, help="Of the traffic, as 10s.")
 def experiment(
     name: str,
@@ -80,16 +81,19 @@ def experiment(
     What no option says is asked for on a terminal; elsewhere it is what stands in brackets there. Nothing is written
     over.
     """
-    answers = Answers(
-        name,
-        _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2)),
-        _asked(policy, "What R1 does towards the server", "shape", click.Choice(tuple(POLICIES))),
-        _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE),
-        _asked(traffic, "Traffic", "both", click.Choice(TRAFFIC)),
-        _asked(streams, "TCP connections", 2, click.IntRange(1, 128)) if traffic != "voice" else 1,
-        delay,
-        _asked(duration, "Duration", Duration.parse("10 s"), DURATION),
-    )
+    if traffic == "voice" and streams is not None:
+        raise click.UsageError("found --streams with --traffic voice, expected traffic with TCP: tcp or both")
+    routers = _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2))
+    policy = _asked(policy, "What R1 does towards the server", "shape", click.Choice(tuple(POLICIES)))
+    rate = _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE)
+    # What goes with what is known: a priority queue needs marked traffic, and connections need TCP.
+    unfit = ("tcp" if policy == "priority" else "", "voice" if streams is not None else "")
+    traffic = _asked(traffic, "Traffic", "both", click.Choice([each for each in TRAFFIC if each not in unfit]))
+    if traffic != "voice":
+        streams = _asked(streams, "TCP connections", 2, click.IntRange(1, 128))
+    delay = _asked(delay, "Delay of the WAN, one way", Duration.parse("0 s"), DURATION)
+    duration = _asked(duration, "Duration", Duration.parse("10 s"), DURATION)
+    answers = Answers(name, routers, policy, rate, traffic, streams or 0, delay, duration)
     for file in make_experiment(answers, EXPERIMENTS):
         echo(f"Written: {file}")
     echo("Next:")
