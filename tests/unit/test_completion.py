@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,11 @@ import pytest
 import sample_run
 from click.shell_completion import ShellComplete
 
+from qoslab.analysis import analyse
 from qoslab.cli import SUBCOMMANDS, group
+from qoslab.cli.bash import typed
+from qoslab.report import render
+from qoslab.schema import sweep
 
 
 def offered(*words: str) -> list[str]:
@@ -59,8 +66,122 @@ def test_kinds_of_labs() -> None:
     assert offered("run", "--lab", "si") == ["simulated"]
 
 
+def test_figures_and_metrics_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = sample_run.make_run(tmp_path / "runs")
+    render(folder, analyse(folder))
+    monkeypatch.chdir(tmp_path)
+    assert offered("figure", "policing-vs-shaping", "le") == ["lead"]
+    for run in ("policing-vs-shaping", f"runs/policing-vs-shaping/{folder.path.name}"):
+        assert offered("figure", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
+        assert offered("advise", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
+    assert offered("figure", "nothing-like-it", "") == []
+
+
+def test_runs_and_experiments_wherever_they_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_run.make_run(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    assert offered("compare", "pol") == offered("compare", "x", "pol") == ["policing-vs-shaping"]
+    assert offered("lab", "up", "srr") == ["srr-3750"]
+
+
+def test_arms_and_parameters_are_read_of_what_need_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is checked for them, which takes seconds of a sweep."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "make_sweep", None)
+    assert offered("run", "tcp-friendly-policer", "--arm", "") == ["size", "grid"]
+    file = tmp_path / "mine.yml"
+    file.write_text(
+        "matrix: {rtt: [10 ms, 10ms, 1 s], n: 5}\narms: [{name: a}, 7, {title: t}, {name: b, matrix: {x: [1]}}]\n"
+    )
+    assert offered("run", "mine.yml", "--arm", "") == ["a", "b"]
+    assert offered("run", "mine.yml", "--only", "") == ["x="]
+    file.write_text("- 1\n")
+    assert offered("run", "mine.yml", "--arm", "") == offered("run", "mine.yml", "--only", "x=") == []
+
+
+@pytest.mark.parametrize(
+    "line, words, rest",
+    [
+        ("qoslab run a --only rt", ("qoslab", "run", "a", "--only"), ("rtt=", "rtt=")),
+        ("qoslab run a --only rtt=", ("qoslab", "run", "a", "--only"), ("rtt=10 ms", r"10\ ms")),
+        (r"q --only rtt=10\ ", ("q", "--only"), ("rtt=10 ms", r"10\ ms")),
+        ("q --only 'rtt=1", ("q", "--only"), ("rtt=10 ms", "rtt=10 ms")),
+        ('q --only rtt="1', ("q", "--only"), ("rtt=10 $", r"10 \$")),
+        ("q --set a.b=c 'd e' ", ("q", "--set", "a.b=c", "d e"), ("it's", r"it\'s")),
+        ("q f goodput.su", ("q", "f"), ("goodput.sum(x)", r"goodput.sum\(x\)")),
+    ],
+)
+def test_a_line_is_taken_apart_as_bash_does(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
+    found = typed(line, " \t\n\"'@><=;|&(:")
+    assert found.words == words and found.rest(rest[0]) == rest[1]
+
+
+class Terminal:
+    """An interactive bash, in which a key shows the line as it stands."""
+
+    def __init__(self, folder: Path) -> None:
+        self._end, follower = pty.openpty()
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self._bash = subprocess.Popen(
+            ["bash", "--norc", "--noprofile", "-i"],
+            env=os.environ | {"PATH": path, "PS1": "@ ", "TERM": "dumb", "INPUTRC": "/dev/null", "COLUMNS": "2000"},
+            cwd=folder,
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+        )
+        os.close(follower)
+        self._shown = ""
+        self._type('bind "set show-all-if-ambiguous on"; bind "set enable-bracketed-paste off"\n')
+        self._type("""bind -x '"\\C-g": printf "\\n<%s>\\n" "$READLINE_LINE"'\n""")
+        self._type('eval "$(_QOSLAB_COMPLETE=bash_source qoslab)"; echo "<"rea"dy>"\n')
+        # Before that it is the terminal that takes in what is typed.
+        self._until("<ready>\r\n@ ")
+        self._shown = ""
+
+    def tab(self, line: str) -> tuple[str, list[str]]:
+        """Type it with a tab behind it: the line, and what is offered where there are several."""
+        self._type(f"{line}\t\x07\x15")
+        found = re.search(r"\n<(.*)>\r\n", self._until(">\r\n"))
+        assert found is not None
+        others = [each for each in self._shown[: found.start()].split("\r\n") if each.strip() and "qoslab" not in each]
+        self._shown = ""
+        return found[1], [each for line in others for each in re.split("  +", line.strip())]
+
+    def close(self) -> None:
+        self._bash.kill()
+        self._bash.wait()
+        os.close(self._end)
+
+    def _type(self, text: str) -> None:
+        os.write(self._end, text.encode())
+
+    def _until(self, text: str) -> str:
+        while text not in self._shown:
+            ready, _, _ = select.select([self._end], [], [], 60)
+            assert ready, self._shown
+            self._shown += os.read(self._end, 4096).decode()
+        return self._shown
+
+
+def test_bash_completes_what_has_an_equals_sign(tmp_path: Path) -> None:
+    """A real one, which takes words apart at that sign and adds a blank behind what it completed."""
+    bash = Terminal(tmp_path)
+    try:
+        run = "qoslab run tcp-friendly-policer --only"
+        assert bash.tab(f"{run} rt") == (f"{run} rtt=", [])
+        assert bash.tab(f"{run} rtt=") == (f"{run} rtt=", [r"50\ ms", r"10\ ms", r"100\ ms"])
+        assert bash.tab(f"{run} rtt=5") == (rf"{run} rtt=50\ ms ", [])
+        assert bash.tab(f"{run} 'rtt=5") == (f"{run} 'rtt=50 ms' ", [])
+        assert bash.tab("qoslab run --set a=b policing-vs-shaping --lab=si")[0].endswith(" --lab=simulated ")
+        assert bash.tab("qoslab run --set a=b policing-vs-shaping --arm policed-")[0].endswith(" policed-cubic ")
+    finally:
+        bash.close()
+
+
 def test_the_command_answers_a_shell() -> None:
-    asked = {"_QOSLAB_COMPLETE": "bash_complete", "COMP_WORDS": "qoslab adv", "COMP_CWORD": "1"}
+    asked = {"_QOSLAB_COMPLETE": "bash_complete", "COMP_LINE": "qoslab adv"}
     done = subprocess.run(
         [Path(sys.executable).with_name("qoslab")], env=os.environ | asked, capture_output=True, text=True, check=False
     )

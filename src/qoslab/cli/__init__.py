@@ -153,6 +153,8 @@ def _say_what_was_left_out() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (`sys.argv` where no arguments are given) and return the exit status."""
     bear_anything()
+    if os.environ.get("_QOSLAB_COMPLETE", "").startswith("bash_"):
+        importlib.import_module("qoslab.cli.bash")
     try:
         result: Any = group.main(
             args=None if arguments is None else list(arguments), prog_name="qoslab", standalone_mode=False

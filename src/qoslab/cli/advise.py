@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import metrics, runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", shell_complete=runs)
-@click.argument("metric")
+@click.argument("metric", shell_complete=metrics)
 @click.option(
     "--difference",
     required=True,

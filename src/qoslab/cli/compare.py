@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from qoslab.cli.completion import runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
@@ -17,8 +18,8 @@ from qoslab.units import Percent, QuantityError
 
 
 @click.command()
-@click.argument("run")
-@click.argument("baseline", required=False)
+@click.argument("run", shell_complete=runs)
+@click.argument("baseline", required=False, shell_complete=runs)
 @click.option(
     "--difference",
     default=f"{100 * NEGLIGIBLE:g} %",

@@ -5,19 +5,23 @@ It is asked by click (`_QOSLAB_COMPLETE=bash_source qoslab`). A file that does n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
-from qoslab.cli.places import EXPERIMENTS, RUNS, open_sweep
+from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
 from qoslab.errors import QoslabError
 from qoslab.labs import LABS
+from qoslab.schema.files import FileRefusedError, read_bytes
+from qoslab.schema.outline import Outline, read_outline
 from qoslab.shipped import shipped
 
-if TYPE_CHECKING:
-    from qoslab.schema import Sweep
+REPORT_MOST = 50 * 2**20
+"""Bytes of a report in which graphs are looked for."""
+_GRAPH = re.compile(rb'<div class="graph" id="([^"]+)"')
 
 Items = list[CompletionItem]
 
@@ -39,38 +43,64 @@ def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Ite
     return _starting([*named, *map(str, folders)], incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
-def _sweep(ctx: click.Context) -> Sweep | None:
-    """The experiment that the line names."""
+def _outline(ctx: click.Context) -> Outline:
+    """What stands in the experiment that the line names; nothing where it cannot be read."""
     # Behind an option that still lacks its value click leaves what it has read as it is.
     given = ctx.params.get("experiment") or next(iter(ctx.args), "")
     try:
-        return open_sweep(str(given), ())[1]
+        # All of a sweep is checked in seconds, for which nobody waits at a key.
+        return read_outline(experiment_file(str(given)))
     except QoslabError:
-        return None
+        return Outline({}, {})
 
 
 def arms(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Arms of the experiment that the line names."""
-    sweep = _sweep(ctx)
-    if sweep is None:
-        return []
-    return [
-        CompletionItem(arm.name, help=arm.title or None)
-        for arm in sweep.experiment.arms
-        if arm.name.startswith(incomplete)
-    ]
+    found = _outline(ctx).arms.items()
+    return [CompletionItem(name, help=title or None) for name, title in found if name.startswith(incomplete)]
 
 
 def parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Parameters of the experiment that the line names, as `rtt=`; behind that the values that its cells have."""
-    sweep = _sweep(ctx)
-    if sweep is None:
-        return []
+    """Parameters of the experiment that the line names, as `rtt=`; behind that their values."""
+    found = _outline(ctx).parameters
     name, equals, _ = incomplete.partition("=")
     if not equals:
-        return _starting((f"{each}=" for each in sweep.parameters), incomplete)
-    cells = (values for arm in sweep.experiment.arms for values in sweep.combinations(arm.name))
-    return _starting((f"{name}={values[name]}" for values in cells if name in values), incomplete)
+        return _starting((f"{each}=" for each in found), incomplete)
+    return _starting((f"{name}={value}" for value in found.get(name, ())), incomplete)
+
+
+def metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Metrics of the run that the line names."""
+    return _starting(_metrics(_run(ctx)), incomplete)
+
+
+def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Graphs of the run's report, and its metrics."""
+    run = _run(ctx)
+    try:
+        page = read_bytes(run / "report.html", REPORT_MOST)
+    except (OSError, FileRefusedError):
+        page = b""
+    graphs = (name.decode(errors="replace") for name in _GRAPH.findall(page))
+    return _starting([*graphs, *_metrics(run)], incomplete)
+
+
+def _run(ctx: click.Context) -> Path:
+    """The folder of the run that the line names; it need not be one."""
+    given = str(ctx.params.get("run") or next(iter(ctx.args), ""))
+    return next((run for run in (RUNS / given / "latest", RUNS / given) if run.exists()), Path(given))
+
+
+def _metrics(run: Path) -> list[str]:
+    """Metrics of which a run has a figure."""
+    import pyarrow.lib  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        table = pq.read_table(run / "tables" / "metrics.parquet", columns=["metric", "value"]).to_pydict()
+    except (OSError, pyarrow.lib.ArrowException):
+        return []
+    return sorted({name for name, value in zip(table["metric"], table["value"], strict=True) if value is not None})
 
 
 def labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import figures, runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
@@ -18,7 +18,7 @@ from qoslab.printing import echo
 
 @click.command()
 @click.argument("run", shell_complete=runs)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=figures)
 @click.option(
     "--format", "form", type=click.Choice(["svg", "pdf", "png", "pgf"]), help="Of the file; svg where absent."
 )

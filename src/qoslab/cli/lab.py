@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qoslab.cli.completion import experiments
 from qoslab.cli.options import Choice, ask_option, experiment_argument, json_option, set_option
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
@@ -32,7 +33,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml")
+@click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml", shell_complete=experiments)
 @click.option("--name", help="The lab's name; the experiment's or the file's where absent.")
 @click.option("--old-ssh", is_flag=True, help="IOS routers offer SSH with SHA-1 and CBC only, as in their time.")
 @click.option("--telnet", is_flag=True, help="IOS routers take logins by telnet as well.")

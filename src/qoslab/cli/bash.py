@@ -1,0 +1,105 @@
+"""What bash is told where the user presses the tabulator: click's way, but for words that bash takes apart.
+
+Bash ends a word at each character of `COMP_WORDBREAKS`, of which `=` and `:` stand in ours, and replaces only what is
+behind the last of them. So the line is read here as it was typed, and of each proposal that part is given back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+
+_SOURCE = """\
+%(complete_func)s() {
+    local response type value
+    response=$(env COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORDBREAKS="$COMP_WORDBREAKS" \
+%(complete_var)s=bash_complete "$1")
+    COMPREPLY=()
+    while IFS=, read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain)
+                COMPREPLY+=("$value")
+                # A value follows.
+                if [[ $value == *= ]]; then compopt -o nospace; fi
+                ;;
+        esac
+    done <<< "$response"
+    return 0
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+_SPECIAL = re.compile(r"([^\w@%+=:,./~^-])")
+"""What means something to bash outside of quotes."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A line up to the cursor."""
+
+    words: tuple[str, ...]
+    """Those that are complete, without quotes."""
+    incomplete: str
+    """The word at the cursor, likewise."""
+    kept: int
+    """So many characters of it stay; bash replaces the rest."""
+    quote: str
+    """The quote that is open; empty where none is."""
+
+    def rest(self, proposal: str) -> str:
+        """What a proposal for the word puts in the place of what bash replaces."""
+        rest = proposal[self.kept :]
+        if self.quote == "'":
+            return rest.replace("'", r"'\''")
+        return re.sub(r'([$`"\\])' if self.quote else _SPECIAL, r"\\\1", rest)
+
+
+def typed(line: str, breaks: str) -> Typed:
+    """Take a line apart as bash does; `breaks` is its `COMP_WORDBREAKS`."""
+    words: list[str] = []
+    word: str | None = None
+    kept, quote, escaped = 0, "", False
+    for each in line:
+        if escaped:
+            word, escaped = (word or "") + each, False
+        elif each == "\\" and quote != "'":
+            word, escaped = word or "", True
+        elif each == quote:
+            quote = ""
+        elif quote:
+            word = (word or "") + each
+        elif each in "'\"":
+            word, quote = word or "", each
+            kept = len(word)
+        elif each.isspace():
+            words += [] if word is None else [word]
+            word, kept = None, 0
+        else:
+            word = (word or "") + each
+            kept = len(word) if each in breaks else kept
+    return Typed(tuple(words), word or "", kept, quote)
+
+
+@add_completion_class
+class Bash(BashComplete):
+    """Completion in bash, also of `KEY=VALUE` and of values with blanks."""
+
+    source_template = _SOURCE
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words behind the program's name that are complete, and the one at the cursor."""
+        self._typed = typed(os.environ["COMP_LINE"], os.environ.get("COMP_WORDBREAKS", ""))
+        return list(self._typed.words[1:]), self._typed.incomplete
+
+    def format_completion(self, item: CompletionItem[Any]) -> str:
+        """`TYPE,VALUE`, as the script above reads it."""
+        # Of --lab=si click completes what is behind the sign.
+        option = re.match(r"--[\w-]+=", self._typed.incomplete)
+        proposal = f"{option.group() if option else ''}{item.value}"
+        return f"{item.type},{self._typed.rest(proposal)}"
