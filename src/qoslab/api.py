@@ -111,7 +111,7 @@ def run(
     )
     words = _words(sets)
     file, sweep = open_sweep(str(experiment), words, choice.kind.name)
-    prepared = prepare(file, sweep, choice, words, jobs=jobs, runs=Path(root))
+    prepared = prepare(file, sweep, choice, words, jobs=_jobs(jobs), runs=Path(root))
     plan = prepared.request.plan
     with (
         RunProgress(
@@ -133,6 +133,15 @@ def _duration(value: str | Duration | None) -> Duration | None:
         return Duration.parse(value) if isinstance(value, str) else value
     except QuantityError as error:
         raise UserError(f"duration: {error}") from error
+
+
+def _jobs(value: int | None) -> int | None:
+    # A caller without types may give anything.
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise UserError(
+            f"jobs: found {value!r}, expected a number from 1", hint="leave it out for as many as there can be"
+        )
+    return value
 
 
 def _lab(word: str) -> str:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sample_run
@@ -50,6 +51,13 @@ def test_what_does_not_hold_is_said() -> None:
         api.run("policing-vs-shaping", lab="simulated", duration="ten")
     with pytest.raises(UserError, match='lab: found "simulatd"'):
         api.run("policing-vs-shaping", lab="simulatd")
+
+
+@pytest.mark.parametrize("jobs", [0, -1, True, 1.5, "2"])
+def test_a_number_of_cells_that_is_none_is_said(jobs: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(f"jobs: found {jobs!r}, expected a number from 1")):
+        api.run("policing-vs-shaping", lab="simulated", duration="1 s", jobs=jobs, root=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_have_units(run: api.Run) -> None:
