@@ -169,6 +169,13 @@ def test_the_fuzzers_lock_file_knows_what_the_crates_need() -> None:
         assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml mends it"
 
 
+def test_the_experiments_are_all_described() -> None:
+    text = (TOP / "README.md").read_text(encoding="utf-8").partition("## The experiments")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    described = [name for row in rows for name in re.findall("`(.*?)`", row)]
+    assert sorted(described) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))
+
+
 def test_the_crates_are_all_described() -> None:
     text = (TOP / "crates/README.md").read_text(encoding="utf-8")
     crates = sorted(path.parent.name for path in (TOP / "crates").glob("*/Cargo.toml"))
