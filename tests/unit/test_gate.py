@@ -159,7 +159,9 @@ def test_a_kept_baseline_is_enough_to_compare_with(
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / "reports/baselines/policing-vs-shaping/virtual"
     kept.mkdir(parents=True)
-    for name in ("comparison.csv", "manifest.json"):
+    told = re.search(r"a folder with a kept `(.*?)` and `(.*?)`, as", (TOP / "docs/ci.md").read_text())
+    assert told is not None and told.groups() == ("comparison.csv", "manifest.json")
+    for name in told.groups():
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
     assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
