@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from qoslab import __version__
 from qoslab.labs import LABS
+from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import FINISHED, UNFINISHED, RunSummary
 from qoslab.report import text
 
@@ -76,6 +77,11 @@ class IndexPage:
     folder: str
     when: str
     sections: list[IndexSection]
+
+    @property
+    def negligible(self) -> str:
+        """What a figure may differ by and has not moved, for people."""
+        return f"{100 * NEGLIGIBLE:g} %"
 
     @property
     def count(self) -> int:
