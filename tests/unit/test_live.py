@@ -24,6 +24,9 @@ from browser import browser
 from qoslab.analysis.raw import class_rows
 from qoslab.analysis.series import class_rates
 from qoslab.cli import main
+from qoslab.cli.options import Choice
+from qoslab.cli.places import open_sweep
+from qoslab.cli.run import FIGURES_EVERY_S, prepare
 from qoslab.errors import UserError
 from qoslab.live import tail as tails
 from qoslab.live.page import page_of
@@ -32,8 +35,12 @@ from qoslab.live.screen import lines, screen, sparks
 from qoslab.live.server import HEADERS, LiveView
 from qoslab.live.tail import Tail
 from qoslab.live.watched import BROKEN_OFF, WatchedRun
+from qoslab.model.inventory import SHOW_EVERY
 from qoslab.results import Cell, RunFolder, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
+from qoslab.units import Duration
+
+TOP = Path(__file__).parents[2]
 
 CLASS = "R1 FastEthernet0/1 output, policy Police, class class-default"
 
@@ -408,6 +415,30 @@ class TestServer:
         with pytest.raises(ConnectionRefusedError):
             ask(view.url)
         assert not [each for each in threading.enumerate() if each.name == "live-http"]
+
+
+@pytest.mark.parametrize(
+    "experiment, lab, told",
+    [
+        ("policing-vs-shaping", "virtual", True),
+        ("tcp-friendly-policer", "virtual", False),
+        ("tcp-friendly-policer", "simulated", True),
+    ],
+)
+def test_figures_so_far_are_told_but_of_a_sweep_in_real_time(
+    experiment: str, lab: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, sweep = open_sweep(experiment, (), lab)
+    assert (prepare(file, sweep, Choice(lab=lab), ()).request.meanwhile is not None) == told
+    page = " ".join((TOP / "docs/live.md").read_text().split())
+    assert "of a sweep in real time only at its end" in page and "at most once a second. <!--" in page
+    assert FIGURES_EVERY_S == 1
+
+
+def test_the_page_says_how_often_a_command_line_is_read() -> None:
+    told = re.search(r"as `qoslab_show_every` says, every (.*?) by default", (TOP / "docs/live.md").read_text())
+    assert told is not None and Duration.parse(told[1]) == SHOW_EVERY
 
 
 def test_a_browser_draws_it(view: LiveView, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def prepare(
         (*(f"--set {each}" for each in sets), *choice.words()),
         runs,
         jobs=side_by_side,
-        # In a sweep, whose labs leave little time, it would only be in the way.
+        # In a sweep, whose labs leave little time, it would only be in the way; docs/live.md says what that costs.
         meanwhile=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=resume,
