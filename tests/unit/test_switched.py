@@ -146,6 +146,13 @@ class TestRefused:
         assert self.blamed("a < b", "E0308", frozenset((1,))) == (set(), {1})
         assert self.blamed("a < b", "E0308", frozenset()) == (set(), set())
 
+    def test_an_arm_that_is_needed_is_blamed_for_the_whole(self) -> None:
+        source = "fn f() { match a { Some(b) => c, None => d } }"
+        made = switched.switched(source.encode(), [change(7, "MatchArm", source, "None => d")])
+        span = {"file_name": FILE, "byte_start": made.text.index(b"a {"), "is_primary": True}
+        found = refused([{"level": "error", "code": {"code": "E0004"}, "spans": [span]}], {FILE: made}, frozenset((7,)))
+        assert found.here == {7}
+
     def test_warnings_are_no_errors(self) -> None:
         found = refused([{"level": "warning", "spans": []}], {FILE: self.made()}, frozenset((1, 2)))
         assert not found.in_itself | found.here
