@@ -402,7 +402,11 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
         ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one after the row before"),
         ("short.csv", b"time_s,a_kbps\n2\n", "unit.csv:2: found 1 fields".replace("unit", "short")),
-        ("word.csv", b"time_s,a_kbps\n1,much\n", "could not convert"),
+        ("word.csv", b"time_s,a_kbps\n1,much\n", "word.csv:2: found 'much', expected a number"),
+        ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found no CSV: field larger than field limit"),
+        ("blank-lines.csv", b"\n \n\ntime_s,video\n1,2\n", 'blank-lines.csv:4: found the column "video"'),
+        ("great.csv", b"time_s,a_Gbps\n1,1e308\n2,1e308\n", "great.csv:2: found '1e308', expected a number of 1e+11"),
+        ("many.csv", b"time_s,a_Gbps\n1e9,1e11\n2e9,1e11\n", 'bytes in the column "a_Gbps", expected'),
         ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
         ("old.flent", b'{"metadata": {}, "version": 3, "x_values": []}', "found format 3 of flent, expected 4"),
         ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not what flent writes"),
@@ -456,10 +460,19 @@ def test_foreign_files_that_do_not_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, said: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    assert main(["import", str(tmp_path / name), "--to", str(tmp_path / "made")]) == 2
+    form = ["--format", "csv"] if name.endswith(".csv") else []
+    assert main(["import", str(tmp_path / name), "--to", str(tmp_path / "made"), *form]) == 2
     told = capsys.readouterr().err
     assert said in told and name in told
     assert not (tmp_path / "made").exists() and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("text", [CSV, "\n\n" + CSV, CSV.replace("\n", "\r"), "\ufeff" + CSV.replace("\n", "\r\n\r\n")])
+def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.csv").write_bytes(text.encode())
+    found = read_foreign(tmp_path / "mine.csv", "csv")
+    assert [row["bps"] for row in found.rows["intervals"]] == [800e3, 900e3, 1000e3]
+    assert [row["value"] for row in found.samples] == [10, 12.5]
 
 
 BROKEN_LATEX = """\
