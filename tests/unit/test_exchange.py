@@ -401,6 +401,12 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("odd.txt", b"hello\n", "found a file of no known form"),
         ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
         ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one after the row before"),
+        ("stands.csv", b"time_s,a_kbps\n0,2\n0,3\n", "stands.csv:3: found the time 0, expected one after the row"),
+        ("untimed.csv", b"time_s,a_kbps\n1,2\n,3\n", "untimed.csv:3: found no time, expected one after the row"),
+        ("rate.csv", b"time_s,a_kbps\n1,2\n2,-3\n", 'found -3 in the column "a_kbps", expected 0 or more'),
+        ("delay.csv", b"time_s,a_ms\n1,-0.1\n", 'delay.csv:2: found -0.1 in the column "a_ms", expected 0 or more'),
+        ("lone.csv", b"time_s,a_kbps\n1764160000,2\n", 'found one value in the column "a_kbps", expected two'),
+        ("milliseconds.csv", b"time_s,a_kbps\n1764160000000,2\n", "expected a number of 1e+11 at most"),
         ("short.csv", b"time_s,a_kbps\n2\n", "unit.csv:2: found 1 fields".replace("unit", "short")),
         ("word.csv", b"time_s,a_kbps\n1,much\n", "word.csv:2: found 'much', expected a number"),
         ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found no CSV: field larger than field limit"),
@@ -473,6 +479,45 @@ def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
     found = read_foreign(tmp_path / "mine.csv", "csv")
     assert [row["bps"] for row in found.rows["intervals"]] == [800e3, 900e3, 1000e3]
     assert [row["value"] for row in found.samples] == [10, 12.5]
+
+
+@pytest.mark.parametrize(
+    "times, ends, told",
+    [
+        ((1, 2, 3), [1, 2, 3], []),
+        ((0, 1, 2), [1, 2], ["the first rate of a, at 0 s, is left out: no time is before it"]),
+        ((0.5, 0.6, 0.7), [0.1, 0.2, 0.3], ["times count from its 0.4 s"]),
+        ((1, 6, 11), [1, 6, 11], []),
+        ((1764160000, 1764160001, 1764160002), [1, 2, 3], ["times count from its 1764159999 s"]),
+        (
+            (-2, -1, 0),
+            [1, 2],
+            ["times count from its -2 s", "the first rate of a, at -2 s, is left out: no time is before it"],
+        ),
+    ],
+)
+def test_times_of_a_csv_count_from_any_zero(
+    tmp_path: Path, times: tuple[float, ...], ends: list[float], told: list[str]
+) -> None:
+    rows = [f"{time},{rate},{rate}" for time, rate in zip(times, (800, 900, 1000), strict=True)]
+    (tmp_path / "mine.csv").write_text("\n".join(["time_s,a_kbps,b_ms", *rows]))
+    found = read_foreign(tmp_path / "mine.csv")
+    assert [row["end_s"] for row in found.rows["intervals"]] == pytest.approx(ends)
+    assert found.rows["intervals"][0]["start_s"] == 0 and found.seconds == pytest.approx(ends[-1])
+    (flow,) = found.rows["flows"]
+    assert flow["seconds"] == pytest.approx(ends[-1])
+    assert flow["bytes"] == sum(int(str(row["bytes"])) for row in found.rows["intervals"])
+    assert 800e3 <= float(str(flow["goodput_bps"])) <= 1000e3
+    samples = [row["time_s"] for row in found.samples]
+    assert len(samples) == 3 and samples[-2:] == pytest.approx(ends[-2:]) and found.notes == told
+
+
+def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:
+    rows = ["time_s,late_kbps,seldom_kbps", "1,,", "2,,8", "3,80,", "4,80,8", "5,,"]
+    (tmp_path / "mine.csv").write_text("\n".join(rows))
+    found = read_foreign(tmp_path / "mine.csv")
+    parts = [(row["traffic"], row["start_s"], row["end_s"]) for row in found.rows["intervals"]]
+    assert parts == [("late", 2, 3), ("late", 3, 4), ("seldom", 0, 2), ("seldom", 2, 4)] and found.seconds == 5
 
 
 BROKEN_LATEX = """\

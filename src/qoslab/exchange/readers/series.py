@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
@@ -28,37 +29,62 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Rates become streams, delays samples. A row's rate counts from the row before it to its own time."""
-    (line, head), *rows = _rows(path)
-    columns = _columns(path, line, [name.strip() for name in head])
+    """Rates become streams, delays samples. A rate counts from the one before it in its column to its own time."""
+    (line, names), *rows = _rows(path)
+    columns = _columns(path, line, [name.strip() for name in names])
     found = Foreign(path.stem, "CSV")
-    series: list[list[tuple[float, float]]] = [[] for _ in columns]
-    for line, row in rows:
-        if len(row) != len(head):
-            raise UserError(f"{path}:{line}: found {len(row)} fields, expected {len(head)}")
-        try:
-            values = [_number(cell) if cell.strip() else None for cell in row]
-        except ValueError as error:
-            raise UserError(f"{path}:{line}: {error}") from error
-        if (time := values[0]) is None or (found.seconds and time <= found.seconds):
-            raise UserError(f"{path}:{line}: found the time {row[0]!r}, expected one after the row before")
-        found.seconds = time
-        for points, value in zip(series, values[1:], strict=True):
-            if value is not None:
-                points.append((time, value))
+    values = [_values(path, line, row, names) for line, row in rows]
+    times = _times(path, [line for line, _ in rows], [row[0] for row in values])
+    series = [
+        [(time, value) for time, value in zip(times, column, strict=True) if value is not None]
+        for column in list(zip(*values, strict=True))[1:]
+    ]
     if not any(series):
         raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
+    begin = _before(times)
+    found.seconds = times[-1] - begin
+    if begin:
+        found.notes.append(f"times count from its {begin:.15g} s")
     for (name, unit), points in zip(columns, series, strict=True):
         if unit in _RATE:
-            _stream(found, name, [(time, value * _RATE[unit]) for time, value in points])
-            if (count := int(str(found.rows["flows"][-1]["bytes"]))) > MOST_BYTES:
-                raise UserError(
-                    f'{path}: found {count} bytes in the column "{name}_{unit}", expected {MOST_BYTES} at most'
-                )
+            _stream(path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in points], begin)
         else:
             found.samples += [
-                {"series": name, "unit": "ms", "time_s": time, "value": value * _DELAY[unit]} for time, value in points
+                {"series": name, "unit": "ms", "time_s": round(time - begin, 9), "value": value * _DELAY[unit]}
+                for time, value in points
             ]
+    return found
+
+
+def _before(times: Sequence[float]) -> float:
+    """What the first of some times counts from: as far before it as the second is behind it, but no less than 0."""
+    step = times[1] - times[0] if len(times) > 1 else 0.0
+    return max(times[0] - step, min(times[0], 0.0))
+
+
+def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[float | None]:
+    """The numbers of a row; None for fields that are empty."""
+    if len(row) != len(names):
+        raise UserError(f"{path}:{line}: found {len(row)} fields, expected {len(names)}")
+    try:
+        values = [_number(cell) if cell.strip() else None for cell in row]
+    except ValueError as error:
+        raise UserError(f"{path}:{line}: {error}") from error
+    for name, cell, value in zip(names[1:], row[1:], values[1:], strict=True):
+        if value is not None and value < 0:
+            raise UserError(f'{path}:{line}: found {cell.strip()} in the column "{clipped(name)}", expected 0 or more')
+    return values
+
+
+def _times(path: Path, lines: list[int], times: list[float | None]) -> list[float]:
+    """The same, where each is after the one before it."""
+    found: list[float] = []
+    for line, time in zip(lines, times, strict=True):
+        if time is None:
+            raise UserError(f"{path}:{line}: found no time, expected one after the row before")
+        if found and time <= found[-1]:
+            raise UserError(f"{path}:{line}: found the time {time:.15g}, expected one after the row before")
+        found.append(time)
     return found
 
 
@@ -106,14 +132,27 @@ def _number(cell: str) -> float:
     return found
 
 
-def _stream(found: Foreign, name: str, points: list[tuple[float, float]]) -> None:
-    start = seconds = 0.0
+def _stream(
+    path: Path, found: Foreign, column: str, name: str, points: list[tuple[float, float]], begin: float
+) -> None:
+    """Add a column of rates; the times of a file begin at `begin`."""
+    if len(points) == 1 and points[0][0] > 0:
+        raise UserError(
+            f'{path}: found one value in the column "{column}", expected two at least',
+            hint="a rate counts from the time of the one before it",
+        )
+    start = max(_before([time for time, _ in points]), begin) if points else begin
+    seconds = 0.0
     count = 0
     for time, bps in points:
+        octets = round(bps * (time - start) / 8)
         if time > start:
-            octets = round(bps * (time - start) / 8)
-            found.interval(1, start, time, octets, bps, traffic=name)
-            seconds += time - start
-            count += octets
+            found.interval(1, round(start - begin, 9), round(time - begin, 9), octets, bps, traffic=name)
+        else:
+            found.notes.append(f"the first rate of {name}, at {time:g} s, is left out: no time is before it")
+        seconds += time - start
+        count += octets
         start = time
-    found.flow(1, seconds, count, traffic=name, tool="csv")
+    if count > MOST_BYTES:
+        raise UserError(f'{path}: found {count} bytes in the column "{column}", expected {MOST_BYTES} at most')
+    found.flow(1, round(seconds, 9), count, traffic=name, tool="csv")
