@@ -357,6 +357,25 @@ def test_what_iperf_prints_for_people(file: str, flows: list[tuple[object, ...]]
     assert parts == pytest.approx(whole, rel=0.06) or found.name == "iperf3-udp.client"
 
 
+@pytest.mark.parametrize(
+    "file, parts",
+    [
+        ("omitted.client.json", [(0.0, 1.000114, 9), (1.000114, 2.000005, 10), (2.000005, 3.000198, 9)]),
+        # An interval of two seconds of which the first had to be omitted.
+        ("omitted-within.client.json", [(0.0, 2.000066, 19), (2.000066, 2.99999, 10)]),
+        ("omitted-within.client.txt", [(0.0, 2.0, 19), (2.0, 3.0, 10)]),
+    ],
+)
+def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float, float, int]]) -> None:
+    found = read_foreign(RECORDED / f"foreign/iperf3-{file}")
+    told = [(row["start_s"], row["end_s"], row["bytes"]) for row in found.rows["intervals"]]
+    # In blocks of 128 KiB; a text has three digits of them.
+    assert told == [(begin, end, pytest.approx(blocks * 2**17, rel=3e-3)) for begin, end, blocks in parts]
+    rates = [float(str(row["bps"])) for row in found.rows["intervals"]]
+    assert rates == pytest.approx([blocks * 2**20 / (end - begin) for begin, end, blocks in parts], rel=3e-3)
+    assert sum(row[2] for row in parts) * 2**17 == pytest.approx(found.rows["flows"][0]["bytes"], rel=3e-3)
+
+
 def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
     found = read_foreign(RECORDED / "foreign/iperf3-udp.server.txt")
     parts = [(row["start_s"], row["end_s"], row["bytes"], row["bps"]) for row in found.rows["intervals"]]

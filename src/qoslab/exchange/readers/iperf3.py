@@ -9,6 +9,9 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers import iperf3_text
 from qoslab.exchange.readers.base import Foreign, document_of, head_of, not_as_written, number
 
+_APART_S = 1e-5
+"""By no more do times differ that are rounded."""
+
 
 def knows(head: bytes) -> bool:
     """By its first keys, or as text."""
@@ -69,10 +72,14 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         for entry in interval["streams"]:
             seconds = number(entry["seconds"])
             sender = sender or bool(entry.get("sender"))
-            if seconds > 0:
+            # A test's bytes are without those of the parts that were to be omitted (-O).
+            if seconds > 0 and not entry.get("omitted"):
                 count = int(number(entry["bytes"]))
-                ends = number(entry["start"]), number(entry["end"])
-                found.interval(numbers[entry["socket"]][0], *ends, count, count * 8 / seconds)
+                begin, finish = number(entry["start"]), number(entry["end"])
+                if begin > 0 and abs(begin + finish - seconds) < _APART_S:
+                    # It began in such a part: its start says how long before 0, its bytes count from 0.
+                    begin, seconds = 0.0, finish
+                found.interval(numbers[entry["socket"]][0], begin, finish, count, count * 8 / seconds)
     if sender:
         found.notes.append("intervals are the sender's, and tell what was handed to its kernel, not what arrived")
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qoslab.errors import UserError
@@ -57,6 +57,8 @@ class _Stream:
     """Of a test in both directions, as `TX-C`."""
     port: int | None = None
     udp: bool = False
+    omitted: bool = False
+    """Whether parts of it were to be omitted (`-O`)."""
     intervals: list[_Line] = field(default_factory=list)
     sender: _Line | None = None
     receiver: _Line | None = None
@@ -145,8 +147,13 @@ def _take(test: _Test, match: re.Match[str]) -> None:
     )
     if end is None:
         test.sent = test.sent or line.retransmits is not None
+        if stream.omitted and not stream.intervals and line.start_s > 0:
+            # It began in such a part: its start says how long before 0, its bytes count from 0.
+            line = replace(line, start_s=0.0, bps=line.bytes * 8 / line.end_s)
         stream.intervals.append(line)
-    elif end["end"] != "(omitted)":
+    elif end["end"] == "(omitted)":
+        stream.omitted = True
+    else:
         stream.udp = datagrams is not None
         setattr(stream, end["end"], line)
 
