@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import struct
 import zipfile
@@ -267,6 +268,12 @@ NO_STREAM = (
     b' "intervals": [], "end": {"streams": []}}'
 )
 CUT_LATER = recorded("iperf3-tcp.client.txt").partition(b"[  7]   0.00-3.00   sec  7.25 MBytes  20.3 Mbits/sec    0")[0]
+UNEQUAL = b"""\
+[  1] local 127.0.0.1 port 5391 connected with 127.0.0.1 port 51852
+[  2] local 127.0.0.1 port 5391 connected with 127.0.0.1 port 51868
+[  1] 0.0000-5.0001 sec  4224 KBytes  17286 Kbits/sec
+[  2] 0.0000-1.0003 sec  4224 KBytes  17300 Kbits/sec
+"""
 CSV = "time_s,video_kbps,rtt_ms\n1,800,10\n2,900,12.5\n3,1000,\n"
 
 
@@ -376,6 +383,48 @@ def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float
     assert sum(row[2] for row in parts) * 2**17 == pytest.approx(found.rows["flows"][0]["bytes"], rel=3e-3)
 
 
+IPERF2 = [
+    *(f"traffic/iperf-{name}.txt" for name in ("tcp.client", "tcp.server", "udp.client", "udp.server", "2.0-client")),
+    *("traffic/iperf-server-killed.client.txt", "foreign/iperf-two-streams.client.txt"),
+    *(f"foreign/iperf-{name}.txt" for name in ("bytes.server", "kbytes.client", "udp-kbytes.server")),
+]
+
+
+@pytest.mark.parametrize("name", IPERF2)
+def test_a_text_of_iperf_is_whole_or_refused(tmp_path: Path, name: str) -> None:
+    content = (RECORDED / name).read_bytes()
+    whole = read_foreign(RECORDED / name)
+    assert not any("stops after an interval" in note for note in whole.notes)
+    file = tmp_path / Path(name).name
+    taken = []
+    for end in (match.end() for match in re.finditer(rb"\n|(?<=/sec)|(?<=/\d\d)", content)):
+        file.write_bytes(content[:end])
+        try:
+            found = read_foreign(file, "iperf")
+        except UserError:
+            continue
+        if found.rows["flows"] != whole.rows["flows"]:
+            taken.append(found)
+    # One that stops after the only stream's first interval may be a whole one, which is told.
+    assert len(taken) == (1 if len(whole.rows["flows"]) == 1 else 0)
+    assert all(any("stops after an interval" in note for note in found.notes) for found in taken)
+
+
+def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
+    text = recorded("iperf-two-streams.client.txt").decode()
+    head, first, rest = text.partition("[SUM] 0.0000-1.0000 sec  4096 KBytes  33555 Kbits/sec\n")
+    file = tmp_path / "mine.txt"
+    for cut, said in (
+        (head, "found no line \\[SUM\\] over the whole test, expected one of 2 streams"),
+        (head + first, "found 2 streams that all end after 1.0000 s, as intervals do"),
+        (text[:-1], "mine.txt:13: found the row .* without an end of line"),
+        (head + first + "".join(rest.splitlines(keepends=True)[:1]), "found no line of stream \\[2\\] over the whole"),
+    ):
+        file.write_text(cut)
+        with pytest.raises(UserError, match=said):
+            read_foreign(file)
+
+
 def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
     found = read_foreign(RECORDED / "foreign/iperf3-udp.server.txt")
     parts = [(row["start_s"], row["end_s"], row["bytes"], row["bps"]) for row in found.rows["intervals"]]
@@ -478,6 +527,13 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no line of iperf3 over a whole test"),
         ("cut-later.txt", CUT_LATER, "found stream [7] with fewer lines over the whole test than another"),
         ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no line of iperf 2 over a whole test"),
+        (
+            "tests2.txt",
+            recorded("iperf-tests.server.txt"),
+            "tests2.txt:17: found stream [3] after the end of stream [1]",
+        ),
+        ("ends.txt", UNEQUAL, "found stream [2] ending after 1.0003 s and [1] after 5.0001 s, expected streams of one"),
+        ("unconnected.txt", UNEQUAL.partition(b"[  2] 0")[0], "found no line of stream [2] over the whole test"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
 )

@@ -7,9 +7,16 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign, text_of
-from qoslab.traffic.iperf2 import read_report
+from qoslab.schema.near import clipped
+from qoslab.traffic.iperf2 import Line, Report, read_report
 
 _LINE = re.compile(rb"^\[\s*(?:\d+|ID|SUM)\]", re.MULTILINE)
+_ROW = re.compile(r"^\[ *(?P<id>\d+)\] +(?:(?P<connected>local )|\d+\.\d+- *(?P<end>\d+\.\d+) sec )")
+_SUM = re.compile(r"^\[SUM\] +(?P<start>\d+\.\d+)- *\d+\.\d+ sec ", re.MULTILINE)
+_MEASURED = re.compile(r"\d+\.\d\d(?!00)\d\d")
+"""An end that a clock told: intervals last hundredths of a second at least."""
+_ROUNDED = re.compile(r"- *\d+\.\d\d? sec ")
+_WHOLE = "was it copied whole, and did the test last to its end?"
 
 
 def knows(head: bytes) -> bool:
@@ -19,13 +26,18 @@ def knows(head: bytes) -> bool:
 
 def read(path: Path) -> Foreign:
     """Streams with a line over the whole test, and the lines of their intervals. The rates are those of the side."""
-    report = read_report(text_of(path))
+    text = text_of(path)
+    report = read_report(text)
     totals = report.totals()
     if report.errors:
         raise UserError(f"{path}: iperf ended with an error: {report.errors[0]}")
     if not totals:
         raise UserError(f"{path}: found no line of iperf 2 over a whole test, expected one for each stream")
+    _check_one_test(path, text)
+    _check_whole(path, text, report, totals)
     found = Foreign(path.stem, f"iperf {report.version}".strip())
+    if _may_be_first(text, report):
+        found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")
     for place, (stream, total) in enumerate(totals.items(), start=1):
         udp = total.datagrams is not None
         found.flow(
@@ -47,3 +59,63 @@ def read(path: Path) -> Foreign:
                 found.interval(place, line.start_s, line.end_s, line.bytes, line.bps)
     found.notes.append("figures are those of the side that printed them; iperf 2 rounds bytes to three digits")
     return found
+
+
+def _check_one_test(path: Path, text: str) -> None:
+    """`UserError` where streams come one after the other, as those of a server's tests do."""
+    ended: set[str] = set()
+    last = {row["id"]: place for place, row in enumerate(map(_ROW.match, text.splitlines())) if row and row["end"]}
+    for place, row in enumerate(map(_ROW.match, text.splitlines())):
+        if row and row["connected"] and ended:
+            raise UserError(
+                f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended)}], "
+                "expected one test",
+                hint='cut the file where a test begins ("connected with"), and import its parts',
+            )
+        if row and (last.get(row["id"]) == place):
+            ended.add(row["id"])
+
+
+def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line]) -> None:
+    """`UserError` for what can be known to be cut off: its first intervals would be taken for whole tests."""
+    for stream in sorted(report.lines.keys() | report.local_ports.keys()):
+        if stream not in totals or _first_alone(stream, report):
+            said = f"found no line of stream [{stream}] over the whole test, expected one"
+            raise UserError(f"{path}: {said}", hint=_WHOLE)
+    longest = max(totals, key=lambda stream: totals[stream].end_s)
+    for stream, total in totals.items():
+        if total.end_s < totals[longest].end_s / 2:
+            raise UserError(
+                f"{path}: found stream [{stream}] ending after {total.end_s:g} s and [{longest}] after "
+                f"{totals[longest].end_s:g} s, expected streams of one test",
+                hint=_WHOLE,
+            )
+    sums = [row["start"] for row in _SUM.finditer(text)]
+    # A server may have clients of one stream each, and a test in both directions has no sum.
+    client = "Client connecting to" in text and "Server listening on" not in text
+    if client and len(totals) > 1 and not (sums and float(sums[-1]) == 0):
+        said = f"found no line [SUM] over the whole test, expected one of {len(totals)} streams"
+        raise UserError(f"{path}: {said}", hint=_WHOLE)
+    if len(totals) > 1 and _may_be_first(text, report) and not _ROUNDED.search(text):
+        said = f"found {len(totals)} streams that all end after {totals[longest].end_s:.4f} s, as intervals do"
+        raise UserError(f"{path}: {said}, expected lines over the whole test", hint=_WHOLE)
+    number, row = len(text.splitlines()), text.splitlines()[-1]
+    if row.startswith("[") and not text.endswith(("\n", "\r")):
+        said = f'found the row "{clipped(row)}" without an end of line, expected a whole one'
+        raise UserError(f"{path}:{number}: {said}", hint="was it copied whole? If it was, end the row")
+
+
+def _first_alone(stream: int, report: Report) -> bool:
+    """Whether a stream's last line that begins at 0 is its first interval: others follow, or do so of other streams."""
+    own = report.lines[stream]
+    total = report.totals()[stream]
+    if len(own) == 1:
+        return any(len(lines) > 1 and lines[0].end_s == total.end_s for lines in report.lines.values())
+    return any(line.end_s > line.start_s >= total.end_s for line in own)
+
+
+def _may_be_first(text: str, report: Report) -> bool:
+    """Whether each stream has but one line, and these end as those of first intervals do."""
+    ends = {row["end"] for row in map(_ROW.match, text.splitlines()) if row and row["end"]}
+    alone = all(len(lines) == 1 for lines in report.lines.values())
+    return alone and len(ends) == 1 and not _MEASURED.fullmatch(ends.pop())
