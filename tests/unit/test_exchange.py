@@ -267,6 +267,21 @@ NO_STREAM = (
     b'{"start": {"connected": [], "version": "iperf 3.12", "test_start": {"protocol": "TCP"}},'
     b' "intervals": [], "end": {"streams": []}}'
 )
+ONE, OTHER = (recorded(f"iperf3-{name}.client.json") for name in ("omitted", "omitted-within"))
+IDLE = (
+    b'{"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {},'
+    b' "error": "interrupt - the server has terminated"}'
+)
+
+
+def events(content: bytes) -> list[str]:
+    """What `--json-stream` would have printed (iperf3 from 3.17 on: https://github.com/esnet/iperf/pull/1098)."""
+    document = json.loads(content)
+    parts = [("start", document["start"]), *(("interval", each) for each in document["intervals"])]
+    return [json.dumps({"event": event, "data": data}) + "\n" for event, data in (*parts, ("end", document["end"]))]
+
+
+EVENTS = events(ONE)
 CUT_LATER = recorded("iperf3-tcp.client.txt").partition(b"[  7]   0.00-3.00   sec  7.25 MBytes  20.3 Mbits/sec    0")[0]
 UNEQUAL = b"""\
 [  1] local 127.0.0.1 port 5391 connected with 127.0.0.1 port 51852
@@ -381,6 +396,17 @@ def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float
     rates = [float(str(row["bps"])) for row in found.rows["intervals"]]
     assert rates == pytest.approx([blocks * 2**20 / (end - begin) for begin, end, blocks in parts], rel=3e-3)
     assert sum(row[2] for row in parts) * 2**17 == pytest.approx(found.rows["flows"][0]["bytes"], rel=3e-3)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [ONE + b"\n" + IDLE, b"\n" + ONE + b"\n\n", "".join(EVENTS).encode(), "\r\n".join(map(str.strip, EVENTS)).encode()],
+    ids=["of a server", "with blank lines", "events", "events of Windows"],
+)
+def test_other_forms_of_iperf3_json_say_the_same(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "iperf3-omitted.client.json"
+    file.write_bytes(content)
+    assert read_foreign(file) == read_foreign(RECORDED / "foreign/iperf3-omitted.client.json")
 
 
 IPERF2 = [
@@ -516,6 +542,12 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
             NO_VALUE,
             "found no value",
         ),
+        ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected that of one test"),
+        ("two-cut.json", ONE + OTHER[:-9], "found no whole JSON: Extra data"),
+        ("two-events.json", "".join(EVENTS + EVENTS).encode(), 'two-events.json:8: found another event "start"'),
+        ("no-end.json", "".join(EVENTS[:-1]).encode(), 'found no event "end", expected one'),
+        ("cut-event.json", "".join(EVENTS)[:-40].encode(), "cut-event.json:7: found no whole event, expected a JSON"),
+        ("error.json", (EVENTS[0] + '{"event":"error","data":"no route"}').encode(), "ended with an error: no route"),
         ("none3.json", NO_STREAM, "found no stream, expected some"),
         (
             "refused.txt",

@@ -1,14 +1,20 @@
-"""What `iperf3` printed, of one side alone: JSON of `-J`, or text."""
+"""What `iperf3` printed, of one side alone: JSON of `-J`, events of `--json-stream`, or text."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import iperf3_text
-from qoslab.exchange.readers.base import Foreign, document_of, head_of, not_as_written, number
+from qoslab.exchange.readers.base import Foreign, document_of, head_of, not_as_written, number, text_of
+from qoslab.schema.near import clipped
 
+_EVENT = re.compile(r'\s*\{"event":')
+_VISIBLE = re.compile(r"\S")
+_ENDED = "interrupt - the server has terminated"
 _APART_S = 1e-5
 """By no more do times differ that are rounded."""
 
@@ -22,7 +28,7 @@ def read(path: Path) -> Foreign:
     """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
     if not head_of(path).lstrip().startswith(b"{"):
         return iperf3_text.read(path)
-    document = document_of(path, "iperf3 -J")
+    document = _of_one_test(path)
     if error := document.get("error"):
         raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="it measured nothing, or not to the end")
     try:
@@ -33,6 +39,67 @@ def read(path: Path) -> Foreign:
 
 def _json(head: bytes) -> bool:
     return head.lstrip().startswith(b"{") and b'"start"' in head and (b'"connected"' in head or b'"version"' in head)
+
+
+def _of_one_test(path: Path) -> dict[str, Any]:
+    """The document of a file; a server writes one for each of its tests, and events are the parts of one."""
+    text = text_of(path)
+    if _EVENT.match(text):
+        return _of_events(path, text)
+    # A server that waits for the next test is ended by hand, which makes a document of its own.
+    documents = [each for each in _documents(text) if each.get("error") != _ENDED or each["start"].get("connected")]
+    if len(documents) > 1:
+        raise UserError(
+            f"{path}: found {len(documents)} JSON documents, expected that of one test",
+            hint="iperf3 -s -J writes one for each test: cut the file where one ends, and import its parts",
+        )
+    return documents[0] if documents else document_of(path, "iperf3 -J")
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    """Those that stand one after another in a text; none where one is not whole."""
+    decoder = json.JSONDecoder()
+    found: list[dict[str, Any]] = []
+    place = 0
+    while begin := _VISIBLE.search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, begin.start())
+            # What is no document of iperf3 is told as one that is not whole.
+            document["start"].keys()
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return []
+        found.append(document)
+    return found
+
+
+def _of_events(path: Path, text: str) -> dict[str, Any]:
+    """The document of the events of `--json-stream`, one a line: start, each interval, then end or an error."""
+    document: dict[str, Any] = {"intervals": []}
+    for line, row in enumerate(text.splitlines(), start=1):
+        if not row.strip():
+            continue
+        try:
+            parsed = json.loads(row)
+            event, data = str(parsed["event"]), parsed["data"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise UserError(
+                f"{path}:{line}: found no whole event, expected a JSON object with event and data",
+                hint="was what iperf3 --json-stream wrote copied whole?",
+            ) from error
+        if event == "interval":
+            document["intervals"].append(data)
+        elif event in document:
+            raise UserError(
+                f'{path}:{line}: found another event "{clipped(event)}", expected those of one test',
+                hint="cut the file where a test ends, and import its parts",
+            )
+        else:
+            document[event] = data
+    if "end" not in document and "error" not in document:
+        raise UserError(
+            f'{path}: found no event "end", expected one', hint="was it copied whole, and did the test end?"
+        )
+    return document
 
 
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
