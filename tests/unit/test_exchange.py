@@ -508,6 +508,11 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("great.csv", b"time_s,a_Gbps\n1,1e308\n2,1e308\n", "great.csv:2: found '1e308', expected a number of 1e+11"),
         ("many.csv", b"time_s,a_Gbps\n1e9,1e11\n2e9,1e11\n", 'bytes in the column "a_Gbps", expected'),
         ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
+        (
+            "old2.flent",
+            b'{"metadata": {}, "version": 1, "x_values": []}',
+            "ResultSet.load_file('OLD').dump_file('NEW.fl",
+        ),
         ("old.flent", b'{"metadata": {}, "version": 3, "x_values": []}', "found format 3 of flent, expected 4"),
         ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not what flent writes"),
         ("other.json", b'{"start": {"version": "iperf 3.12"}}', "it is not what iperf3 writes"),

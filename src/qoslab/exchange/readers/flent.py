@@ -10,6 +10,10 @@ from qoslab.exchange.flent import FORMAT
 from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
 
 _RATES = {"Mbits/s": 1e6, "kbits/s": 1e3, "bits/s": 1.0}
+_CONVERTED = (
+    'flent itself converts it: python3 -c "from flent.resultset import ResultSet; '
+    "ResultSet.load_file('OLD').dump_file('NEW.flent.gz')\""
+)
 _COMPUTED = ("sum", "avg", "fairness", "totals")
 
 
@@ -26,9 +30,7 @@ def read(path: Path) -> Foreign:
         newer = isinstance(version, int) and version > FORMAT
         raise UserError(
             f"{path}: found format {version!r} of flent, expected {FORMAT}",
-            hint=""
-            if newer
-            else "flent itself converts it: flent -i FILE -o NEW -f ... or load and save it in flent-gui",
+            hint="a newer flent wrote it" if newer else _CONVERTED,
         )
     try:
         return _read(path, document)
