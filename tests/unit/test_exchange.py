@@ -225,7 +225,10 @@ def test_figures_of_all_kinds(
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["goodput.summ"], 'found metric "goodput.summ"'),
+        (["goodput.summ"], 'found figure "goodput.summ", expected a graph of the report, a metric or'),
+        (["goodput.summ"], 'did you mean "goodput.sum"? `qoslab figure /'),
+        (["io-policd-server"], 'did you mean "io-policed-server"? `qoslab figure /'),
+        (["nothing-like-it"], "\n  `qoslab figure /"),
         (["goodput.sum", "--to", "a.gif"], 'found the ending ".gif", expected one of .svg, .pdf, .png, .pgf'),
         (["goodput.sum", "--to", "a.pdf", "--format", "svg"], "expected the ending .svg"),
     ],

@@ -54,16 +54,24 @@ def command(
     from qoslab.exchange.added import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
+    from qoslab.schema.near import clipped, did_you_mean
 
     view = RunView(find_run(RUNS, run))
     graphs = view.graphs()
+    table = view.table("metrics")
+    metrics = sorted(set(table[table["value"].notna()]["metric"]))
     if name is None:
-        metrics = view.table("metrics")
         added = {name: each.title for name, each in FIGURES.working()}
-        _list(graphs, sorted(set(metrics[metrics["value"].notna()]["metric"])), added, as_json)
+        _list(graphs, metrics, added, as_json)
         return
     if kind is not None and (name in graphs or name in FIGURES):
         raise click.UsageError(f"found --kind {kind} with {name}, expected a metric: a graph is drawn as it is")
+    if name not in (*graphs, *FIGURES, *metrics):
+        near = did_you_mean(name, (*graphs, *FIGURES, *metrics))
+        raise UserError(
+            f'found figure "{clipped(name)}", expected a graph of the report, a metric or another package\'s figure',
+            hint=f"{near} `qoslab figure {run}` lists those that there are".strip(),
+        )
     need("figures")
     from qoslab.exchange import paper
 
