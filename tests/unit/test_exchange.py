@@ -497,6 +497,8 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("cut.gz", gzip.compress(b"time_s,a_kbps\n1,2\n" * 50, mtime=0)[:-12], "cannot be read"),
         ("odd.txt", b"hello\n", "found a file of no known form"),
         ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
+        ("semicolons.csv", b"time_s;a_kbps\n1;2,5\n", "semicolons.csv:1: found fields with semicolons between them"),
+        ("tabs.csv", b"\xef\xbb\xbftime_s\ta_kbps\n1\t2\n", "tabs.csv:1: found fields with tabs between them"),
         ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one after the row before"),
         ("stands.csv", b"time_s,a_kbps\n0,2\n0,3\n", "stands.csv:3: found the time 0, expected one after the row"),
         ("untimed.csv", b"time_s,a_kbps\n1,2\n,3\n", "untimed.csv:3: found no time, expected one after the row"),
@@ -625,6 +627,17 @@ def test_times_of_a_csv_count_from_any_zero(
     assert 800e3 <= float(str(flow["goodput_bps"])) <= 1000e3
     samples = [row["time_s"] for row in found.samples]
     assert len(samples) == 3 and samples[-2:] == pytest.approx(ends[-2:]) and found.notes == told
+
+
+@pytest.mark.parametrize(
+    "file", ["foreign/irtt.json", "traffic/iperf3-tcp.client.json", "traffic/iperf-tcp.server.txt"]
+)
+def test_the_arm_of_a_compressed_file_is_that_of_the_plain_one(tmp_path: Path, file: str) -> None:
+    for plain in (RECORDED / file, tmp_path / "mine.csv"):
+        (tmp_path / "mine.csv").write_text(CSV)
+        packed = tmp_path / f"{plain.name}.gz"
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        assert read_foreign(packed).name == read_foreign(plain).name == plain.stem
 
 
 def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:

@@ -79,6 +79,11 @@ class Reader:
     """`UserError` where the file is damaged or of another version."""
 
 
+def arm_of(path: Path) -> str:
+    """The name of the arm that a file becomes: its own without its ending, compressed or not."""
+    return Path(path.name.removesuffix(".gz")).stem
+
+
 def head_of(path: Path) -> bytes:
     """The first bytes of a file, unpacked if it is compressed; `UserError` where it cannot be read or is empty."""
     try:

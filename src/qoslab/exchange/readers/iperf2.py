@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, text_of
+from qoslab.exchange.readers.base import Foreign, arm_of, text_of
 from qoslab.schema.near import clipped
 from qoslab.traffic.iperf2 import Line, Report, read_report
 
@@ -35,7 +35,7 @@ def read(path: Path) -> Foreign:
         raise UserError(f"{path}: found no line of iperf 2 over a whole test, expected one for each stream")
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
-    found = Foreign(path.stem, f"iperf {report.version}".strip())
+    found = Foreign(arm_of(path), f"iperf {report.version}".strip())
     if _may_be_first(text, report):
         found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")
     for place, (stream, total) in enumerate(totals.items(), start=1):

@@ -9,7 +9,7 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import iperf3_text
-from qoslab.exchange.readers.base import Foreign, document_of, head_of, not_as_written, number, text_of
+from qoslab.exchange.readers.base import Foreign, arm_of, document_of, head_of, not_as_written, number, text_of
 from qoslab.schema.near import clipped
 
 _EVENT = re.compile(r'\s*\{"event":')
@@ -105,7 +105,7 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
     start, end = document["start"], document["end"]
     udp = start["test_start"]["protocol"] == "UDP"
-    found = Foreign(path.stem.removesuffix(".json"), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
+    found = Foreign(arm_of(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
     numbers = {entry["socket"]: (place, int(entry["local_port"])) for place, entry in enumerate(start["connected"], 1)}
     if not end["streams"]:
         raise UserError(f"{path}: found no stream, expected some")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, number, text_of
+from qoslab.exchange.readers.base import Foreign, arm_of, number, text_of
 from qoslab.schema.near import clipped
 
 _TIME = "time_s"
@@ -17,6 +17,7 @@ _RATE = {"bps": 1.0, "kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9}
 _COLUMN = re.compile(r"(?P<name>.+)_(?P<unit>bps|kbps|Mbps|Gbps|ms|us|s)")
 _DELAY = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 
+_OTHER_SIGNS = {";": "semicolons", "\t": "tabs"}
 MOST = 1e11
 """Of a number in a file. Unix times in seconds are less, those in milliseconds more."""
 MOST_BYTES = 2**63 - 1
@@ -32,7 +33,7 @@ def read(path: Path) -> Foreign:
     """Rates become streams, delays samples. A rate counts from the one before it in its column to its own time."""
     (line, names), *rows = _rows(path)
     columns = _columns(path, line, [name.strip() for name in names])
-    found = Foreign(path.stem, "CSV")
+    found = Foreign(arm_of(path), "CSV")
     values = [_values(path, line, row, names) for line, row in rows]
     times = _times(path, [line for line, _ in rows], [row[0] for row in values])
     series = [
@@ -106,6 +107,12 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
     """Name and unit of each column but the times."""
+    for sign, what in _OTHER_SIGNS.items():
+        if len(head) == 1 and sign in head[0]:
+            raise UserError(
+                f"{path}:{line}: found fields with {what} between them, expected commas",
+                hint="export it with commas between fields, and points in numbers",
+            )
     if head[0] != _TIME:
         raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
     columns = []
