@@ -18,7 +18,7 @@ from qoslab.analysis import analyse
 from qoslab.cli import group, main
 from qoslab.cli.gate import artifacts, in_repository
 from qoslab.model.run_figures import NEGLIGIBLE
-from qoslab.overview import read_run
+from qoslab.overview import RunSummary, read_run
 from qoslab.report import gate, render_index
 from qoslab.report.page import build_page
 from qoslab.results import RunFolder
@@ -168,6 +168,11 @@ def test_a_kept_baseline_is_enough_to_compare_with(
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
     assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
+    for moved, words in ((1, "1 figure moved"), (2, "2 figures moved")):
+        with monkeypatch.context() as patch:
+            patch.setattr(RunSummary, "moved_since", lambda self, _, moved=moved: self.figures[:moved])
+            assert main(["report", str(run.path), "--compare", str(kept)]) == 1
+        assert f"qoslab: {words} since {kept}" in capsys.readouterr().err
     monkeypatch.chdir(kept.parent)
     assert main(["report", str(run.path), "--compare", "virtual", "--summary", "summary.md"]) == 1
     assert "No figures have moved since `policing-vs-shaping/virtual`" in Path("summary.md").read_text()

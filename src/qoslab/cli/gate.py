@@ -55,7 +55,8 @@ class Gate:
 
         now = read_run(folder.path)
         if self.before is not None:
-            echo(f"qoslab: {len(now.moved_since(self.before))} figures moved since {self.before.folder}", err=True)
+            moved = len(now.moved_since(self.before))
+            echo(f"qoslab: {moved} figure{'' if moved == 1 else 's'} moved since {self.before.folder}", err=True)
         if self.summary is not None:
             lead = build_page(folder, outcome).lead
             text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))
