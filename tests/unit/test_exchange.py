@@ -23,6 +23,7 @@ from qoslab.cli.export import FORMATS, SIGNED
 from qoslab.cli.foreign import FORMS
 from qoslab.errors import UserError
 from qoslab.exchange import EXPORTS, ExportRequest, write_export
+from qoslab.exchange.flent import data_file
 from qoslab.exchange.imported import import_files
 from qoslab.exchange.readers import READERS, read_foreign
 from qoslab.results import RunFolder, tables
@@ -96,6 +97,38 @@ def test_flent_gets_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
         known = [policed["results"][name][place] for name in uploads if policed["results"][name][place] is not None]
         if known:
             assert policed["results"]["TCP upload sum"][place] == pytest.approx(sum(known), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "given, version", [(([6], None), 6), (([None], None), 4), (([4], [6]), 6), (([4, 6], None), None)]
+)
+def test_flent_gets_the_version_of_ip(
+    request_: ExportRequest, tmp_path: Path, given: tuple[list[int | None], list[int] | None], version: int | None
+) -> None:
+    run = RunFolder(Path(shutil.copytree(request_.folder.path, tmp_path / "run")))
+    flows = [
+        None
+        if families is None
+        else [
+            {**sample_run.EXPERIMENT["traffic"][0], "name": f"t{place}", "family": family}
+            for place, family in enumerate(families)
+        ]
+        for families in given
+    ]
+
+    (cell, *_), manifest = run.cells(), run.manifest()
+    content = json.loads(cell.experiment_file.read_text())
+    content["traffic"], content["arms"][0]["traffic"] = flows
+    for place, link in enumerate(content["topology"]["links"]):
+        for host, end in enumerate(link["ends"], start=1):
+            end["ipv6_address"] = f"2001:db8:{place}::{host}/64"
+    cell.experiment_file.write_text(json.dumps(content))
+    rows = [
+        table[table["cell"] == cell.name]
+        for table in (tables.read_table(request_.folder, name) for name in ("intervals", "flows"))
+    ]
+    summary = next(each for each in manifest.cells if each.name == cell.name)
+    assert data_file(manifest, summary, cell, *rows)["metadata"]["IP_VERSION"] == version
 
 
 def test_what_went_to_flent_comes_back(request_: ExportRequest, tmp_path: Path) -> None:

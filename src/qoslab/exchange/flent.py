@@ -22,6 +22,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
 from qoslab.model.matrix import parameters_text
 from qoslab.results import Cell, CellSummary, Manifest, tables
+from qoslab.traffic.endpoints import family_of
 
 FORMAT = 4
 """Of flent 2."""
@@ -116,7 +117,9 @@ def _metadata(
     results: Mapping[str, object],
 ) -> dict[str, Any]:
     experiment = manifest.experiment
-    flow = cell.experiment().traffic[0]
+    model = cell.experiment()
+    flows = model.flows_of(model.arms[0])
+    families = {family_of(model.topology, flow) for flow in flows}
     time = _time(started)
     parameters = parameters_text(summary.values)
     title = f"{experiment.name} {summary.arm}" + (f" {parameters}" if parameters else "") + f" {summary.repetition}"
@@ -129,10 +132,11 @@ def _metadata(
         "LENGTH": length,
         "TOTAL_LENGTH": length,
         "STEP_SIZE": step,
-        "HOST": flow.destination,
-        "HOSTS": [flow.destination],
-        "LOCAL_HOST": flow.source,
-        "IP_VERSION": 4,
+        "HOST": flows[0].destination,
+        "HOSTS": [flows[0].destination],
+        "LOCAL_HOST": flows[0].source,
+        # As of a test of flent that was given neither -4 nor -6, where flows are of both.
+        "IP_VERSION": families.pop() if len(families) == 1 else None,
         "TEST_PARAMETERS": {"upload_streams": str(uploads)},
         "BATCH_NAME": experiment.name,
         "BATCH_TITLE": experiment.title,
