@@ -22,6 +22,7 @@ KINDS = (
 )
 PACKAGES = {
     "chromium": "chromium",
+    "flent-gui": "libegl1, libgl1, libxkbcommon0",
     "fping": "fping",
     "irtt": "irtt",
     "pdflatex": "texlive-latex-base, texlive-pictures",
@@ -29,7 +30,7 @@ PACKAGES = {
     "rsvg-convert": "librsvg2-bin",
     "sqlite3": "sqlite3",
 }
-"""Of Debian, for programs that are not in the environment of the tools."""
+"""Of Debian, for programs that are not in the environment of the tools, and libraries of one that is."""
 Tried = Callable[[str, str, str], None]
 
 

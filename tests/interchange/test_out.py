@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from matplotlib.figure import Figure
-from other_tools import TOP, Tools, Tried, qoslab
+from other_tools import PACKAGES, TOP, Tools, Tried, qoslab
 
 from qoslab.exchange.paper import save, set_style
 from qoslab.schema.topology import load_topology
@@ -51,11 +52,41 @@ session.get("https://w3id.org/ro/crate/1.1/context").raise_for_status()
 """
 
 
+GUI = """
+import json, sys
+import flent
+from flent import gui
+
+files, show = sys.argv[1:], gui.MainWindow.show
+
+def look(window):
+    tabs = [window.viewArea.widget(place) for place in range(window.viewArea.count())]
+    blank = [tab for tab in tabs if not tab.canvas]
+    if blank:
+        window.viewArea.setCurrentWidget(blank[0])  # it draws what is seen
+    elif len(tabs) == len(files):
+        lines = {tab.title: [each for axes in tab.canvas.figure.axes for each in axes.lines] for tab in tabs}
+        print(json.dumps({title: [line.get_ydata().tolist() for line in each] for title, each in lines.items()}))
+        gui.QApplication.quit()
+
+def shown(window):
+    show(window)
+    window.watch = gui.QTimer(window)
+    window.watch.timeout.connect(lambda: look(window))
+    window.watch.start(100)
+
+gui.MainWindow.show = shown
+sys.argv = ["flent-gui", "-p", "upload", *files]
+sys.exit(flent.run_flent_gui())
+"""
+"""Runs flent-gui with some files, prints the lines that its tabs have by the tabs' titles, and ends it."""
+
+
 def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Its summary of each cell has the means of what was written; it draws three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
-    assert len(files) == 4
+    assert len(files) == 5
     for file in files:
         summary = tools.run("flent", "-i", file, "-f", "summary")
         found = {name: float(mean) for name, mean in re.findall(r"TCP upload::(\d+)\s+:\s+([0-9.]+)", summary)}
@@ -68,6 +99,28 @@ def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
             tools.run("flent", "-i", file, "-p", plot, "-o", tmp_path / f"{file.stem}-{plot}.svg")
             assert "<path" in (tmp_path / f"{file.stem}-{plot}.svg").read_text()
     tried("flent out", "flent", tools.version("flent"))
+
+
+def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Its window, on no screen, shows all cells: titles, and a line of each stream, are what was written."""
+    qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
+    files = sorted((tmp_path / "out").glob("*.flent.gz"))
+    python = tools.path("python")
+    probe = subprocess.run([python, "-c", "from qtpy import QtWidgets"], capture_output=True, text=True, timeout=120)
+    if "cannot open shared object file" in probe.stderr:
+        pytest.skip(f"Qt misses a library here; Debian has those that it needs in {PACKAGES['flent-gui']}")
+    alone = ("-u", "QT_API", "QT_QPA_PLATFORM=offscreen", f"HOME={tmp_path}", "timeout", "120", python)
+    said = tools.run("env", *alone, "-c", GUI, *files)
+    drawn = json.loads(said.splitlines()[-1])
+    assert len(drawn) == len(files) == 5
+    for file in files:
+        written = json.loads(gzip.decompress(file.read_bytes()))
+        lines = drawn[f"tcp_nup - {written['metadata']['TITLE']}"]
+        streams = [name for name in written["raw_values"] if name.startswith("TCP upload::")]
+        assert len(streams) in (2, 4)
+        for stream in streams:
+            assert [point["val"] for point in written["raw_values"][stream]] in lines
+    tried("flent out", "flent-gui", tools.version("flent"))
 
 
 def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
