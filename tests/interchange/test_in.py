@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,6 +128,22 @@ def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     assert len(told) > 5 and found["value"].tolist() == pytest.approx(told)
     assert set(found["unit"]) == {"ms"}
     tried("flent in", "flent", tools.version("flent"))
+
+
+def test_flent_converts_what_is_older(tools: Tools, tmp_path: Path) -> None:
+    """What an older format is refused with, is a command that makes a file of it that is read."""
+    old, new = tmp_path / "old.flent", tmp_path / "new.flent.gz"
+    document = json.loads(gzip.decompress((TOP / "tests/recorded/foreign/tcp_2up.flent.gz").read_bytes()))
+    old.write_text(json.dumps({**document, "version": 3}))
+    argv = [sys.executable, "-m", "qoslab", "import", str(old), "--to", str(tmp_path / "made")]
+    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    command = re.search(r'-c "(.+)"', said.stderr)
+    assert said.returncode == 2 and command is not None, said.stderr
+    code = command[1].replace("'OLD'", repr(str(old))).replace("'NEW.flent.gz'", repr(str(new)))
+    tools.path("flent")
+    tools.run("python", "-c", code)
+    plain = Path(shutil.copy(TOP / "tests/recorded/foreign/tcp_2up.flent.gz", tmp_path))
+    assert sorted(imported(new, "flows")["bytes"]) == sorted(imported(plain, "flows")["bytes"])
 
 
 def packets_of(tools: Tools, file: Path) -> tuple[int, int]:
