@@ -544,7 +544,25 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found no CSV: field larger than field limit"),
         ("blank-lines.csv", b"\n \n\ntime_s,video\n1,2\n", 'blank-lines.csv:4: found the column "video"'),
         ("great.csv", b"time_s,a_Gbps\n1,1e308\n2,1e308\n", "great.csv:2: found '1e308', expected a number of 1e+11"),
-        ("many.csv", b"time_s,a_Gbps\n1e9,1e11\n2e9,1e11\n", 'bytes in the column "a_Gbps", expected'),
+        ("many.csv", b"time_s,a_Gbps\n1e9,1e11\n2e9,1e11\n", "found a number that no table holds: 1.25e+28 for bytes"),
+        (
+            "great.json",
+            ONE.replace(b"3670016", b"1" + b"0" * 19),
+            "found a number that no table holds: 1e+19 for bytes",
+        ),
+        ("greatest.json", ONE.replace(b"3670016", b"1" + b"0" * 308), "found a number that no table holds: "),
+        (
+            "great.txt",
+            recorded("iperf3-tcp.client.txt").replace(b" 7.25 M", b" " + b"7" * 20 + b" M"),
+            "no table holds",
+        ),
+        ("great2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 20), "no table holds: 4.44e+19"),
+        ("digits2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 400), "over the whole test"),
+        (
+            "points2.txt",
+            recorded("iperf-udp-kbytes.server.txt").replace(b"0.001 ms 0/717", b"0..001 ms 0/717"),
+            "found no line of stream [1] over the whole test",
+        ),
         ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
         (
             "old2.flent",

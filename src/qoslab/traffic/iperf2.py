@@ -150,25 +150,24 @@ def read_report(text: str) -> Report:
 
 
 def _line(report: re.Match[str]) -> Line | None:
-    try:
-        amount = round(float(report["amount"]) * _BYTES[report["unit"].split("B")[0]])
-        unit = report["rate_unit"]
-        rate = float(report["rate"]) * (_BITS[unit] if report["rate_in"] == "bits" else 8 * _BYTES[unit])
-    except ValueError:
-        return None
     datagrams = _DATAGRAMS.match(report["rest"])
     writes = _WRITES.match(report["rest"])
-    return Line(
-        stream=int(report["id"]),
-        start_s=float(report["start"]),
-        end_s=float(report["end"]),
-        bytes=amount,
-        bps=rate,
-        jitter_ms=float(datagrams["jitter"]) if datagrams else None,
-        lost=int(datagrams["lost"]) if datagrams else None,
-        datagrams=int(datagrams["total"]) if datagrams else None,
-        retransmits=int(writes["retransmits"]) if writes else None,
-    )
+    unit = report["rate_unit"]
+    try:
+        return Line(
+            stream=int(report["id"]),
+            start_s=float(report["start"]),
+            end_s=float(report["end"]),
+            bytes=round(float(report["amount"]) * _BYTES[report["unit"].split("B")[0]]),
+            bps=float(report["rate"]) * (_BITS[unit] if report["rate_in"] == "bits" else 8 * _BYTES[unit]),
+            jitter_ms=float(datagrams["jitter"]) if datagrams else None,
+            lost=int(datagrams["lost"]) if datagrams else None,
+            datagrams=int(datagrams["total"]) if datagrams else None,
+            retransmits=int(writes["retransmits"]) if writes else None,
+        )
+    except (ValueError, OverflowError):
+        # Of digits and points, but no number.
+        return None
 
 
 class Iperf2:

@@ -35,6 +35,10 @@ def read_foreign(path: Path, form: str | None = None) -> Foreign:
     head = head_of(path)
     for reader in READERS:
         if reader.name == form or (form is None and reader.knows(head)):
-            return reader.read(path)
+            try:
+                return reader.read(path)
+            except OverflowError as error:
+                said = f"found a number that no table holds: {error}"
+                raise UserError(f"{path}: {said}, expected measured ones", hint="was it changed by hand?") from error
     known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
     raise UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")

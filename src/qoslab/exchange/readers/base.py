@@ -53,18 +53,26 @@ class Foreign:
     """What a reader of its figures must know."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
-        """Add a stream that had `count` bytes; `traffic` is the file's name where absent."""
+        """Add a stream that had `count` bytes; `traffic` is the file's name where absent. See `_held`."""
         goodput = count * 8 / seconds if seconds > 0 else None
         row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "seconds": seconds, "bytes": count}
-        self.rows.setdefault("flows", []).append({**row, "goodput_bps": goodput, **more})
+        self.rows.setdefault("flows", []).append(_held({**row, "goodput_bps": goodput, **more}))
 
     def interval(
         self, stream: int, start_s: float, end_s: float, count: int, bps: float, *, traffic: str | None = None
     ) -> None:
-        """Add what a stream had in a part of the time; one that takes none is left out."""
+        """Add what a stream had in a part of the time; one that takes none is left out. See `_held`."""
         if end_s > start_s:
             row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "bytes": count, "bps": bps}
-            self.rows.setdefault("intervals", []).append({**row, "start_s": start_s, "end_s": end_s})
+            self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
+
+
+def _held(row: dict[str, object]) -> dict[str, object]:
+    """The row; `OverflowError` for a number that a table has no place for."""
+    for name, value in row.items():
+        if (isinstance(value, int) and abs(value) >= 2**63) or (isinstance(value, float) and not math.isfinite(value)):
+            raise OverflowError(f"{value:.3g} for {name}")
+    return row
 
 
 @dataclass(frozen=True)
