@@ -144,7 +144,6 @@ class TestSampler:
         sampler.keep()
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
 
-
     def test_nothing_begins_where_the_first_reading_fails(self, tmp_path: Path) -> None:
         router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=3)
         sampler = self.sampler(router, tmp_path)
