@@ -20,7 +20,7 @@ from qoslab.model.inventory import RouterSettings
 from qoslab.redaction import Redaction
 from qoslab.run.devices.inventory import IosAccess
 from qoslab.run.devices.shut_out import Kind
-from qoslab.run.door.client import Door, DoorClosed, DoorFault
+from qoslab.run.door.client import Door, DoorClosed, DoorFault, pause_of
 from qoslab.run.door.device import Call, Device
 from qoslab.run.door.inventory import way_to
 from qoslab.run.door.reach import Line, reach
@@ -208,6 +208,27 @@ def test_late_answers_and_answers_in_pieces_are_waited_for(
         key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
         with Door({"R1": replace(here, port=proxy.port, known_hosts=key)}) as door:
             assert privilege(door, "R1") == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("round_trip_s", "pause_s"),
+    [(None, None), (0.0005, 0.02), (0.004, 0.02), (0.008, 0.04), (0.011, None), (0.3, None)],
+)
+def test_clients_of_a_near_device_wait_less(round_trip_s: float | None, pause_s: float | None) -> None:
+    assert pause_of(round_trip_s) == pause_s
+
+
+def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
+    here = by_ssh(modern)
+    assert here.port is not None
+    with Misbehaving(here.port, delay_s=0.1) as proxy:
+        far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern.host_key}\n")
+        with Door({"R1": far}) as door:
+            assert door.access()["R1"].pause_s is None, "not logged in yet"
+            door.open()
+            # Further than any pause reaches.
+            (found,) = door._round_trips.values()
+            assert found >= 0.1 and door.access()["R1"].pause_s is None
 
 
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])

@@ -24,6 +24,7 @@ from qoslab.run.devices.inventory import (
     read_inventory,
     write_inventory,
 )
+from qoslab.run.devices.testbed import DEVICE_RETRY_S
 from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.devices.testbed import testbed_yaml as as_yaml
 from qoslab.units import Rate
@@ -61,6 +62,17 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
     access = IosAccess("192.0.2.1", "lab", "secret")
     (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
     assert "ansible_become" not in variables
+
+
+def test_clients_of_a_near_device_are_told_how_long_to_wait() -> None:
+    def told(access: IosAccess) -> tuple[object, object]:
+        (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
+        cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
+        return variables.get("ansible_buffer_read_timeout"), cli["settings"].get("EXECUTE_MATCHED_RETRY_SLEEP")
+
+    door = IosAccess("127.0.0.1", "lab", "secret", door=True)
+    assert told(door) == (None, DEVICE_RETRY_S), "each as long as by itself"
+    assert told(replace(door, pause_s=0.02)) == (0.02, 0.02)
 
 
 @pytest.mark.parametrize("lab", [True, False])

@@ -93,6 +93,8 @@ class IosAccess:
     """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
     check_host_key: bool = True
     """Whether Ansible compares its host key with those of the user."""
+    pause_s: float | None = None
+    """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_password"] = access.password
     if access.door or not access.check_host_key:
         variables["ansible_host_key_checking"] = False
+    if access.pause_s is not None:
+        variables["ansible_buffer_read_timeout"] = access.pause_s
     if access.enable is not None:
         variables |= {
             "ansible_become": True,

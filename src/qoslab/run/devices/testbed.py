@@ -149,7 +149,7 @@ def _device(
     }
     if access.door:
         # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
-        cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S
+        cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S if access.pause_s is None else access.pause_s
     connections = {**UNICON, "cli": cli}
     if way.console is not None:
         host, _, port = way.console.rpartition(":")

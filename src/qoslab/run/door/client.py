@@ -26,6 +26,8 @@ PASSWORD_BYTES = 18
 START_S = 30.0
 END_S = 5.0
 """For goodbyes on consoles."""
+PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
+"""Of `pause_of`."""
 
 
 class DoorFault(DeviceError):  # noqa: N818 - the field's word
@@ -64,6 +66,8 @@ class Door:
         self._folder = Scratch("door")
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
+        self._round_trips: dict[str, float] = {}
+        """In seconds, of devices that were logged in to."""
         self.gone = ""
         """What it is that its process has ended, and why; empty while it is there."""
         self._told: list[Callable[[str], None]] = []
@@ -83,7 +87,13 @@ class Door:
         ports = self._wait(self._opened, START_S, "did not open")["ports"]
         return {
             name: IosAccess(
-                HOST, USER, self._passwords[name], ports[name], group=(groups or {}).get(name, IOS_GROUP), door=True
+                HOST,
+                USER,
+                self._passwords[name],
+                ports[name],
+                group=(groups or {}).get(name, IOS_GROUP),
+                door=True,
+                pause_s=pause_of(self._round_trips.get(name)),
             )
             for name in self._ways
         }
@@ -106,7 +116,9 @@ class Door:
         troubles = {}
         for name, future in asked.items():
             reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
-            if not reply["ok"]:
+            if reply["ok"]:
+                self._round_trips[name] = reply["round_trip_s"]
+            else:
                 troubles[name] = _trouble(reply["trouble"])
         if troubles:
             raise _fault(troubles)
@@ -165,6 +177,16 @@ class Door:
             return future.result(seconds)
         except FutureTimeoutError as error:
             raise PassingFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
+
+
+def pause_of(round_trip_s: float | None) -> float | None:
+    """How long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
+
+    An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
+    clients wait for slow lines where the device is near, and they wait after each line.
+    """
+    pause_s = PAUSE_LEAST_S if round_trip_s is None else max(PAUSE_LEAST_S, PAUSE_ROUND_TRIPS * round_trip_s)
+    return None if round_trip_s is None or pause_s > PAUSE_MOST_S else pause_s
 
 
 def _trouble(said: Mapping[str, str]) -> Trouble:

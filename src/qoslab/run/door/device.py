@@ -45,6 +45,8 @@ class Device:
         self._kept: Call | None = None
         self._calls = 0
         self._refused: Trouble | None = None
+        self.round_trip_s: float | None = None
+        """What an empty line and the prompt after it took at the latest login."""
 
     async def keep(self) -> None:
         """Log in for whoever comes next. `DoorError` where that fails."""
@@ -116,7 +118,10 @@ class Device:
         line = await reach(self._way)
         try:
             login = Login(line, self._way, transcript)
-            prompt = await login.enter()
+            await login.enter()
+            asked = asyncio.get_running_loop().time()
+            prompt = await login.prompt_now()
+            self.round_trip_s = asyncio.get_running_loop().time() - asked
         except BaseException:
             line.close()
             raise

@@ -2,7 +2,7 @@
 
     {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ways.Doors`
     -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all doors are open
-    {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true}       logged in, for the next client
+    {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}    logged in, for the next
                                             -> {"id": 1, "ok": false, "trouble": {"kind", "message", "hint"}}
     {"id": 2, "op": "ask", "device": "R1", "lines": ["show clock"]} -> {"id": 2, "ok": true, "answers": ["…"]}
     -> {"device": "R1", "trouble": {…}}                                    unasked: a client could not be let in
@@ -133,6 +133,7 @@ class Server:
                 reply["answers"] = await device.ask(request["lines"])
             else:
                 await device.keep()
+                reply["round_trip_s"] = device.round_trip_s
         except DoorError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:

@@ -155,7 +155,7 @@ class ExternalWorker(MeasuredWorker):
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
         for router in reached_by(task.experiment.topology, "command line"):
-            shown = self._observe(router, "show running-config").raw
+            shown = self._show(router, "show running-config").raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
             found = self._routers.changed(router, shown)
             if found:
@@ -209,7 +209,7 @@ class ExternalWorker(MeasuredWorker):
     def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
         before = self._routers.before(router)
         # Of what is not restored `lab rescue` will see what there is.
-        left = None if why else self._difference(before, self._observe(router, "show running-config").raw)
+        left = None if why else self._difference(before, self._show(router, "show running-config").raw)
         told = {arm: self._difference(before, text) for arm, text in arms.items()}
         return RouterChanges(arms=told, left=left, why=KNOWN.masked(why))
 
