@@ -249,6 +249,12 @@ class TestLeast:
         assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
         assert cells_counted(found.iloc[2]) == "0, 1 without the figure"
 
+    def test_where_the_other_arm_was_not_run_nothing_is_decided(self) -> None:
+        metrics, cells = static_sizes()
+        alone = [cell for cell in cells if cell.arm != "size"]
+        found = averages_table([over_least()], metrics, alone)
+        assert list(found["verdict"]) == ["informative"] * 3 and list(found["unmeasured"]) == [1, 1, 1]
+
     def test_what_is_as_good_may_be_told(self) -> None:
         found = averages_table([over_least(equal_within="2 %")], *static_sizes())
         assert list(found["value"])[:2] == [2.0, 1.5] and list(found["verdict"])[:2] == ["outside", "within"]

@@ -40,9 +40,9 @@ def averages_table(
 
     `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`, and
     `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
-    lack the metric, is `outside`; one without bounds, or without a valid cell, is `informative`. Of `pairs` those have
-    rows for which bounds are told: parts of their pairs of cells. `publication` and `explanation` are as in a
-    comparison.
+    lack the metric, is `outside`; one without bounds, or without a valid cell, also of the arm with which it compares,
+    is `informative`. Of `pairs` those have rows for which bounds are told: parts of their pairs of cells. `publication`
+    and `explanation` are as in a comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -101,7 +101,9 @@ def _measured(
     }
     if not found:
         bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
-        return counted | {"verdict": OUTSIDE if trusted and bounded else INFORMATIVE}
+        # Nothing was there to be compared with where only a part was run.
+        alone = wanted.least is not None and not any(cell.valid for cell in every if cell.arm == wanted.least.arm)
+        return counted | {"verdict": OUTSIDE if trusted and bounded and not alone else INFORMATIVE}
     repetitions = [point.values for point in found]
     estimate = average(repetitions, statistic=wanted.statistic)
     names = sweeps.varied(found)
