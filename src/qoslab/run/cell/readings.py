@@ -111,10 +111,9 @@ class ShowSampler:
         self._every = every
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._routers = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
+        self._pool = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
         self._under_way: list[Future[None]] = []
-        """The first readings, or the last ones."""
+        """Of each router the first reading, those beside the traffic, or the last one."""
         self.error: QoslabError | None = None
         """Why the readings ended early, if they did."""
 
@@ -123,10 +122,10 @@ class ShowSampler:
         return self
 
     def _begin_reading(self) -> None:
-        self._under_way = [self._routers.submit(self._read, router) for router in self._taken]
+        self._under_way = [self._pool.submit(self._read, router) for router in self._taken]
 
     def ready(self) -> None:
-        """Wait for the first readings, which belong before the traffic. `QoslabError` where one failed."""
+        """Wait for what is under way: first readings belong before the traffic. `QoslabError` where one failed."""
         for reading in self._under_way:
             reading.result()
 
@@ -144,22 +143,19 @@ class ShowSampler:
 
     def start(self, zero: float) -> None:
         """The traffic begins then (`time.monotonic`)."""
-        for router in self._taken:
-            thread = threading.Thread(target=self._run, args=(router, zero), name=f"readings {router}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._under_way = [self._pool.submit(self._run, router, zero) for router in self._taken]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        wait(self._under_way)
         if kind is None and self.error is None:
+            # What is wrong with ourselves and not with a router is raised.
+            self.ready()
             self._begin_reading()
         elif kind is not None:
             # The cell broke off: what was read stays readable by people.
-            wait(self._under_way)
             self._write(parse=False)
-        self._routers.shutdown(wait=False)
+        self._pool.shutdown(wait=False)
 
     def keep(self) -> dict[str, PollingRecord]:
         """Parse and write what was read, once the last readings are there; what reading it took."""
