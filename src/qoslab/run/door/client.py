@@ -185,8 +185,10 @@ def pause_of(round_trip_s: float | None) -> float | None:
     An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
     clients wait for slow lines where the device is near, and they wait after each line.
     """
-    pause_s = PAUSE_LEAST_S if round_trip_s is None else max(PAUSE_LEAST_S, PAUSE_ROUND_TRIPS * round_trip_s)
-    return None if round_trip_s is None or pause_s > PAUSE_MOST_S else pause_s
+    if round_trip_s is None:
+        return None
+    pause_s = max(PAUSE_LEAST_S, PAUSE_ROUND_TRIPS * round_trip_s)
+    return pause_s if pause_s <= PAUSE_MOST_S else None
 
 
 def _trouble(said: Mapping[str, str]) -> Trouble:

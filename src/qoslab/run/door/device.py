@@ -45,13 +45,12 @@ class Device:
         self._kept: Call | None = None
         self._calls = 0
         self._refused: Trouble | None = None
-        self.round_trip_s: float | None = None
-        """What an empty line and the prompt after it took at the latest login."""
 
-    async def keep(self) -> None:
-        """Log in for whoever comes next. `DoorError` where that fails."""
+    async def keep(self) -> Call:
+        """A login for whoever comes next. `DoorError` where there is none."""
         if self._kept is None or self._kept.line.gone:
             self._kept = await self._log_in()
+        return self._kept
 
     async def call(self) -> Call:
         """A login, a fresh one or the one that was kept, at its present prompt. `DoorError` where there is none."""
@@ -118,10 +117,7 @@ class Device:
         line = await reach(self._way)
         try:
             login = Login(line, self._way, transcript)
-            await login.enter()
-            asked = asyncio.get_running_loop().time()
-            prompt = await login.prompt_now()
-            self.round_trip_s = asyncio.get_running_loop().time() - asked
+            prompt = await login.enter()
         except BaseException:
             line.close()
             raise

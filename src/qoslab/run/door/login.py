@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from contextlib import suppress
 
 from qoslab.run.devices.shut_out import Kind
@@ -47,6 +48,8 @@ class Login:
         self.transcript = transcript
         self._way = way
         self.text = ""
+        self.round_trip_s = 0.0
+        """What the last line of `UNPAGED` and the prompt after it took."""
 
     async def enter(self) -> str:
         """Log in and return the prompt; privileged, where the way has an enable secret. `DoorError` where refused."""
@@ -62,8 +65,10 @@ class Login:
         for line in UNPAGED:
             # A device that does not know it says so, and asks again.
             self.text = ""
+            asked = time.monotonic()
             await self.send(line)
             await self.until(re.compile(rf"(?:^|[\r\n]){re.escape(prompt)} ?$"))
+            self.round_trip_s = time.monotonic() - asked
         return prompt
 
     async def prompt_now(self) -> str:

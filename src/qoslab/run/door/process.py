@@ -2,7 +2,8 @@
 
     {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ways.Doors`
     -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all doors are open
-    {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}    logged in, for the next
+    {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}
+                                               logged in, for the next client; how long the way there and back is
                                             -> {"id": 1, "ok": false, "trouble": {"kind", "message", "hint"}}
     {"id": 2, "op": "ask", "device": "R1", "lines": ["show clock"]} -> {"id": 2, "ok": true, "answers": ["…"]}
     -> {"device": "R1", "trouble": {…}}                                    unasked: a client could not be let in
@@ -132,8 +133,8 @@ class Server:
             if request["op"] == "ask":
                 reply["answers"] = await device.ask(request["lines"])
             else:
-                await device.keep()
-                reply["round_trip_s"] = device.round_trip_s
+                kept = await device.keep()
+                reply["round_trip_s"] = kept.login.round_trip_s
         except DoorError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:
