@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
@@ -64,22 +65,23 @@ def read(path: Path) -> Foreign:
 def _check_one_test(path: Path, text: str) -> None:
     """`UserError` where streams come one after the other, as those of a server's tests do."""
     ended: set[str] = set()
-    last = {row["id"]: place for place, row in enumerate(map(_ROW.match, text.splitlines())) if row and row["end"]}
-    for place, row in enumerate(map(_ROW.match, text.splitlines())):
-        if row and row["connected"] and ended:
+    rows = [(place, row) for place, row in enumerate(map(_ROW.match, text.splitlines())) if row]
+    last = {row["id"]: place for place, row in rows if row["end"]}
+    for place, row in rows:
+        if row["connected"] and ended:
             raise UserError(
                 f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended)}], "
                 "expected one test",
                 hint='cut the file where a test begins ("connected with"), and import its parts',
             )
-        if row and (last.get(row["id"]) == place):
+        if last.get(row["id"]) == place:
             ended.add(row["id"])
 
 
 def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line]) -> None:
     """`UserError` for what can be known to be cut off: its first intervals would be taken for whole tests."""
     for stream in sorted(report.lines.keys() | report.local_ports.keys()):
-        if stream not in totals or _first_alone(stream, report):
+        if stream not in totals or _first_alone(report.lines[stream], totals[stream], report):
             said = f"found no line of stream [{stream}] over the whole test, expected one"
             raise UserError(f"{path}: {said}", hint=_WHOLE)
     longest = max(totals, key=lambda stream: totals[stream].end_s)
@@ -105,10 +107,8 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
         raise UserError(f"{path}:{number}: {said}", hint="was it copied whole? If it was, end the row")
 
 
-def _first_alone(stream: int, report: Report) -> bool:
+def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:
     """Whether a stream's last line that begins at 0 is its first interval: others follow, or do so of other streams."""
-    own = report.lines[stream]
-    total = report.totals()[stream]
     if len(own) == 1:
         return any(len(lines) > 1 and lines[0].end_s == total.end_s for lines in report.lines.values())
     return any(line.end_s > line.start_s >= total.end_s for line in own)
