@@ -271,6 +271,8 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         ("delay.csv", b"time_s,a_ms\n1,-0.1\n", 'delay.csv:2: found -0.1 in the column "a_ms", expected 0 or more'),
         ("lone.csv", b"time_s,a_kbps\n1764160000,2\n", 'found one value in the column "a_kbps", expected two'),
         ("milliseconds.csv", b"time_s,a_kbps\n1764160000000,2\n", "expected a number of 1e+11 at most"),
+        ("twice.csv", b"time_s,a_kbps,a_Mbps\n1,2,3\n2,2,3\n", 'twice.csv:1: found rates of "a" in two columns'),
+        ("again.csv", b"time_s,a_ms,a_kbps,a_ms\n1,2,3,4\n", 'again.csv:1: found delays of "a" in two columns'),
         ("short.csv", b"time_s,a_kbps\n2\n", "unit.csv:2: found 1 fields".replace("unit", "short")),
         ("word.csv", b"time_s,a_kbps\n1,much\n", "word.csv:2: found 'much', expected a number"),
         ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found no CSV: field larger than field limit"),

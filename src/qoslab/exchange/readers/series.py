@@ -113,7 +113,8 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
             )
     if head[0] != _TIME:
         raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
-    columns = []
+    columns: list[tuple[str, str]] = []
+    series = set()
     for name in head[1:]:
         match = _COLUMN.fullmatch(name)
         if match is None:
@@ -122,6 +123,13 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
                 f"{', '.join((*_RATE, *_DELAY))}",
                 hint="as video_kbps or rtt_ms",
             )
+        what = "rates" if match["unit"] in _RATE else "delays"
+        if (what, match["name"]) in series:
+            raise UserError(
+                f'{path}:{line}: found {what} of "{clipped(match["name"])}" in two columns, expected a name of its own '
+                "for each"
+            )
+        series.add((what, match["name"]))
         columns.append((match["name"], match["unit"]))
     return columns
 
