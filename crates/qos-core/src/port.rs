@@ -60,13 +60,6 @@ impl<P> Port<P> {
             KindPlan::Catalyst(catalyst) => Port::Catalyst(Box::new(CatalystPort::new(link, (plan, catalyst), now))),
         }
     }
-
-    fn into_link(self, now: Time, shared: &mut Shared<P>) -> (Inbound<P>, Outbound<P>) {
-        match self {
-            Port::Router(port) => port.into_link(now, &mut shared.outputs),
-            Port::Catalyst(port) => port.into_link(now, &mut shared.pools, &mut shared.outputs),
-        }
-    }
 }
 
 impl<P> NamedPort<P> {
@@ -77,8 +70,8 @@ impl<P> NamedPort<P> {
         NamedPort { name: name.to_owned(), config: config.clone(), plan, seed, port }
     }
 
-    /// The port with another plan. One of the other kind begins anew at the end of the same link; what waits in the old
-    /// one is dropped.
+    /// The port with another plan. Before its first configuration a port is a router's; a switch's then begins anew at
+    /// the end of the same link, and what waits in the old one is dropped.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
         if self.plan == plan {
             return self;
@@ -93,7 +86,10 @@ impl<P> NamedPort<P> {
                 port.configure(now, &old, (&plan, catalyst), &mut shared.pools, &mut shared.outputs);
                 Port::Catalyst(port)
             }
-            (port, _) => Port::new(port.into_link(now, shared), &plan, seed, now),
+            (Port::Router(port), KindPlan::Catalyst(_)) => {
+                Port::new(port.into_link(now, &mut shared.outputs), &plan, seed, now)
+            }
+            (Port::Catalyst(_), KindPlan::Router(_)) => unreachable!("a switch stays a switch"),
         };
         NamedPort { name, config, plan, seed, port }
     }
@@ -206,6 +202,15 @@ impl<P> NamedPort<P> {
         match side {
             Side::Inside => each!(&self.port, port => port.ingress.inbound.totals()),
             Side::Wire => each!(&self.port, port => port.egress.totals()),
+        }
+    }
+
+    /// The port of a switch.
+    #[cfg(test)]
+    pub fn catalyst(&mut self) -> &mut CatalystPort<P> {
+        match &mut self.port {
+            Port::Catalyst(port) => port,
+            Port::Router(_) => panic!("{} is a router's", self.name),
         }
     }
 

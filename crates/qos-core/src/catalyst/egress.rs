@@ -146,15 +146,6 @@ impl<P> Egress<P> {
         self.run(now, pool);
     }
 
-    /// Drops what waits: the port becomes another one. The cells of the frame on the wire are given back.
-    pub fn give_up(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
-        let now = now.max(self.outbound.settled);
-        self.run(now, pool);
-        self.purge(now, pool, outputs);
-        self.upcoming = None;
-        self.release(Time(u64::MAX), pool);
-    }
-
     /// Drops everything that waits.
     fn purge(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
         for (queue, held) in self.queues.iter_mut().zip(&mut self.held) {

@@ -45,18 +45,6 @@ impl<P> CatalystPort<P> {
         self.egress.configure(now, plan, &catalyst.egress, pool, outputs);
     }
 
-    /// The link without the port; what waits is dropped.
-    pub fn into_link(
-        mut self,
-        now: Time,
-        pools: &mut [BufferPool],
-        outputs: &mut Outputs<P>,
-    ) -> (Inbound<P>, Outbound<P>) {
-        let pool = &mut pools[self.egress.asic()];
-        self.egress.give_up(now, pool, outputs);
-        (self.ingress.inbound, self.egress.outbound)
-    }
-
     pub fn index(&mut self, lists: &[AccessList]) {
         self.ingress.index(lists);
     }
