@@ -445,11 +445,229 @@ mod tests {
 
     #[test]
     fn the_field_that_tells_classes_apart_is_chosen() {
-        let class = |test: Test| Matcher { combine: MatchMode::All, criteria: vec![Statement { negate: false, test }] };
-        let groups: Vec<_> = (0..1_000).map(|group| class(Test::QosGroup(group))).collect();
+        let groups: Vec<_> = (0..1_000).map(|group| asking(Test::QosGroup(group))).collect();
         let index = ClassIndex::new(groups.iter(), &[]).unwrap();
         assert_eq!((index.field, index.most), (Field::QosGroup, 1));
-        let lengths: Vec<_> = (0..1_000).map(|min| class(Test::PacketLength { min, max: min + 1 })).collect();
+        let lengths: Vec<_> = (0..1_000).map(|min| asking(Test::PacketLength { min, max: min + 1 })).collect();
         assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
+    }
+
+    /// An entry that any packet of UDP matches, but for what is changed.
+    fn but(change: impl FnOnce(&mut AccessListEntry)) -> AccessListEntry {
+        let any = AddressMatch { address: address(0, false), wildcard: Ipv4Addr::BROADCAST.into() };
+        let mut entry = AccessListEntry {
+            action: AccessAction::Permit,
+            protocol: Some(crate::wire::ip::protocol::UDP),
+            source: any.clone(),
+            destination: any,
+            source_port: None,
+            destination_port: None,
+            dscp: None,
+            precedence: None,
+            established: false,
+            icmp_type: None,
+            icmp_code: None,
+            fragments: false,
+        };
+        change(&mut entry);
+        entry
+    }
+
+    fn asking(test: Test) -> Matcher {
+        Matcher { combine: MatchMode::All, criteria: vec![Statement { negate: false, test }] }
+    }
+
+    fn udp(change: impl FnOnce(&mut Descriptor)) -> Descriptor {
+        let mut packet = Descriptor {
+            network: Network::Ipv4,
+            network_len: 500,
+            source: address(0, false),
+            destination: address(0, false),
+            protocol: crate::wire::ip::protocol::UDP,
+            ..crate::frame::descriptor::parse(&[], Framing::Ethernet)
+        };
+        change(&mut packet);
+        packet
+    }
+
+    /// Each class asks for a value of its own, and each packet has one of them: it tries that class and no other.
+    fn tells(field: Field, lists: &[AccessList], classes: &[Matcher], packet: impl Fn(u16, &mut Descriptor)) {
+        let index = ClassIndex::new(classes.iter(), lists).unwrap_or_else(|| panic!("{field:?} tells nothing"));
+        assert_eq!((index.field, index.most), (field, 1));
+        for number in 0..classes.len() {
+            let packet = udp(|descriptor| packet(number as u16, descriptor));
+            let tried: Vec<_> = index.candidates(&packet).unwrap().collect();
+            assert_eq!(tried, [number], "by {field:?}");
+        }
+    }
+
+    /// The same of classes that each have an access list of one entry.
+    fn entries_tell(
+        field: Field,
+        classes: u16,
+        entry: impl Fn(u16, &mut AccessListEntry),
+        packet: impl Fn(u16, &mut Descriptor),
+    ) {
+        let list = |number| {
+            let entries = vec![but(|asked| entry(number, asked))];
+            AccessList::new("list", &entries, LaterFragments::ByNetworkLayer)
+        };
+        let lists: Vec<_> = (0..classes).map(list).collect();
+        let classes: Vec<_> = (0..usize::from(classes)).map(|list| asking(Test::AccessGroup(list))).collect();
+        tells(field, &lists, &classes, packet);
+    }
+
+    #[test]
+    fn each_field_that_statements_ask_for_tells_classes_apart() {
+        let told = |field, classes: u16, test: &dyn Fn(u16) -> Test, packet: &dyn Fn(u16, &mut Descriptor)| {
+            let classes: Vec<_> = (0..classes).map(|number| asking(test(number))).collect();
+            tells(field, &[], &classes, packet);
+        };
+        told(Field::Dscp, 64, &|number| Test::Dscp { values: 1 << number, ip_only: false }, &|number, packet| {
+            packet.dscp = number as u8;
+        });
+        told(Field::Dscp, 8, &|number| Test::Precedence { values: 1 << number, ip_only: false }, &|number, packet| {
+            packet.dscp = number as u8 * 8 + 3;
+        });
+        told(Field::Cos, 8, &|number| Test::Cos { values: 1 << number }, &|number, packet| packet.cos = number as u8);
+        told(
+            Field::Vlan,
+            64,
+            &|number| Test::Vlan { ranges: [(number * 10, number * 10 + 9)].into() },
+            &|number, packet| {
+                packet.vlan = number * 10 + number % 10;
+            },
+        );
+        told(Field::QosGroup, 64, &|number| Test::QosGroup(number), &|number, packet| packet.qos_group = number);
+        told(Field::InputPort, 64, &|number| Test::InputInterface(PortId(number)), &|number, packet| {
+            packet.input_port = Some(PortId(number));
+        });
+        let inner = |number| asking(Test::QosGroup(number));
+        told(Field::QosGroup, 64, &|number| Test::Nested(inner(number)), &|number, packet| packet.qos_group = number);
+    }
+
+    #[test]
+    fn each_field_that_access_lists_ask_for_tells_classes_apart() {
+        let host = |number: u16| IpAddr::from(Ipv4Addr::from(0x0a00_0000 | (u32::from(number) << 12)));
+        let one = |number| AddressMatch { address: host(number), wildcard: Ipv4Addr::UNSPECIFIED.into() };
+        entries_tell(
+            Field::Source,
+            64,
+            |number, entry| entry.source = one(number),
+            |number, packet| packet.source = host(number),
+        );
+        entries_tell(
+            Field::Destination,
+            64,
+            |number, entry| entry.destination = one(number),
+            |number, packet| packet.destination = host(number),
+        );
+        entries_tell(
+            Field::SourcePort,
+            64,
+            |number, entry| {
+                entry.source_port = Some(PortMatch { op: PortOperator::Eq, ports: vec![number, number + 500] })
+            },
+            |number, packet| packet.source_port = Some(number + 500),
+        );
+        entries_tell(
+            Field::DestinationPort,
+            64,
+            |number, entry| {
+                let ports = vec![5_000 + number * 4, 5_003 + number * 4];
+                entry.destination_port = Some(PortMatch { op: PortOperator::Range, ports });
+            },
+            |number, packet| packet.destination_port = Some(5_000 + number * 4 + number % 4),
+        );
+        entries_tell(
+            Field::Dscp,
+            64,
+            |number, entry| entry.dscp = Some(number as u8),
+            |number, packet| packet.dscp = number as u8,
+        );
+        entries_tell(
+            Field::Dscp,
+            8,
+            |number, entry| entry.precedence = Some(number as u8),
+            |number, packet| packet.dscp = number as u8 * 8 + 5,
+        );
+    }
+
+    #[test]
+    fn any_of_several_values_leads_to_a_class() {
+        let class = |number: u16| Matcher {
+            combine: MatchMode::Any,
+            criteria: [number, number + 32]
+                .map(|group| Statement { negate: false, test: Test::QosGroup(group) })
+                .to_vec(),
+        };
+        let classes: Vec<_> = (0..32).map(class).collect();
+        for part in [0, 32] {
+            tells(Field::QosGroup, &[], &classes, |number, packet| packet.qos_group = number + part);
+        }
+    }
+
+    /// One that is no IP packet has no address, and a later fragment no ports, which its other fields do not lack.
+    #[test]
+    fn packets_that_lack_the_field() {
+        let host =
+            |number: u8| AddressMatch { address: address(number, false), wildcard: Ipv4Addr::UNSPECIFIED.into() };
+        let list = |number: u8| {
+            let entries = vec![but(|entry| entry.source = host(number))];
+            AccessList::new("list", &entries, LaterFragments::ByNetworkLayer)
+        };
+        let lists: Vec<_> = (0..16).map(list).collect();
+        let classes: Vec<_> = (0..16).map(|list| asking(Test::AccessGroup(list))).collect();
+        let index = ClassIndex::new(classes.iter(), &lists).unwrap();
+        let tried = |packet: &Descriptor| index.candidates(packet).map(Iterator::collect::<Vec<_>>);
+        let from = |network, later_fragment| {
+            udp(|packet| {
+                (packet.network, packet.later_fragment) = (network, later_fragment);
+                packet.source = address(9, false);
+            })
+        };
+        assert_eq!(tried(&from(Network::Ipv4, false)), Some(vec![9]));
+        assert_eq!(tried(&from(Network::Ipv4, true)), Some(vec![9]), "a fragment has addresses");
+        assert_eq!(tried(&from(Network::Other, false)), Some(vec![]), "what is no IP packet has none");
+        let by_port = ClassIndex::by(Field::SourcePort, classes.iter(), &lists);
+        assert!(by_port.candidates(&from(Network::Ipv4, true)).is_none(), "an entry may match it without ports");
+    }
+
+    #[test]
+    fn a_class_that_asks_for_too_many_values_is_always_tried() {
+        let values = |many: u32| limited((0..many).collect()).map(|values| values.len());
+        assert_eq!((values(MOST_VALUES as u32), values(MOST_VALUES as u32 + 1)), (Some(MOST_VALUES), None));
+        let range = |first, last| {
+            let wanted = PortMatch { op: PortOperator::Range, ports: vec![first, last] };
+            ports(Some(&wanted)).map(|ports| (ports.len(), ports.first().copied(), ports.last().copied()))
+        };
+        assert_eq!(range(300, 310), Some((11, Some(300), Some(310))));
+        assert_eq!(range(1, 256), Some((256, Some(1), Some(256))));
+        assert_eq!(range(1, 257), None);
+        assert_eq!(range(0, u16::MAX), None);
+    }
+
+    /// Each of the four words counts, and what two of them have in common does not.
+    #[test]
+    fn addresses_of_ipv6_fold_by_all_their_words() {
+        let addresses: [[u32; 4]; 11] = [
+            [0, 0, 0, 0],
+            [0, 0, 0, 1],
+            [0, 0, 2, 0],
+            [0, 4, 0, 0],
+            [8, 0, 0, 0],
+            [0, 0, 0, 0x30],
+            [0, 0, 0x10, 0x30],
+            [0, 0, 0, 0x300],
+            [0, 0x100, 0, 0x300],
+            [0, 0, 0, 0x3000],
+            [0x1000, 0, 0, 0x3000],
+        ];
+        let values = addresses.map(|words| {
+            let bits = words.iter().fold(0u128, |bits, word| (bits << 32) | u128::from(*word));
+            folded(Ipv6Addr::from(bits).into())
+        });
+        assert_eq!(values, [0, 1, 2, 4, 8, 0x30, 0x20, 0x300, 0x200, 0x3000, 0x2000]);
+        assert_eq!(folded(Ipv4Addr::new(10, 1, 2, 3).into()), 0x0a01_0203);
     }
 }
