@@ -376,3 +376,54 @@ impl<P> Engine<P> {
         audit_memory(&self.ports, &self.shared.pools)
     }
 }
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use super::*;
+    use crate::catalyst::buffer_pool::QueueBuffers;
+    use crate::frame::label::Label;
+    use crate::switch_configurations::{config, defaults, interface, name, ports, read};
+    use serde_json::json;
+
+    const SECOND: Time = Time(1_000_000_000);
+
+    /// A switch of two ports: the first with an input policy, the second with frames that wait.
+    fn switch() -> Engine<u64> {
+        let mut input = interface(json!({}));
+        input["service_policy_input"] = json!("P");
+        let mut config = config(&defaults(), json!({name(1): input, name(2): interface(json!({}))}));
+        config["policy_maps"] = json!({"P": {"classes": [{"name": "class-default", "trust": "dscp"}]}});
+        let mut engine = Engine::new(&ports(2), Time(0)).unwrap();
+        engine.configure(Time(0), &read(&config)).unwrap();
+        for number in 0..10 {
+            let frame = crate::frame::descriptor::parse(&[0; 1_000], Framing::Ethernet);
+            let frame = Descriptor { label: Some(Label::default()), ..frame };
+            engine.transmit(Time(0), PortId(1), frame, number);
+        }
+        engine
+    }
+
+    #[test]
+    fn the_audit_tells_what_does_not_add_up() {
+        let spoilt = |spoil: fn(&mut Engine<u64>)| {
+            let mut engine = switch();
+            spoil(&mut engine);
+            engine.audit()
+        };
+        assert_eq!(spoilt(|_| ()), Ok(()));
+        let told = |spoil, part: &str| {
+            let told = spoilt(spoil).unwrap_err();
+            assert!(told.contains(part), "{told}, and not {part}");
+        };
+        told(
+            |engine| engine.shared.pools[0].take(&mut QueueBuffers::default(), QueueBuffers { reserved: 1, common: 0 }),
+            "memory 0: queues hold",
+        );
+        told(|engine| engine.ports[1].catalyst().egress.outbound.settled = SECOND, "is expected");
+        told(
+            |engine| engine.ports[0].catalyst().ingress.policy().unwrap().sent(0, 100),
+            "class class-default: offered",
+        );
+        told(|engine| engine.ports[0].catalyst().ingress.policy().unwrap().queued(0, 100), "are in queues");
+    }
+}

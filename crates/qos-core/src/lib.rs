@@ -54,6 +54,13 @@
 #[macro_use]
 mod mistaken;
 
+// The configurations of the integration tests, which know the crate by its name.
+#[cfg(test)]
+extern crate self as qos_core;
+#[cfg(test)]
+#[path = "../tests/it/common/switch.rs"]
+mod switch_configurations;
+
 mod catalyst;
 mod classify;
 mod compile;

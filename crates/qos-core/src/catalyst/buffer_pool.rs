@@ -128,3 +128,82 @@ impl BufferPool {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(reserved: u32) -> BufferPool {
+        let mut pools = Vec::new();
+        BufferPool::reserve(&mut pools, &[reserved], 1);
+        pools.remove(0)
+    }
+
+    fn limits(reserved: u32) -> QueueLimits {
+        QueueLimits { reserved, thresholds: [10_000; 3] }
+    }
+
+    /// Takes cells for a queue, if there are so many.
+    fn take(pool: &mut BufferPool, held: &mut QueueBuffers, reserved: u32, cells: u32) -> Option<(u32, u32)> {
+        let part = pool.offer(*held, &limits(reserved), cells)?;
+        pool.take(held, part);
+        Some((part.reserved, part.common))
+    }
+
+    #[test]
+    fn a_queue_takes_its_reserved_cells_and_then_common_ones() {
+        let mut pool = pool(BufferPool::CELLS - 100);
+        let (mut one, mut other) = (QueueBuffers::default(), QueueBuffers::default());
+        assert_eq!(take(&mut pool, &mut one, 50, 60), Some((50, 10)));
+        assert_eq!(take(&mut pool, &mut one, 50, 91), None, "90 common cells are left");
+        assert_eq!(take(&mut pool, &mut one, 50, 90), Some((0, 90)));
+        // Most of the memory is free, and reserved for others.
+        assert_eq!(take(&mut pool, &mut one, 50, 1), None);
+        assert_eq!(take(&mut pool, &mut other, 50, 50), Some((50, 0)));
+        assert_eq!(take(&mut pool, &mut other, 50, 1), None);
+        pool.give_back(&mut one, 100);
+        assert_eq!((one, pool.common_free()), (QueueBuffers { reserved: 50, common: 0 }, 100));
+        pool.give_back(&mut one, 20);
+        assert_eq!(one, QueueBuffers { reserved: 30, common: 0 });
+        assert_eq!(take(&mut pool, &mut one, 50, 21), Some((20, 1)));
+    }
+
+    #[test]
+    fn a_reserved_cell_is_missing_where_the_memory_is_used_up() {
+        let mut pool = pool(2 * BufferPool::CELLS);
+        let (mut one, mut other) = (QueueBuffers::default(), QueueBuffers::default());
+        assert_eq!(
+            take(&mut pool, &mut one, BufferPool::CELLS, BufferPool::CELLS - 10),
+            Some((BufferPool::CELLS - 10, 0))
+        );
+        assert_eq!(take(&mut pool, &mut other, BufferPool::CELLS, 11), None);
+        assert_eq!(take(&mut pool, &mut other, BufferPool::CELLS, 10), Some((10, 0)));
+    }
+
+    #[test]
+    fn another_reservation_changes_what_of_a_queue_is_common() {
+        let mut pool = pool(1_000);
+        let mut held = QueueBuffers::default();
+        take(&mut pool, &mut held, 50, 80);
+        let free = pool.common_free();
+        pool.reserve_anew(&mut held, &limits(70));
+        assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 70, common: 10 }, free + 20));
+        pool.reserve_anew(&mut held, &limits(20));
+        assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 20, common: 60 }, free - 30));
+        pool.reserve_anew(&mut held, &limits(500));
+        assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 80, common: 0 }, free + 30));
+    }
+
+    #[test]
+    fn the_audit_compares_with_what_queues_hold() {
+        let mut pool = pool(1_000);
+        let mut held = QueueBuffers::default();
+        take(&mut pool, &mut held, 50, 80);
+        let of = |reserved, common| {
+            let mut queues = [QueueBuffers::default(); QUEUES];
+            queues[2] = QueueBuffers { reserved, common };
+            pool.audit([[QueueBuffers::default(); QUEUES], queues].into_iter()).is_ok()
+        };
+        assert_eq!([of(50, 30), of(50, 29), of(49, 30), of(49, 31)], [true, false, false, false]);
+    }
+}

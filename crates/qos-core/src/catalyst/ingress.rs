@@ -71,6 +71,11 @@ impl<P> Ingress<P> {
         }
     }
 
+    #[cfg(test)]
+    pub fn policy(&mut self) -> Option<&mut Policy> {
+        self.policy.as_mut()
+    }
+
     pub fn audit(&self) -> Result<(), String> {
         self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(std::iter::empty()))
     }

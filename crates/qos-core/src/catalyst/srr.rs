@@ -134,3 +134,84 @@ impl Srr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::catalyst_constants::THRESHOLDS;
+    use crate::plan::catalyst::{QueueAt, QueueLimits};
+
+    /// A full frame on the wire.
+    const FULL: u32 = 1_538;
+    const MILLI: u64 = 1_000_000;
+
+    /// Of a port of 100 Mb/s.
+    fn srr(shape: [u32; QUEUES], share: [u32; QUEUES], priority_queue: bool) -> Srr {
+        let plan = EgressPlan {
+            qos: true,
+            rewrite: true,
+            dscp_cos: [0; 64],
+            cos_queue: [QueueAt::default(); 8],
+            dscp_queue: [QueueAt::default(); 64],
+            limits: [QueueLimits { reserved: 0, thresholds: [0; THRESHOLDS] }; QUEUES],
+            shape,
+            share,
+            priority_queue,
+            speed: crate::time::Rate(100_000_000),
+            operational: 10_000,
+            shown_operational: 10_000,
+            asic: 0,
+        };
+        Srr::new(&plan, Time(0))
+    }
+
+    #[test]
+    fn of_shaped_queues_the_one_that_might_send_first_is_served() {
+        let mut srr = srr([10, 20, 20, 0], [1; QUEUES], false);
+        let at = |tenths: u64| Time(tenths * MILLI / 10);
+        assert_eq!(srr.pick(at(100), 0b0110), Some(1), "in a draw the lower number");
+        srr.served(at(100), 0, FULL, 0b0111);
+        srr.served(at(100), 1, FULL, 0b0111);
+        // One part in 10 of the port, less a longest frame's time: the first waits 1.1 ms, the second 2.3 ms.
+        assert_eq!(srr.pick(at(110), 0b0011), None);
+        assert_eq!(srr.pick(at(115), 0b0011), Some(0));
+        assert_eq!(srr.pick(at(130), 0b0011), Some(0), "it might have sent 1.2 ms before the other");
+        srr.served(at(130), 0, FULL, 0b0011);
+        assert_eq!(srr.pick(at(150), 0b0011), Some(1), "it waits since 12.3 ms, the first since 14.1 ms");
+        assert_eq!(srr.pick(at(150), 0b0111), Some(2), "nothing has left it yet");
+        assert_eq!(srr.pick(at(150), 0b1111), Some(2), "shared queues come after shaped ones");
+    }
+
+    /// How often each queue is served, of frames of one length.
+    fn served(srr: &mut Srr, busy: Busy, frames: usize) -> ([usize; QUEUES], Vec<usize>) {
+        let order: Vec<_> = (0..frames)
+            .map(|_| {
+                let queue = srr.pick(Time(0), busy).unwrap();
+                srr.served(Time(0), queue, FULL, busy);
+                queue
+            })
+            .collect();
+        (std::array::from_fn(|queue| order.iter().filter(|picked| **picked == queue).count()), order)
+    }
+
+    #[test]
+    fn beside_a_priority_queue_the_others_share_by_their_weights() {
+        assert_eq!(srr([0; QUEUES], [1; QUEUES], false).pick(Time(0), 0b1100), Some(2), "in a draw the lower number");
+        let mut srr = srr([0; QUEUES], [200, 1, 2, 3], true);
+        assert_eq!(served(&mut srr, 0b1110, 600).0, [0, 100, 200, 300]);
+        assert_eq!(served(&mut srr, 0b1111, 10).0, [10, 0, 0, 0]);
+        assert_eq!(served(&mut srr, 0b1110, 600).0, [0, 100, 200, 300], "what it sent is nobody's part");
+    }
+
+    /// Queues that always have something to send never let virtual time begin anew.
+    #[test]
+    fn virtual_time_is_set_back_before_it_has_no_room_left() {
+        let shares = [30, 70, 1, 5];
+        let mut late = srr([0; QUEUES], shares, false);
+        late.virtual_time = REBASE + 1;
+        late.finish = [REBASE + 1; QUEUES];
+        let order = served(&mut late, 0b1111, 1_000).1;
+        assert!(late.virtual_time < REBASE);
+        assert_eq!(order, served(&mut srr([0; QUEUES], shares, false), 0b1111, 1_000).1);
+    }
+}

@@ -301,7 +301,7 @@ fn queues_hold_what_their_thresholds_allow() {
     assert_eq!((memory.cells_total, memory.cells_reserved, memory.cells_common), (8_192, 4_800, 3_000));
     assert_eq!(memory.cells_common_free, 3_000 - 46 - 148);
     let interface = engine.counters(Time(MILLI), None).interfaces[&name(2)].clone();
-    assert_eq!((interface.output.drops, interface.queue.limit), (31, 40));
+    assert_eq!((interface.output.drops, interface.queue.drops, interface.queue.limit), (31, 31, 40));
     // Threshold 3 is the maximum: 400 per cent of 100 cells.
     let switch3 = changed("/maps/dscp_output_q/46", json!([1, 3]));
     let third = burst(&mut switch(&switch3, json!({}), json!({})), 100, full(46));
