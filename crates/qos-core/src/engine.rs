@@ -377,7 +377,7 @@ impl<P> Engine<P> {
     }
 }
 
-#[cfg(all(test, feature = "serde"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalyst::buffer_pool::QueueBuffers;

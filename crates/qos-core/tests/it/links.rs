@@ -110,6 +110,7 @@ fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
         (times, outputs.len())
     };
     assert_eq!(inside(arrives, 0), (vec![arrives], 1));
+    assert_eq!(inside(arrives + 7 * MILLI, 0), (vec![arrives], 1), "a late caller has it with the time when it came");
     assert_eq!(inside(arrives - 1, 0), (vec![], 0));
     assert_eq!(inside(arrives - 5 * MILLI, 5 * MILLI), (vec![arrives], 1));
     assert_eq!(inside(arrives - 5 * MILLI - 1, 5 * MILLI), (vec![], 0));
