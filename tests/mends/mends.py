@@ -540,4 +540,11 @@ MENDS = (
         '    rights = ["setpriv", "--no-new-privs"]\n',
         "tests/lab/test_rights.py",
     ),
+    Mend(
+        "a run confirms that a router erases its flash, with the image it starts from",
+        "src/qoslab/run/door/login.py",
+        '    re.compile(r"\\b(?:eras|format)[^\\r\\n]*\\[confirm\\] ?$", re.IGNORECASE): b"n",\n',
+        "",
+        "tests/unit/test_dead_man.py::test_flash_keeps_its_files_where_the_router_offers_to_erase_it",
+    ),
 )

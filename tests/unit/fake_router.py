@@ -235,6 +235,12 @@ class FakeRouter:
         return password == "opensesame"
 
 
+def with_soldered_flash(router: FakeRouter) -> None:
+    """Have it be one that offers to erase its flash before a file is copied there."""
+    line = "32768K bytes of processor board System flash (Read/Write)"
+    router.chassis = replace(router.chassis, memory_lines=(line,))
+
+
 def typed(router: FakeRouter, text: str, *, privilege: int = 15) -> str:
     """Everything that a login prints when the client sends `text` and hangs up; line ends as `\\n`."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
-from fake_router import typed
+from fake_router import typed, with_soldered_flash
 
 from qoslab.errors import UserError
 from qoslab.ios.model.applets import Applet, applets
@@ -109,6 +109,17 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> 
     assert door.ask("R1", "show running-config") == [before] and router.flash == {}
     # To stop it once more is no matter.
     stop(door.ask, "R1", "eem")
+
+
+def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeDevice, door: Door) -> None:
+    router = device.router
+    with_soldered_flash(router)
+    router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
+    guard = DeadMan(door.ask, {"R1": "eem"}, {"R1": 5})
+    guard.arm()
+    assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin", "qoslab-before.cfg"}
+    guard.disarm()
+    assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
 def test_an_applet_that_would_not_count_is_no_way_back(device: FakeDevice, door: Door) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, typed, with_soldered_flash
 
 from qoslab.lab.countdown import Countdown
 
@@ -43,6 +43,20 @@ def test_a_copy_over_a_file_is_asked_for() -> None:
     assert router.flash["before.cfg"] == "old\n"
     typed(router, COPY + "\r")
     assert router.flash["before.cfg"] != "old\n"
+
+
+def test_flash_of_class_b_is_erased_before_a_copy_where_that_is_confirmed() -> None:
+    router = FakeRouter("2811")
+    with_soldered_flash(router)
+    router.flash["image"] = "x"
+    kept = said(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
+    assert kept[1] == "Erase flash: before copying? [confirm]n" and "bytes copied" in kept[2]
+    assert set(router.flash) == {"image", "before.cfg"}
+    # Whoever has second thoughts has nothing copied; the file is there already and that is asked first.
+    typed(router, COPY + "\r\rn")
+    assert set(router.flash) == {"image", "before.cfg"}
+    erased = said(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
+    assert "Erase of flash: complete\n" in erased and set(router.flash) == {"before.cfg"}
 
 
 def test_what_is_not_there_and_what_has_no_room() -> None:

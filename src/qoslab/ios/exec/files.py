@@ -5,7 +5,7 @@ from __future__ import annotations
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
-from qoslab.ios.exec.inventory import NO_FLASH, flash_bytes
+from qoslab.ios.exec.inventory import NO_FLASH, flash_bytes, offers_to_erase
 
 FLASH = "flash:"
 _COPY = {
@@ -47,6 +47,8 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
         )
         if not await session.terminal.read_confirmation():
             return ""
+    if offers_to_erase(session) and not await _erased_or_kept(session):
+        return ""
     size = len(text.encode())
     room = flash_bytes(session)
     others = sum(len(each.encode()) for other, each in flash.items() if other != name)
@@ -56,6 +58,19 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
         return f"%Error writing {FLASH}{name} (No space left on device)\n"
     flash[name] = text
     return f"{size} bytes copied in 0.100 secs ({size * 10} bytes/sec)\n"
+
+
+async def _erased_or_kept(session: ExecSession) -> bool:
+    """Ask whether to erase flash before a file is copied, and do so; whether the copy goes on."""
+    session.terminal.write("Erase flash: before copying? [confirm]")
+    if not await session.terminal.read_confirmation():
+        return True
+    session.terminal.write("Erasing the flash filesystem will remove all files! Continue? [confirm]")
+    if not await session.terminal.read_confirmation():
+        return False
+    session.environment.flash.clear()
+    session.terminal.write("Erasing device... eeeeeeee ...erased\nErase of flash: complete\n")
+    return True
 
 
 @EXEC.add(PRIVILEGED, "copy running-config <url:word>", help=_COPY)

@@ -9,6 +9,8 @@ from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.exec.configuration import NVRAM_BYTES
 from qoslab.ios.show import inventory
 
+_FLASH = re.compile(r"(\d+)K bytes of (?:(?:ATA|flash-simulated)|(?P<class_b>processor board System flash))")
+"""In `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or nothing [I]."""
 NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
 """Of a router of which no print tells how much flash it has [I]."""
 
@@ -118,12 +120,21 @@ def _flash(session: ExecSession) -> str:
 
 def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
     """Return the bytes of flash memory and those that are free; None where no print tells how much there is."""
-    lines = "\n".join(session.environment.chassis.memory_lines)
-    size = re.search(r"(\d+)K bytes of (?:ATA|flash-simulated)", lines)
+    size = _flash_memory(session)
     if size is None:
         return None
     used = sum(len(text.encode()) for text in session.environment.flash.values())
     return 1024 * int(size[1]), 1024 * int(size[1]) - used
+
+
+def offers_to_erase(session: ExecSession) -> bool:
+    """Whether flash memory is such that whoever copies to it is asked whether to erase it first."""
+    flash = _flash_memory(session)
+    return flash is not None and flash["class_b"] is not None
+
+
+def _flash_memory(session: ExecSession) -> re.Match[str] | None:
+    return _FLASH.search("\n".join(session.environment.chassis.memory_lines))
 
 
 def nvram_bytes(session: ExecSession) -> tuple[int, int]:

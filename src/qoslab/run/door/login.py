@@ -24,11 +24,13 @@ UNPAGED = ("terminal length 0", "terminal width 0")
 """Entered here: a client sets it once, and knows nothing of a login that takes the place of a lost one."""
 
 ANSWERS = {
+    re.compile(r"\b(?:eras|format)[^\r\n]*\[confirm\] ?$", re.IGNORECASE): b"n",
     re.compile(r"\[yes/no\]: ?$"): b"no\r",
     re.compile(r"\[confirm\] ?$"): b"\r",
     re.compile(r"\]\? ?$"): b"\r",
 }
-"""What is answered to questions after a line of ours: nothing is saved, what was asked for is confirmed."""
+"""What is answered to questions after a line of ours, the first that matches: nothing is saved and nothing erased, as
+flash of class B offers before a file is copied to it; what was asked for is confirmed. One key is the whole answer."""
 
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0

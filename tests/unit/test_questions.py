@@ -1,0 +1,66 @@
+"""What is answered to a device that asks back, and how the end of an answer is told."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from qoslab.redaction import Redaction
+from qoslab.run.door.login import Login
+from qoslab.run.door.reach import Line
+from qoslab.run.door.transcript import Transcript
+from qoslab.run.door.ways import Way
+
+
+class Scripted(Line):
+    """A device that says the next of these to each thing it is sent."""
+
+    def __init__(self, *said: str) -> None:
+        self._said = list(said)
+        self._ready: list[bytes] = []
+        self.heard: list[bytes] = []
+
+    async def read(self) -> bytes:
+        while not self._ready:
+            await asyncio.sleep(3600)
+        return self._ready.pop(0)
+
+    async def write(self, data: bytes) -> None:
+        self.heard.append(data)
+        if self._said:
+            self._ready.append(self._said.pop(0).encode())
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def gone(self) -> bool:
+        return False
+
+
+def asked(line: Line, command: str, prompt: str = "R1#") -> str:
+    way = Way("127.0.0.1", answer_s=2.0)
+    return asyncio.run(Login(line, way, Transcript(None, Redaction())).ask(command, prompt))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Erase flash: before copying? [confirm]", b"n"),
+        ("Erase flash device before writing? [confirm]", b"n"),
+        ("Flash contains files. Are you sure you want to erase? [confirm]", b"n"),
+        ("Erasing the flash filesystem will remove all files! Continue? [confirm]", b"n"),
+        ('Format operation will destroy all data in "flash:".  Continue? [confirm]', b"n"),
+        ("Copy 'a' from server\r\n  as 'a' into Flash WITH erase? [yes/no]: ", b"no\r"),
+        ("System configuration has been modified. Save? [yes/no]: ", b"no\r"),
+        ("Proceed with reload? [confirm]", b"\r"),
+        ("A file was erased here once.\r\nDo you want to over write? [confirm]", b"\r"),
+        ("Destination filename [qoslab-before.cfg]? ", b"\r"),
+    ],
+)
+def test_a_question_is_answered_so_that_nothing_is_saved_or_erased(question: str, answer: bytes) -> None:
+    device = Scripted(f"copy\r\n{question}", "\r\ndone\r\nR1#")
+    assert re.sub(r"\s+", " ", asked(device, "copy")).endswith("done")
+    assert device.heard == [b"copy\r", answer]
