@@ -547,4 +547,11 @@ MENDS = (
         "",
         "tests/unit/test_dead_man.py::test_flash_keeps_its_files_where_the_router_offers_to_erase_it",
     ),
+    Mend(
+        "whoever rescues stops the countdown of another's run and takes off what that has configured",
+        "src/qoslab/run/rescue.py",
+        "            refuse_marked(door.ask, ways, state.mark())\n",
+        "",
+        "tests/unit/test_mark.py::test_whoever_rescues_leaves_a_router_that_another_run_has_by_now",
+    ),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import typed
+from test_restore_state import begun
 
 from qoslab.errors import UserError
 from qoslab.ios.restore import unrestored
@@ -16,6 +19,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.mark import Marks, marked, refuse_marked, unmark
 from qoslab.run.door.ways import Way
+from qoslab.run.rescue import rescue
 
 ALICE = "the run of policing-vs-shaping by alice on box, since 2026-03-02 10:20:30Z"
 
@@ -81,3 +85,26 @@ def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDev
         guard.arm()
     guard.disarm()
     assert marked(door.ask, "R1") == "the run of bob"
+
+
+def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
+    device: FakeDevice, door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    inventory = tmp_path / "rack.json"
+    reached: dict[str, Any] = {"ansible_host": "127.0.0.1", "ansible_port": device.telnet, "qoslab_reach": "telnet"}
+    reached |= {"ansible_user": USER, "ansible_password": PASSWORD, "ansible_become_password": ENABLE}
+    inventory.write_text(json.dumps({"all": {"children": {"ios": {"hosts": {"R1": reached}}}}}))
+    state = begun(inventory)
+    state.keep_countdowns({"R1": "reload"})
+    state.keep_mark(ALICE)
+    state.release()
+    # Alice's run was killed and its countdown has ended; then Bob's began.
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    marks(door, "the run of bob").arm()
+    with pytest.raises(UserError) as found:
+        rescue(inventory, pytest.fail)
+    assert found.value.message == "R1 is marked by another run: the run of bob"
+    assert device.router.reload_at is not None and marked(door.ask, "R1") == "the run of bob"
+    assert state.is_there() and state.mark() == ALICE
+    state.hold()

@@ -16,7 +16,7 @@ from qoslab.run.devices.state import About, RestoreState
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import stop
 from qoslab.run.door.inventory import ways_to
-from qoslab.run.door.mark import unmark
+from qoslab.run.door.mark import refuse_marked, unmark
 from qoslab.run.scratch import Scratch
 
 Line = tuple[str, int]
@@ -34,8 +34,8 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
 
     Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
     given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `UserError` where a
-    run is under way or a router is missing, `DoorFault` or `DoorClosed` where one is not reached; the state is kept
-    then.
+    run is under way, a router is missing or carries the mark of another run, `DoorFault` or `DoorClosed` where one is
+    not reached; the state is kept then.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
@@ -62,6 +62,8 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, Door(ways) as door:
             door.open()
+            # Whoever has a router by now has its countdown as well.
+            refuse_marked(door.ask, ways, state.mark())
             # First, so that none ends in the middle; a console takes one at a time.
             for name, choice in state.countdowns().items():
                 stop(door.ask, name, choice)
