@@ -44,6 +44,7 @@ from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity
+from qoslab.units import Duration
 from qoslab.verification.policy import policy_differences
 from undoing import undo_lines
 
@@ -63,6 +64,7 @@ policy-map {name}
 interface FastEthernet0/1
  service-policy output {name}
 """
+NO_TIME = Duration(0)
 POLICE = TEMPLATE.format(name="Police", action="police cir 1000000")
 SHAPE = TEMPLATE.format(name="Shape", action="shape average 1000000")
 COMMAND = "show policy-map interface"
@@ -221,7 +223,9 @@ def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
 
 def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_path: Path) -> None:
     routers = routers_of_a_run(rig, [])
-    routers.configure(Cell(tmp_path / "cell", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [COMMAND])
+    routers.configure(
+        Cell(tmp_path / "cell", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [COMMAND], traffic=NO_TIME
+    )
     scratch = rig.session._scratch
     assert scratch is not None
     holders = [pid for pid, line in processes_with(str(scratch).encode()) if watch.CONNECTION_PROCESS in line]
@@ -236,7 +240,7 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
     told: list[str] = []
     routers = routers_of_a_run(rig, told)
     was = rig.running()
-    routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [])
+    routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [], traffic=NO_TIME)
     shown = "show running-config"
     assert routers.changed("R1", collector.observe("R1", shown).raw) == []
     collector.configure("R1", ["interface FastEthernet0/0", "description to Bob", "ip host bob 10.9.9.9"])
@@ -244,7 +248,7 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
         "interface FastEthernet0/0: `description to Bob` is new",
         "`ip host bob 10.9.9.9` is new",
     ]
-    routers.configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE, "R2": SHAPE}, [])
+    routers.configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE, "R2": SHAPE}, [], traffic=NO_TIME)
     assert "Police" not in rig.running()
     routers.restore(tmp_path / "lines", tmp_path / "kept")
     now = rig.running()
@@ -265,13 +269,17 @@ def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: 
     collector.configure("R1", own.replace("!\n", "").splitlines())
     before = rig.running()
     with pytest.raises(UserError) as caught:
-        routers_of_a_run(rig, []).configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE}, [])
+        routers_of_a_run(rig, []).configure(
+            Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE}, [], traffic=NO_TIME
+        )
     assert caught.value.message == (
         "R1 is left as it is, since the experiment would overwrite what it has:\n"
         "  it has `policy-map Police` of its own, with other content"
     )
     with pytest.raises(UserError, match="`service-policy output Police` is in force already"):
-        routers_of_a_run(rig, []).configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE}, [])
+        routers_of_a_run(rig, []).configure(
+            Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE}, [], traffic=NO_TIME
+        )
     assert rig.running() == before
     collector.configure("R1", ["interface FastEthernet0/1", "no service-policy output Police", "no policy-map Police"])
     rig.session.carry_out(["prepare"])

@@ -43,6 +43,7 @@ from qoslab.run.devices.inventory import read_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.devices.state import RestoreState
 from qoslab.schema import CellIdentity
+from qoslab.units import Duration
 
 inventory, topology, pushed = Path(sys.argv[1]), Topology.model_validate_json(sys.argv[2]), sys.argv[3]
 read_inventory(inventory)
@@ -51,7 +52,7 @@ state.begin(inventory=inventory, run=Path("runs/a"), topology=topology)
 session = AnsibleSession(inventory, before=state.folder)
 session.start()
 routers = Routers(topology, session, state, lambda router: "", print)
-routers.configure(Cell(Path("runs/a/cells/a/1"), CellIdentity("a", (), 1)), {"R1": pushed}, [])
+routers.configure(Cell(Path("runs/a/cells/a/1"), CellIdentity("a", (), 1)), {"R1": pushed}, [], traffic=Duration(0))
 print("pushed", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

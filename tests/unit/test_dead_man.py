@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from qoslab.errors import UserError
 from qoslab.ios.model.applets import Applet, applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.restore import unrestored
+from qoslab.model.inventory import DeadManChoice as Choice
 from qoslab.model.inventory import RouterSettings
 from qoslab.platforms.ios import MODELS
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan, minutes_of, stop
 from qoslab.run.door.ways import Way
 from qoslab.units import Duration
+
+MINUTE = Duration.parse("60 s")
 
 
 @pytest.fixture
@@ -39,10 +43,20 @@ def configured(device: FakeDevice, *lines: str) -> None:
     typed(device.router, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
 
 
+Keep = Callable[[Mapping[str, Choice]], None]
+
+
+def dead_man(door: Door, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> DeadMan:
+    """For R1, R2, …, each with its way, of which each counts so long for a cell of a minute."""
+    after = Duration.parse(f"{60 * (minutes - 1)} s")
+    routers = {f"R{number}": RouterSettings(dead_man=way, dead_man_after=after) for number, way in enumerate(ways, 1)}
+    return DeadMan(door.ask, routers, MINUTE, keep)
+
+
 def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: Door) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7})
-    guard.arm()
+    guard = dead_man(door, 7, None)
+    guard.arm(MINUTE)
     assert guard.armed == {"R1": "archive"}
     router = device.router
     assert router.revert_at == router.moment + timedelta(minutes=7)
@@ -50,7 +64,7 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door
     # Renewed, it leads to the same configuration, at a later time.
     router.moment += timedelta(minutes=5)
     configured(device, "policy-map P")
-    guard.arm()
+    guard.arm(MINUTE)
     assert router.revert_at == router.moment + timedelta(minutes=7) and router.reverted_to == before
     guard.disarm()
     assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
@@ -58,9 +72,9 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door
 
 def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: Door) -> None:
     router = device.router
-    guard = DeadMan(door.ask, {"R1": None}, {"R1": 70})
+    guard = dead_man(door, 70, None)
     with pytest.raises(UserError) as found:
-        guard.arm()
+        guard.arm(MINUTE)
     assert found.value.message == (
         "R1 cannot take its configuration back by itself, should this run be cut off:\n"
         "  archive: %No archive is configured: the path of `archive` is missing\n"
@@ -70,13 +84,13 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     assert "qoslab_dead_man: none" in found.value.hint
     assert router.reload_at is None and guard.armed == {}
     typed(router, "write memory\r")
-    guard.arm()
+    guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"}
     assert router.reload_at == router.moment + timedelta(minutes=70)
     # What the run changes meanwhile is not saved by renewing.
     configured(device, "policy-map P")
     saved = router.startup
-    guard.arm()
+    guard.arm(MINUTE)
     assert router.reload_at is not None and router.startup == saved
     guard.disarm()
     assert router.reload_at is None and router.reloads == 0
@@ -89,8 +103,8 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> 
     router.chassis = MODELS["2811"]
     (before,) = door.ask("R1", "show running-config")
     kept: list[dict[str, str]] = []
-    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7}, lambda armed: kept.append(dict(armed)))
-    guard.arm()
+    guard = dead_man(door, 7, None, keep=lambda armed: kept.append(dict(armed)))
+    guard.arm(MINUTE)
     # What was tried is known before it may count.
     assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
     wanted = Applet(420.0, ("enable", "configure replace flash:qoslab-before.cfg force"))
@@ -99,7 +113,7 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> 
     assert "qoslab" not in copy and "hostname R1" in copy
     configured(device, "policy-map P")
     for name in ("qoslab-2", "qoslab-1", "qoslab-2"):
-        guard.arm()
+        guard.arm(MINUTE)
         assert applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
     # It is no change of somebody else's.
     (during,) = door.ask("R1", "show running-config")
@@ -115,8 +129,8 @@ def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeD
     router = device.router
     with_soldered_flash(router)
     router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
-    guard = DeadMan(door.ask, {"R1": "eem"}, {"R1": 5})
-    guard.arm()
+    guard = dead_man(door, 5, "eem")
+    guard.arm(MINUTE)
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin", "qoslab-before.cfg"}
     guard.disarm()
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
@@ -124,38 +138,65 @@ def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeD
 
 def test_an_applet_that_would_not_count_is_no_way_back(device: FakeDevice, door: Door) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
-        DeadMan(door.ask, {"R1": "eem"}, {"R1": 5}).arm()
+        dead_man(door, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}
 
 
 def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
-        DeadMan(door.ask, {"R1": "archive"}, {"R1": 5}).arm()
+        dead_man(door, 5, "archive").arm(MINUTE)
     assert device.router.reload_at is None
-    guard = DeadMan(door.ask, {"R1": "none"}, {"R1": 5})
-    guard.arm()
-    guard.arm()
+    guard = dead_man(door, 5, "none")
+    guard.arm(MINUTE)
+    guard.arm(MINUTE)
     guard.disarm()
     assert device.router.reload_at is None and device.router.revert_at is None
 
 
 @pytest.mark.parametrize(
     ("duration", "after", "minutes"),
-    [("60 s", "120 s", 3), ("61 s", "120 s", 4), ("1 s", "0 s", 1), ("118 min", "120 s", 120), ("9 h", "120 s", 120)],
+    [("60 s", "120 s", 3), ("61 s", "120 s", 4), ("0 s", "0 s", 1), ("118 min", "120 s", 120), ("9 h", "120 s", 542)],
 )
 def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, after: str, minutes: int) -> None:
     settings = RouterSettings(dead_man_after=Duration.parse(after))
     assert minutes_of(settings, Duration.parse(duration)) == minutes
 
 
+def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: Door) -> None:
+    configured(device, "archive", "path flash:saved")
+    router = device.router
+    longest = Duration.parse("120 min")
+    wanted = RouterSettings(dead_man="archive", dead_man_after=MINUTE)
+    # It is refused at once, since it would end in the middle of the longest cell.
+    with pytest.raises(UserError, match=r"archive: it counts 120 min at most, and the longest cell wants 121 min$"):
+        DeadMan(door.ask, {"R1": wanted}, longest).arm(MINUTE)
+    assert router.revert_at is None
+    guard = DeadMan(door.ask, {"R1": replace(wanted, dead_man=None)}, longest)
+    typed(router, "write memory\r")
+    guard.arm(MINUTE)
+    assert guard.armed == {"R1": "reload"} and router.reload_at == router.moment + timedelta(minutes=2)
+    guard.arm(longest)
+    assert router.reload_at == router.moment + timedelta(minutes=121)
+    guard.disarm()
+
+
+def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "write memory\r")
+    guard = DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("40 h"))
+    guard.arm(Duration.parse("40 h"))
+    assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
+    with pytest.raises(UserError, match="reload: it counts 34560 min at most"):
+        DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("576 h")).arm(MINUTE)
+
+
 def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = DeadMan(door.ask, {"R1": None}, {"R1": 7})
-    guard.arm()
+    guard = dead_man(door, 7, None)
+    guard.arm(MINUTE)
     device.router.revert_after(None)
     with pytest.raises(UserError, match=r"R1 does not count on \(archive\): %No Rollback Confirmed Change pending"):
-        guard.arm()
+        guard.arm(MINUTE)
     # To stop it nonetheless is no error: whoever rescues does not know.
     stop(door.ask, "R1", "archive")
 
@@ -179,9 +220,9 @@ def test_those_that_have_begun_are_stopped_where_another_cannot(device: FakeDevi
             for name, at in each.items()
         }
         with Door(ways, transcripts=tmp_path / "door") as door:
-            guard = DeadMan(door.ask, {"R1": None, "R2": "reload"}, {"R1": 7, "R2": 7})
+            guard = dead_man(door, 7, None, "reload")
             with pytest.raises(UserError, match="R2 cannot take its configuration back by itself"):
-                guard.arm()
+                guard.arm(MINUTE)
             assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None
             guard.disarm()
     assert guard.armed == {} and device.router.revert_at is None and other.router.reload_at is None

@@ -23,6 +23,7 @@ from qoslab.run.labs.external.looks.shown import round_trips, router_facts
 from qoslab.run.labs.external.looks.twice import twice
 from qoslab.run.task import asked_of_routers
 from qoslab.schema import load_sweep
+from qoslab.units import Duration
 
 SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
 POLICING, ASKED = SWEEP.experiment, asked_of_routers(make_plan(SWEEP).cells)
@@ -199,7 +200,8 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
     )
     settings = {name: HostSettings(isolate=way) for name in hosts}
     routers = {"R1": changed.pop("settings", RouterSettings())}
-    return Facts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED)
+    longest = changed.pop("longest", Duration.parse("60 s"))
+    return Facts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED, longest)
 
 
 def test_nothing_is_found_where_all_is_well() -> None:
@@ -386,6 +388,15 @@ def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, ke
         for each in (found,)
         if each
     ]
+
+
+def test_a_way_back_that_ends_before_the_longest_cell_is_refused() -> None:
+    changed: dict[str, Any] = {"kept": Kept(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
+    lines = [str(each) for each in look(facts(settings=RouterSettings(dead_man="archive"), **changed)) if each.grave]
+    assert len(lines) == 1 and "(archive: it counts 120 min at most, and the longest cell wants 210 min)" in lines[0]
+    # Another may last.
+    changed["kept"] = replace(SAVED, running=ARCHIVED)
+    assert not [each for each in look(facts(**changed)) if each.grave]
 
 
 def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:

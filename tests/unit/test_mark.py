@@ -14,13 +14,16 @@ from test_restore_state import begun
 
 from qoslab.errors import UserError
 from qoslab.ios.restore import unrestored
+from qoslab.model.inventory import RouterSettings
 from qoslab.platforms import MODELS
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.mark import Marks, marked, refuse_marked, unmark
 from qoslab.run.door.ways import Way
 from qoslab.run.rescue import rescue
+from qoslab.units import Duration
 
+MINUTE = Duration.parse("60 s")
 ALICE = "the run of policing-vs-shaping by alice on box, since 2026-03-02 10:20:30Z"
 
 
@@ -38,7 +41,7 @@ def door(device: FakeDevice) -> Iterator[Door]:
 
 def marks(door: Door, who: str, kept: list[str] | None = None) -> Marks:
     keep = (lambda _: None) if kept is None else kept.append
-    return Marks(DeadMan(door.ask, {"R1": "reload"}, {"R1": 5}), door.ask, ["R1"], who, keep)
+    return Marks(DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, MINUTE), door.ask, ["R1"], who, keep)
 
 
 def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door) -> None:
@@ -46,13 +49,13 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door)
     (before,) = door.ask("R1", "show running-config")
     kept: list[str] = []
     guard = marks(door, ALICE, kept)
-    guard.arm()
+    guard.arm(MINUTE)
     (during,) = door.ask("R1", "show running-config")
     assert marked(door.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
     assert kept == [ALICE] and device.router.reload_at is not None
     # It is no change of somebody else's, and the countdown is begun anew for the next cell all the same.
     assert unrestored(before, during, [], MODELS["3725"].hardware()) == []
-    guard.arm()
+    guard.arm(MINUTE)
     assert kept == [ALICE]
     guard.disarm()
     assert door.ask("R1", "show running-config") == [before]
@@ -61,9 +64,9 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door)
 
 def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: Door) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    marks(door, ALICE).arm()
+    marks(door, ALICE).arm(MINUTE)
     second = marks(door, "the run of bob")
-    for refused in (second.arm, lambda: refuse_marked(door.ask, ["R1"])):
+    for refused in (lambda: second.arm(MINUTE), lambda: refuse_marked(door.ask, ["R1"])):
         with pytest.raises(UserError) as found:
             refused()
         assert found.value.message == f"R1 is marked by another run: {ALICE}"
@@ -79,10 +82,10 @@ def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: D
 def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, door: Door) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     guard = marks(door, ALICE)
-    guard.arm()
+    guard.arm(MINUTE)
     door.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
     with pytest.raises(UserError, match="R1 is marked by another run: the run of bob"):
-        guard.arm()
+        guard.arm(MINUTE)
     guard.disarm()
     assert marked(door.ask, "R1") == "the run of bob"
 
@@ -101,7 +104,7 @@ def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
     state.release()
     # Alice's run was killed and its countdown has ended; then Bob's began.
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    marks(door, "the run of bob").arm()
+    marks(door, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:
         rescue(inventory, pytest.fail)
     assert found.value.message == "R1 is marked by another run: the run of bob"

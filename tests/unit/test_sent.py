@@ -43,3 +43,34 @@ def test_one_way_that_was_chosen_and_what_probes_enter(golden: Callable[[Path, s
     }
     options = Options(arms=("cbr",), only=(("ring", "2"), ("line", "512 kb/s"), ("repetition", "1")), lab="external")
     golden(GOLDENS / "sent-tx-ring-limit.txt", told("tx-ring-limit", settings, options))
+
+
+LONG = """\
+name: long
+title: Cells of a minute and of three hours, of which one flow takes that long
+topology:
+  nodes: {client: {platform: host}, R1: {platform: ios, model: "3725"}, server: {platform: host}}
+  links:
+    - {name: lan, rate: 100 Mb/s, ends: [{node: client, interface: eth0, address: 192.168.10.2/24},
+                                         {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}]}
+    - {name: wan, rate: 100 Mb/s, ends: [{node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24},
+                                         {node: server, interface: eth0, address: 192.168.20.2/24}]}
+duration: 10 s
+traffic:
+  - {name: transfer, tool: iperf3, from: client, to: server, duration: $(time)}
+matrix: {time: [1 min, 3 h]}
+arms:
+  - {name: plain, title: Nothing is configured}
+"""
+
+
+def test_each_cell_begins_its_own_time_and_a_way_that_does_not_last_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "long.yml"
+    file.write_text(LONG)
+    plan = make_plan(load_sweep(file, {}), Options(lab="external"))
+    shown = "\n".join(sent_lines(plan, {"R1": RouterSettings()}))
+    assert "archive is not taken: it counts 120 min at most, and the longest cell wants 210 min" in shown
+    assert "configure terminal revert" not in shown
+    assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
+    alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(dead_man="archive")}))
+    assert "dead man: none that lasts long enough, so a run is refused" in alone

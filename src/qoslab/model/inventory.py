@@ -46,7 +46,7 @@ class RouterSettings:
     it restarts with its startup configuration, which must be its running one. `none`: nothing.
     """
     dead_man_after: Duration = DEAD_MAN_AFTER
-    """How much longer than the experiment's duration a cell may take until that happens."""
+    """How much longer than its traffic a cell may take until that happens."""
     show_every: Duration = SHOW_EVERY
     """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
     model: str | None = None

@@ -10,11 +10,13 @@ from qoslab import __version__
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.moments import traffic_time
 from qoslab.plan import Cell as PlannedCell
 from qoslab.platforms import PLATFORMS
 from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 from qoslab.traffic import TOOLS
+from qoslab.units import Duration
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ def asked_of_routers(cells: Iterable[PlannedCell]) -> dict[str, tuple[str, ...]]
         for router, text in _configurations(cell).items():
             asked.setdefault(router, {})[text] = None
     return {router: tuple(texts) for router, texts in asked.items()}
+
+
+def longest_traffic(cells: Iterable[PlannedCell]) -> Duration:
+    """The traffic time of the longest cell."""
+    lengths = [traffic_time(cell.experiment, cell.experiment.arms[0]) for cell in cells]
+    return max(lengths, default=Duration(0), key=lambda each: each.ns)
 
 
 def _configurations(planned: PlannedCell) -> dict[str, str]:

@@ -25,6 +25,7 @@ from qoslab.results.files import writing
 from qoslab.run.devices.ansible.session import AnsibleSession, Intent, Outcome, RouterError
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
+from qoslab.units import Duration
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -40,8 +41,8 @@ class Base(Protocol):
 class Guard(Protocol):
     """What takes the routers' configurations back where this run is cut off."""
 
-    def arm(self) -> None:
-        """Before lines are sent, for each cell: its time begins anew."""
+    def arm(self, traffic: Duration) -> None:
+        """Before lines are sent, for each cell, whose traffic takes so long: its time begins anew."""
 
     def disarm(self) -> None:
         """The routers are as they were."""
@@ -94,11 +95,11 @@ class Routers:
         self._running: dict[str, str] | None = {}
         """Running configuration of each IOS router that was touched, as last read; None: unknown."""
 
-    def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str]) -> Outcome:
+    def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
         """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.
 
-        `commands` are show commands that verify brings along. Raises `RouterError` with the device's own message; the
-        caller then restores.
+        `commands` are show commands that verify brings along, `traffic` is how long the cell's traffic will take.
+        Raises `RouterError` with the device's own message; the caller then restores.
         """
         sent = {router: self._names.get(router, AS_THEY_ARE).to_device(text) for router, text in texts.items()}
         intended = self._before / "intended"
@@ -126,7 +127,7 @@ class Routers:
                 intents.append("restore")
         intents += ["apply", "verify"]
         if self._guard is not None:
-            self._guard.arm()
+            self._guard.arm(traffic)
         self._state.push({router: sent.get(router, "") for router in self._ios})
         self._touched, self._running = True, None
         outcome = self._session.carry_out(

@@ -43,6 +43,8 @@ class Countdown(ABC):
 
     effect: str
     """What it does at its end, in a few words."""
+    most_minutes: int
+    """Longer ones it does not take."""
 
     @abstractmethod
     def start(self, minutes: int) -> Lines:
@@ -69,6 +71,7 @@ class Confirmation(Countdown):
     """The change of the configuration has to be confirmed."""
 
     effect = "the router puts its earlier configuration in force, unless the change is confirmed"
+    most_minutes = 120
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
@@ -98,6 +101,7 @@ class Applet(Countdown):
     """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
 
     effect = f"an applet puts {COPY} in force, a copy from before the run"
+    most_minutes = (2**32 - 1) // 60
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
@@ -150,10 +154,12 @@ class Restart(Countdown):
     """The router restarts."""
 
     effect = "the router restarts with its startup configuration, which has to be its running one"
+    most_minutes = 24 * 24 * 60
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
-        return (f"reload in {minutes}",)
+        # Of minutes alone it takes three digits.
+        return (f"reload in {minutes}" if minutes < 1000 else f"reload in {minutes // 60}:{minutes % 60:02}",)
 
     def renew(self, minutes: int, times: int) -> Lines:
         """See `Countdown`."""

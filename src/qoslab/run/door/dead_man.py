@@ -20,9 +20,6 @@ from qoslab.units import Duration
 Ask = Callable[..., Sequence[str]]
 """`ask("R1", "show clock")`: what a router answers to each line, as `qoslab.run.door.client.Door.ask`."""
 
-MOST_MINUTES = 120
-"""What `configure terminal revert timer` takes."""
-
 
 class DeadMan:
     """The countdowns of the routers of a lab."""
@@ -30,30 +27,31 @@ class DeadMan:
     def __init__(
         self,
         ask: Ask,
-        wanted: Mapping[str, Choice | None],
-        minutes: Mapping[str, int],
+        settings: Mapping[str, RouterSettings],
+        longest: Duration,
         keep: Callable[[Mapping[str, Choice]], None] = lambda _: None,
     ) -> None:
-        """`wanted` by router; None: the first that the router can. `minutes` is how long each counts.
+        """`settings` by router. `longest` is the traffic time of the longest cell, which the countdown has to take.
 
         `keep` is told what counts down whenever that changes.
         """
         self._ask = ask
-        self._wanted = dict(wanted)
-        self._minutes = dict(minutes)
+        self._settings = dict(settings)
+        self._longest = longest
         self._keep = keep
         self.armed: dict[str, Choice] = {}
         """What counts down, by router."""
         self._times: dict[str, int] = {}
         """How often each was started."""
 
-    def arm(self) -> None:
-        """Start the countdowns, or start them anew. `UserError` where a router cannot do what is wanted."""
-        for router, wanted in self._wanted.items():
+    def arm(self, traffic: Duration) -> None:
+        """Start the countdowns for a cell, or start them anew. `UserError` where a router cannot do what is wanted."""
+        for router, settings in self._settings.items():
+            minutes = minutes_of(settings, traffic)
             if router in self.armed:
-                self._renew(router, self.armed[router])
+                self._renew(router, self.armed[router], minutes)
             else:
-                self._start(router, wanted)
+                self._start(router, settings, minutes)
 
     def disarm(self) -> None:
         """Stop them: the routers are as they were."""
@@ -62,13 +60,16 @@ class DeadMan:
             del self.armed[router]
             self._keep(self.armed)
 
-    def _start(self, router: str, wanted: Choice | None) -> None:
+    def _start(self, router: str, settings: RouterSettings, minutes: int) -> None:
         reasons = {}
-        for choice in tried(wanted):
+        for choice in tried(settings.dead_man):
+            if reason := too_long(choice, minutes_of(settings, self._longest)):
+                reasons[choice] = reason
+                continue
             # Known before it counts: where this is cut off in between, whoever restores stops it.
             self._keep({**self.armed, router: choice})
             countdown = COUNTDOWNS.get(choice)
-            reason = "" if countdown is None else countdown.begin(partial(self._ask, router), self._minutes[router])
+            reason = "" if countdown is None else countdown.begin(partial(self._ask, router), minutes)
             if not reason:
                 self.armed[router], self._times[router] = choice, 1
                 return
@@ -80,10 +81,10 @@ class DeadMan:
             hint=f"Mend that, or do without: qoslab_dead_man: none for {router} in the inventory.",
         )
 
-    def _renew(self, router: str, choice: Choice) -> None:
+    def _renew(self, router: str, choice: Choice, minutes: int) -> None:
         if choice not in COUNTDOWNS:
             return
-        said = self._ask(router, *COUNTDOWNS[choice].renew(self._minutes[router], self._times[router]))
+        said = self._ask(router, *COUNTDOWNS[choice].renew(minutes, self._times[router]))
         self._times[router] += 1
         if refused := next(filter(None, map(refusal_in, said)), None):
             raise UserError(
@@ -92,9 +93,17 @@ class DeadMan:
             )
 
 
-def minutes_of(settings: RouterSettings, duration: Duration) -> int:
-    """How long a router counts, of an experiment with that traffic time."""
-    return min(math.ceil((duration.seconds + settings.dead_man_after.seconds) / 60), MOST_MINUTES)
+def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
+    """How long a router counts for a cell whose traffic takes so long."""
+    return max(math.ceil((traffic.seconds + settings.dead_man_after.seconds) / 60), 1)
+
+
+def too_long(choice: Choice, minutes: int) -> str:
+    """Why a countdown does not do for a cell; empty where it does."""
+    countdown = COUNTDOWNS.get(choice)
+    if countdown is None or minutes <= countdown.most_minutes:
+        return ""
+    return f"it counts {countdown.most_minutes} min at most, and the longest cell wants {minutes} min"
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:

@@ -13,6 +13,7 @@ from qoslab.ios.refusals import refusal_in
 from qoslab.ios.restore import MARK
 from qoslab.run.devices.routers import Guard
 from qoslab.run.door.dead_man import Ask
+from qoslab.units import Duration
 
 HINT = (
     "Wait for its end. Where it is over, restore the router: `qoslab lab rescue` where that run was started, "
@@ -70,10 +71,10 @@ class Marks:
         self.marked: list[str] = []
         """Routers that carry it."""
 
-    def arm(self) -> None:
+    def arm(self, traffic: Duration) -> None:
         """See `Guard`. `UserError` where a router carries another mark by now."""
         whose = refuse_marked(self._ask, self._routers, self._who)
-        self._inner.arm()
+        self._inner.arm(traffic)
         if not self.marked:
             self._keep(self._who)
         for router in self._routers:

@@ -14,6 +14,7 @@ from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.labs.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
+from qoslab.model.moments import traffic_time
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
@@ -140,7 +141,9 @@ class MeasuredWorker(ABC):
         try:
             cell.write_experiment(task.experiment)
             with journal.step(CONFIGURE):
-                outcome = self._routers.configure(cell, task.configurations, VERIFY_COMMANDS)
+                outcome = self._routers.configure(
+                    cell, task.configurations, VERIFY_COMMANDS, traffic=traffic_time(task.experiment, task.arm)
+                )
             self._verify(task, outcome)
             run.measure(turn or nullcontext())
             self._look_after(task, journal)

@@ -16,6 +16,7 @@ from qoslab.plan import Plan
 from qoslab.results import Cell, CellRecord
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
+from qoslab.units import Duration
 
 
 class CellWorker(Protocol):
@@ -62,6 +63,8 @@ class WorkerSlot:
     """Where the lab is, of kinds that are `placed`."""
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """All configurations that the run will put in force, by router; of the same kinds."""
+    longest: Duration = field(default_factory=lambda: Duration(0))
+    """The traffic time of the run's longest cell; of the same kinds."""
     began_in: Mapping[str, Any] = field(default_factory=dict)
     """How the lab described itself when the run was begun that is resumed; of the same kinds."""
 

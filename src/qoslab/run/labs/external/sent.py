@@ -17,6 +17,7 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.restore import restoration
 from qoslab.model.experiment import Experiment, Topology, probe_number
 from qoslab.model.inventory import DeadManChoice, RouterSettings
+from qoslab.model.moments import traffic_time
 from qoslab.plan import Plan
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
@@ -25,7 +26,7 @@ from qoslab.run.cell.readings import reading_commands
 from qoslab.run.devices.inventory import read_lab
 from qoslab.run.devices.routers import own_hardware
 from qoslab.run.door.countdowns import COUNTDOWNS
-from qoslab.run.door.dead_man import minutes_of, tried
+from qoslab.run.door.dead_man import minutes_of, too_long, tried
 from qoslab.run.door.mark import TAKEN_OUT, entered
 from qoslab.run.labs.external.worker import who_runs
 from qoslab.run.labs.measured import VERIFY_COMMANDS
@@ -60,10 +61,15 @@ class _Router:
         self._name = name
         self._settings = settings
         self._names = InterfaceNames(settings.interfaces)
-        self._ways = [choice for choice in tried(settings.dead_man) if choice != "none"]
+        self._ways: list[DeadManChoice] = []
+        """Those that take the longest cell."""
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        longest = max(self._minutes(task) for _, task in tasks)
+        against = {way: too_long(way, longest) for way in tried(self._settings.dead_man) if way != "none"}
+        self._ways = [way for way, reason in against.items() if not reason]
         yield f"sent to {self._name}, but for show commands, in order"
+        yield from (f"  dead man: {way} is not taken: {reason}" for way, reason in against.items() if reason)
         # A cell with other links is another lab: what was there before is restored first.
         for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
             yield from self._of_a_lab(list(group))
@@ -72,14 +78,14 @@ class _Router:
 
     def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         first = tasks[0][1].experiment
-        minutes = minutes_of(self._settings, first.duration)
-        yield from self._dead_man(minutes)
+        yield from self._dead_man(self._minutes(tasks[0][1]))
         yield "  the mark of the run, until it is over"
         yield from self._indented(entered(who_runs(first, since="…")))
         before = ""
         for number, (title, task) in enumerate(tasks):
             yield f"  {title}"
             if number:
+                minutes = self._minutes(task)
                 yield from self._by_way({way: COUNTDOWNS[way].renew(minutes, number) for way in self._ways})
                 yield from self._indented(self._undo(first.topology, before))
             text = self._names.to_device(task.configurations.get(self._name, ""))
@@ -91,7 +97,13 @@ class _Router:
         yield from self._indented(TAKEN_OUT)
         yield from self._by_way({way: COUNTDOWNS[way].stop() for way in self._ways})
 
+    def _minutes(self, task: CellTask) -> int:
+        return minutes_of(self._settings, traffic_time(task.experiment, task.arm))
+
     def _dead_man(self, minutes: int) -> Iterator[str]:
+        if not self._ways and self._settings.dead_man != "none":
+            yield "  dead man: none that lasts long enough, so a run is refused"
+            return
         if not self._ways:
             yield "  dead man: none, as the inventory asks; where the run is killed, `qoslab lab rescue` restores"
             return

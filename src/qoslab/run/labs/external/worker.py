@@ -20,7 +20,7 @@ from qoslab.run.cell.journal import Journal
 from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
-from qoslab.run.door.dead_man import DeadMan, minutes_of
+from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import Marks, refuse_marked
 from qoslab.run.faults import LabDied
@@ -52,6 +52,7 @@ class ExternalWorker(MeasuredWorker):
         super().__init__(slot)
         self._file = Path(slot.place)
         self._asked = slot.asked
+        self._longest = slot.longest
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
@@ -95,7 +96,8 @@ class ExternalWorker(MeasuredWorker):
             with left_on_failure(lab):
                 if door is not None:
                     refuse_marked(door.ask, routers_of(experiment.topology))
-                facts = self._make_ready(Gathering(experiment, inventory, lab, door, self._shared.get(), self._asked))
+                gathering = Gathering(experiment, inventory, lab, door, self._shared.get(), self._asked, self._longest)
+                facts = self._make_ready(gathering)
                 self._reach_routers(inventory, experiment, door, who)
             self._lab = lab
             self._topology = experiment.topology
@@ -140,10 +142,9 @@ class ExternalWorker(MeasuredWorker):
         doors = door.access({name: access.group for name, access in routers.items()})
         write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
-        wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
-        minutes = {name: minutes_of(inventory.nodes.routers[name], experiment.duration) for name in doors}
-        dead_man = DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns)
-        self._names = {name: InterfaceNames(inventory.nodes.routers[name].interfaces) for name in doors}
+        settings = {name: inventory.nodes.routers[name] for name in doors}
+        dead_man = DeadMan(door.ask, settings, self._longest, self._state.keep_countdowns)
+        self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 
     def _check(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.run.door.countdowns import COUNTDOWNS
-from qoslab.run.door.dead_man import tried
+from qoslab.run.door.dead_man import minutes_of, too_long, tried
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
 
@@ -14,9 +14,11 @@ def dead_man(facts: Facts) -> Iterator[Found]:
     for name, router in facts.routers.items():
         if not router.ios or router.refused or router.kept is None:
             continue
-        wanted = facts.router_settings[name].dead_man
+        settings = facts.router_settings[name]
+        wanted, minutes = settings.dead_man, minutes_of(settings, facts.longest)
         ways = [way for way in tried(wanted) if way in COUNTDOWNS]
-        reasons = {way: reason for way in ways if (reason := COUNTDOWNS[way].can(router.kept))}
+        against = {way: too_long(way, minutes) or COUNTDOWNS[way].can(router.kept) for way in ways}
+        reasons = {way: reason for way, reason in against.items() if reason}
         if ways and len(reasons) == len(ways):
             told = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
             expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"

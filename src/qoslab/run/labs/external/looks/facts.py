@@ -11,6 +11,7 @@ from qoslab.model.experiment import Experiment, Generation, Link, LinkEnd
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.platforms import hosts_of, platform_of
 from qoslab.run.door.countdowns import Kept
+from qoslab.units import Duration
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,8 @@ class Facts:
     routers: Mapping[str, RouterFacts]
     asked: Mapping[str, Sequence[str]]
     """What is to be put in force on each router, with the experiment's names of interfaces."""
+    longest: Duration
+    """The traffic time of the longest cell."""
 
     def device(self, end: LinkEnd) -> str:
         """What the node itself calls the interface of an end."""

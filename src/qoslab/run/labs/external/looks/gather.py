@@ -17,6 +17,7 @@ from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
 from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
 from qoslab.run.labs.external.looks.shown import commands, router_facts
 from qoslab.traffic import tool
+from qoslab.units import Duration
 
 SAMPLES = 20
 """Round trips of a link, for its delay and for loss at rest."""
@@ -41,7 +42,8 @@ class Gathering:
     collector: Collector
     """Parses."""
     asked: Mapping[str, Sequence[str]]
-    """See `Facts`."""
+    longest: Duration
+    """See `Facts`, both."""
 
     def facts(self) -> Facts:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
@@ -62,6 +64,7 @@ class Gathering:
             found_hosts,
             found_routers,
             self.asked,
+            self.longest,
         )
 
     # hosts
