@@ -34,6 +34,8 @@ ON_ROUTER = {
     "SNMP trap community": "snmp-server host 10.9.9.9 {}",
     "TACACS key": "tacacs-server host 10.9.9.9 key {}",
     "RADIUS key": "radius-server key {}",
+    "key of a TACACS server's block": "tacacs server PLANT\n key {}",
+    "key of a private server": "aaa group server radius PLANT\n server-private 10.9.9.9 key {}",
     "key chain": "key chain PLANT\n key 1\n  key-string {}",
     "NTP key": "ntp authentication-key 1 md5 {}",
     "FTP password": "ip ftp password {}",

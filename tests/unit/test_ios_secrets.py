@@ -32,6 +32,22 @@ from qoslab.ios.secrets import without_secrets
         ("radius-server key HIDDEN", "radius-server key"),
         (" key 7 HIDDEN", " key 7"),
         (" standby 1 authentication md5 key-string HIDDEN", " standby 1 authentication md5"),
+        (" standby 1 authentication HIDDEN", " standby 1 authentication"),
+        (" standby authentication HIDDEN", " standby authentication"),
+        (" standby 1 authentication text HIDDEN", " standby 1 authentication text"),
+        (" vrrp 1 authentication HIDDEN", " vrrp 1 authentication"),
+        (" vrrp 1 authentication text HIDDEN", " vrrp 1 authentication text"),
+        (" glbp 1 authentication md5 key-string 7 HIDDEN", " glbp 1 authentication md5"),
+        (" ip nhrp authentication HIDDEN", " ip nhrp authentication"),
+        (" set session-key inbound ah 256 HIDDEN", " set session-key inbound ah"),
+        (" set session-key outbound esp 256 cipher HIDDEN", " set session-key outbound esp"),
+        (" server-private 192.0.2.1 timeout 5 key HIDDEN", " server-private 192.0.2.1 timeout 5 key"),
+        (" server-private 192.0.2.1 key 7 HIDDEN", " server-private 192.0.2.1 key 7"),
+        (" client 192.0.2.1 server-key HIDDEN", " client 192.0.2.1 server-key"),
+        (" authentication mode hmac-sha-256 HIDDEN", " authentication mode hmac-sha-256"),
+        (" domain-password HIDDEN", " domain-password"),
+        (" key HIDDEN", " key"),
+        (" key 20391", " key"),
     ],
 )
 def test_secrets_are_removed(line: str, kept: str) -> None:
@@ -39,6 +55,16 @@ def test_secrets_are_removed(line: str, kept: str) -> None:
     assert without_secrets(around.format(line)) == around.format(f"{kept} <removed>")
     # As a difference has it.
     assert without_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
+
+
+@pytest.mark.parametrize("block", ["tacacs server T", "radius server R", "crypto isakmp client configuration group G"])
+def test_the_key_of_a_block_is_removed_and_the_number_in_a_key_chain_stays(block: str) -> None:
+    chain = "key chain K\n key 1\n  key-string {}\n key 2\n"
+    text = f"{chain}{block}\n address ipv4 192.0.2.1\n key {{}}\n{chain}end\n"
+    kept = without_secrets(text.format("HIDDEN", "20391", "HIDDEN"))
+    assert kept == text.format(*3 * ["<removed>"])
+    # A line alone, as a transcript has it, does not say which it is.
+    assert without_secrets(" key 20391") == " key <removed>"
 
 
 def test_what_is_no_secret_stays() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -340,6 +341,18 @@ class Known(KeyringBackend):
     def set_password(self, service, username, password):
         raise NotImplementedError
 """
+
+
+def test_what_hosts_have_of_passwords_is_kept_out_of_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACK_SUDO", "grass-hopper-of-hosts")
+    given = listed(INVENTORY)
+    given["_meta"]["hostvars"]["client"]["ansible_become_password"] = "grass-hopper-of-hosts"
+    given["_meta"]["hostvars"]["server"]["ansible_python_interpreter"] = "python3.8"
+    parse_lab(given, write(tmp_path, INVENTORY))
+    assert KNOWN.hidden("sudo: grass-hopper-of-hosts") == "sudo: <removed>"
+    assert "RACK_SUDO" not in os.environ
 
 
 def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:

@@ -8,7 +8,7 @@ REMOVED = "<removed>"
 """In place of a secret, and of what follows it in its line."""
 
 _BEFORE = (
-    r"password",
+    r"(?:area-|domain-)?password",
     r"secret",
     r"snmp-server community",
     r"snmp-server host \S+",
@@ -16,10 +16,15 @@ _BEFORE = (
     r"key-string",
     r"authentication-key",
     r"message-digest-key \d+ md5",
-    r"authentication(?: mode)? (?:text|md5)",
+    r"(?:standby|vrrp|glbp)(?: \d+)? authentication(?: (?:text|md5)(?= \S))?",
+    r"authentication(?: mode)? (?:text|md5|hmac-sha-256)",
+    r"ip nhrp authentication",
     r"pre-shared-key(?: address \S+(?: [0-9.]+)?)?(?: key)?",
     r"isakmp key",
     r"(?:tacacs|radius)(?:-server)?[^\n]* key",
+    r"server-private[^\n]* key",
+    r"server-key",
+    r"set session-key (?:in|out)bound (?:ah|esp)",
     r"key(?= [0-9] \S)",
     r"wpa-psk (?:ascii|hex)",
 )
@@ -28,6 +33,9 @@ _SECRET = re.compile(
     rf"^((?:.*?(?<!\S)|[-+])(?:{'|'.join(_BEFORE)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE
 )
 """In a difference, + or - comes before the line."""
+_KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
+"""Of a server or of a group of clients. In a key chain it is a number, and below it stands the secret."""
+_KEY_CHAIN = re.compile(r"[-+]?key chain ")
 
 
 def without_secrets(text: str) -> str:
@@ -36,4 +44,15 @@ def without_secrets(text: str) -> str:
     By the commands of Cisco's IOS Security Command Reference and SNMP Command Reference; what is not listed there, such
     as a secret in a description, stays as it is.
     """
-    return _SECRET.sub(rf"\1 {REMOVED}", text)
+    return _without_keys(_SECRET.sub(rf"\1 {REMOVED}", text))
+
+
+def _without_keys(text: str) -> str:
+    lines, in_chain = text.split("\n"), False
+    for index, line in enumerate(lines):
+        if found := _KEY.match(line):
+            if not in_chain and not line.endswith(REMOVED):
+                lines[index] = f"{found[1]} {REMOVED}"
+        elif line.lstrip("+-")[:1].strip():
+            in_chain = _KEY_CHAIN.match(line) is not None
+    return "\n".join(lines)

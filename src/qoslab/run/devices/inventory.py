@@ -296,6 +296,7 @@ def _way(name: str, variables: Mapping[str, Any]) -> str:
 
 
 def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
+    _know_secrets(variables)
     key = _text(variables, "ansible_ssh_private_key_file")
     if key is None and _text(variables, *PASSWORDS):
         raise UserError(
