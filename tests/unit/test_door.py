@@ -281,6 +281,19 @@ def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None
         assert door.ask("R1", "show privilege") == [first]
 
 
+def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
+    modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
+    try:
+        with Door({"R1": by_ssh(modern)}) as door:
+            lines = ("configure terminal", "interface FastEthernet0/0", "description to Bob", "end")
+            *_, shown = door.ask("R1", *lines, "show running-config interface FastEthernet0/0")
+            door.ask("R1", *lines[:2], "no description", "end")
+    finally:
+        modern.router.device.hostname = "R1"
+    assert " description to Bob" in shown
+    assert "BRANCH" not in shown
+
+
 def test_who_gets_a_login_that_was_kept_is_told_the_present_name(modern: FakeDevice) -> None:
     with Door({"R1": by_ssh(modern)}) as door:
         door.open()

@@ -38,6 +38,15 @@ def test_the_first_prompt_comes_unasked() -> None:
     assert typed(FakeRouter(), "") == "\nR1#"
 
 
+def test_a_long_prompt_of_configuration_mode_is_cut() -> None:
+    router = FakeRouter()
+    router.device.hostname = "BRANCH-OFFICE-ROUTER-42"
+    text = typed(router, "configure terminal\rinterface FastEthernet0/0\rend\r")
+    prompts = [line.split("#")[0] for line in text.splitlines() if line.startswith("BRANCH")]
+    name = "BRANCH-OFFICE-ROUTER"
+    assert prompts == [f"{name}-42", f"{name}(config)", f"{name}(config-)", f"{name}-42"]
+
+
 def test_a_new_hostname_shows_in_the_next_prompt() -> None:
     text = typed(FakeRouter(), "conf t\rhostname R-2.lab\rend\r")
     assert text.endswith("R1(config)#hostname R-2.lab\nR-2.lab(config)#end\nR-2.lab#")

@@ -46,6 +46,21 @@ def asked(line: Line, command: str, prompt: str = "R1#") -> str:
 
 
 @pytest.mark.parametrize(
+    ("name", "prompt"),
+    [
+        ("R1", "R1(config)#"),
+        ("BRANCH-OFFICE-ROUTER", "BRANCH-OFFICE-ROUTER(config)#"),
+        ("BRANCH-OFFICE-ROUTER-42", "BRANCH-OFFICE-ROUTER(config)#"),
+        ("BRANCH-OFFICE-ROUTER-42", "BRANCH-OFFICE-ROUTER(config-i)#"),
+        ("BRANCH-OFFICE-ROUTER-42", "BRANCH-OFFICE-ROUTER-42(config-if)#"),
+        ("BRANCH-OFFICE-ROUTER-42", "BRANCH-OFFICE-ROUTER-42#"),
+    ],
+)
+def test_an_answer_ends_at_the_prompt_though_it_has_a_part_of_the_name_only(name: str, prompt: str) -> None:
+    assert asked(Scripted(f"line\r\nR10#\r\nsaid\r\n{prompt}"), "line", f"{name}#") == "R10#\nsaid"
+
+
+@pytest.mark.parametrize(
     ("question", "answer"),
     [
         ("Erase flash: before copying? [confirm]", b"n"),

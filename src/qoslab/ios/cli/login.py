@@ -16,6 +16,10 @@ ANY_MODE = (USER, PRIVILEGED)
 
 PRIVILEGED_LEVEL, USER_LEVEL = 15, 1
 
+NAME_LENGTH, PROMPT_LENGTH = 20, 30
+"""Characters of the name, and of all, in the prompts of configuration mode: after the examples at `hostname` in Cisco's
+command reference, as `Switch(config-service-profil)#`."""
+
 
 class ExecSession:
     """What exec commands work on."""
@@ -42,7 +46,7 @@ class ExecSession:
     def prompt(self) -> str:
         """The whole prompt."""
         if self.config is not None:
-            return "" if self.config.collecting else f"{self.device.hostname}{self.config.prompt}#"
+            return "" if self.config.collecting else _prompt_in(self.config.prompt, self.device.hostname)
         return self.device.hostname + ("#" if self.mode == PRIVILEGED else ">")
 
     def known_interface(self, args: Args, name: str = "name") -> str | None:
@@ -51,6 +55,12 @@ class ExecSession:
         if interface is not None and interface not in self.device.interfaces:
             raise args.invalid(name)
         return interface
+
+
+def _prompt_in(mode: str, hostname: str) -> str:
+    """The prompt in a mode, as `(config-if)`; a long one is cut, and has its end nevertheless."""
+    name = hostname[:NAME_LENGTH]
+    return f"{name}{mode[:-1][: PROMPT_LENGTH - len(name) - 2]})#"
 
 
 Handler = Callable[[ExecSession, Args], Awaitable[str | None]]

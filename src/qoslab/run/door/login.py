@@ -32,6 +32,8 @@ ANSWERS = {
 """What is answered to questions after a line of ours, the first that matches: nothing is saved and nothing erased, as
 flash of class B offers before a file is copied to it; what was asked for is confirmed. One key is the whole answer."""
 
+KEPT_OF_NAME = 20
+"""Characters of a device's name that each of its prompts has."""
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
 """How long a console may take to show something after a key."""
@@ -84,8 +86,10 @@ class Login:
 
         `prompt` is that of the login, whose mode may change.
         """
-        name = re.escape(re.split(r"[(#>]", prompt)[0])
-        ends = re.compile(rf"(?:^|[\r\n]){name}(?:\([^()\r\n]+\))?[>#] ?$")
+        name = re.split(r"[(#>]", prompt)[0]
+        # In configuration mode a long name is cut.
+        rest = "[^()\\s]*" if len(name) > KEPT_OF_NAME else ""
+        ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:KEPT_OF_NAME])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
         self.text, said = "", ""
         await self.send(line)
         while (found := await self.until(*ANSWERS, ends)).re is not ends:
