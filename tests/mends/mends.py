@@ -568,4 +568,20 @@ MENDS = (
         "HostAccess:\n",
         "tests/unit/test_lab_inventory.py::test_what_hosts_have_of_passwords_is_kept_out_of_everything",
     ),
+    Mend(
+        "a countdown that the router would not stop is forgotten",
+        "src/qoslab/run/door/dead_man.py",
+        "            if reason := stop(self._ask, router, choice):\n",
+        '            if reason := stop(self._ask, router, choice) and "":\n',
+        "tests/unit/test_dead_man.py::test_what_could_not_be_stopped_is_told_and_kept",
+    ),
+    Mend(
+        "another run begins before the countdown is stopped, and loses its own",
+        "src/qoslab/run/door/mark.py",
+        "        self._inner.disarm()\n        for router in list(self.marked):\n"
+        "            unmark(self._ask, router, self._who)\n            self.marked.remove(router)\n",
+        "        for router in list(self.marked):\n            unmark(self._ask, router, self._who)\n"
+        "            self.marked.remove(router)\n        self._inner.disarm()\n",
+        "tests/unit/test_mark.py::test_the_mark_stays_until_the_countdown_is_stopped",
+    ),
 )

@@ -11,7 +11,7 @@ import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import typed, with_soldered_flash
 
-from qoslab.errors import UserError
+from qoslab.errors import DeviceError, UserError
 from qoslab.ios.model.applets import Applet, applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.restore import unrestored
@@ -20,6 +20,7 @@ from qoslab.model.inventory import RouterSettings
 from qoslab.platforms.ios import MODELS
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan, minutes_of, stop
+from qoslab.run.door.mark import Marks, entered, marked
 from qoslab.run.door.ways import Way
 from qoslab.units import Duration
 
@@ -188,6 +189,59 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
     with pytest.raises(UserError, match="reload: it counts 34560 min at most"):
         DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("576 h")).arm(MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("way", "denied", "left"),
+    [
+        ("archive", "configure confirm", "its timer still counts (Command authorization failed.)"),
+        ("eem", "no event manager applet qoslab-1", "the applet qoslab-1 still counts (Command authorization failed.)"),
+        (
+            "eem",
+            "delete /force flash:qoslab-before.cfg",
+            "flash:qoslab-before.cfg is still there, with all secrets of its configuration "
+            "(Command authorization failed.)",
+        ),
+        ("reload", "reload cancel", "it is still going to restart (Command authorization failed.)"),
+        ("reload", "show reload", "Command authorization failed."),
+    ],
+)
+def test_what_could_not_be_stopped_is_told_and_kept(
+    way: Choice, denied: str, left: str, device: FakeDevice, door: Door
+) -> None:
+    router = device.router
+    router.device = Device(MODELS["2811"].hardware(), hostname="R1")
+    router.chassis = MODELS["2811"]
+    configured(device, "archive", "path flash:saved")
+    typed(router, "write memory\r")
+    forbidden = [denied]
+
+    def ask(name: str, *lines: str) -> list[str]:
+        """As a router that asks a server for each line."""
+        allowed = [line for line in lines if line not in forbidden]
+        said = dict(zip(allowed, door.ask(name, *allowed), strict=True))
+        return [said.get(line, "Command authorization failed.") for line in lines]
+
+    kept: list[dict[str, str]] = []
+    routers = {"R1": RouterSettings(dead_man=way)}
+    guard = DeadMan(ask, routers, MINUTE, lambda armed: kept.append(dict(armed)))
+    if denied == "show reload":
+        forbidden = []
+    guard.arm(MINUTE)
+    forbidden = [denied]
+    marks = Marks(guard, door.ask, ["R1"], "the run of alice")
+    marks.marked = ["R1"]
+    door.ask("R1", *entered("the run of alice"))
+    with pytest.raises(DeviceError) as found:
+        marks.disarm()
+    assert f"could not be stopped:\n  R1: {left}; by hand: " in found.value.message
+    assert denied in found.value.message or denied == "show reload"
+    # Whoever rescues stops it, and takes out the mark that keeps others off until then.
+    assert kept[-1] == {"R1": way} == guard.armed and marked(door.ask, "R1") == "the run of alice"
+    forbidden = []
+    marks.disarm()
+    assert kept[-1] == {} and marked(door.ask, "R1") == "" and "qoslab-before.cfg" not in router.flash
+    assert stop(ask, "R1", way) == ""
 
 
 def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from qoslab.model.inventory import RouterSettings
 from qoslab.platforms import MODELS
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan
-from qoslab.run.door.mark import Marks, marked, refuse_marked, unmark
+from qoslab.run.door.mark import TAKEN_OUT, Marks, marked, refuse_marked, unmark
 from qoslab.run.door.ways import Way
 from qoslab.run.rescue import rescue
 from qoslab.units import Duration
@@ -60,6 +60,21 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door)
     guard.disarm()
     assert door.ask("R1", "show running-config") == [before]
     assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
+
+
+def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    order: list[str] = []
+
+    def ask(router: str, *lines: str) -> Sequence[str]:
+        order.extend(line for line in lines if line in ("reload cancel", TAKEN_OUT[1]))
+        return door.ask(router, *lines)
+
+    guard = Marks(DeadMan(ask, {"R1": RouterSettings(dead_man="reload")}, MINUTE), ask, ["R1"], ALICE)
+    guard.arm(MINUTE)
+    guard.disarm()
+    # In between nobody else begins, whose countdown would be stopped.
+    assert order == ["reload cancel", "no alias exec qoslab"]
 
 
 def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: Door) -> None:

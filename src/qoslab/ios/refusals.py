@@ -47,6 +47,7 @@ REFUSALS: tuple[str, ...] = (
     r"^% ?Entry not configured",
     r"^% ?Illegal Value: ",
     r"^% Not supported: ",
+    r"^Command authorization failed",
 )
 
 _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")

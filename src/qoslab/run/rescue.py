@@ -14,7 +14,7 @@ from qoslab.run.devices.inventory import read_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.devices.state import About, RestoreState
 from qoslab.run.door.client import Door
-from qoslab.run.door.dead_man import stop
+from qoslab.run.door.dead_man import refuse_left, stop
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.door.mark import refuse_marked, unmark
 from qoslab.run.scratch import Scratch
@@ -33,9 +33,9 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     """Bring the routers of an inventory back to before the run that left its state; None where none did.
 
     Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
-    given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `UserError` where a
-    run is under way, a router is missing or carries the mark of another run, `DoorFault` or `DoorClosed` where one is
-    not reached; the state is kept then.
+    given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `DeviceError` where
+    its countdown goes on, `UserError` where a run is under way, a router is missing or carries the mark of another run,
+    `DoorFault` or `DoorClosed` where one is not reached; the state is kept then.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
@@ -65,17 +65,17 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             # Whoever has a router by now has its countdown as well.
             refuse_marked(door.ask, ways, state.mark())
             # First, so that none ends in the middle; a console takes one at a time.
-            for name, choice in state.countdowns().items():
-                stop(door.ask, name, choice)
+            left = {name: stop(door.ask, name, choice) for name, choice in state.countdowns().items()}
             groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
                 write_inventory(listed, {**chosen, **door.access(groups)}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
-                left = Routers(about.topology, session, state, _no_base, note, names=named)
-                left.resume()
-                left.restore(None, None)
+                behind = Routers(about.topology, session, state, _no_base, note, names=named)
+                behind.resume()
+                behind.restore(None, None)
+            refuse_left(left)
             if state.mark():
                 for name in names:
                     unmark(door.ask, name, state.mark())

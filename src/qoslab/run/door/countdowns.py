@@ -23,6 +23,8 @@ Said = Callable[..., Sequence[str]]
 COPY = "flash:qoslab-before.cfg"
 """Where the configuration lies that an applet puts in force."""
 _CONFIGURE, _END = "configure terminal", "end"
+_REGISTERED = "show event manager policy registered | include qoslab-"
+_SCHEDULED = "Reload scheduled"
 _ARCHIVE = re.compile(r"^archive *\r?\n(?: .*\n)*? path \S", re.MULTILINE)
 _FREE = re.compile(r"\((\d+) bytes free\)")
 _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
@@ -45,6 +47,8 @@ class Countdown(ABC):
     """What it does at its end, in a few words."""
     most_minutes: int
     """Longer ones it does not take."""
+    looks: Lines
+    """The show commands that tell whether it counts."""
 
     @abstractmethod
     def start(self, minutes: int) -> Lines:
@@ -57,6 +61,10 @@ class Countdown(ABC):
     @abstractmethod
     def stop(self) -> Lines:
         """The lines that end it, and take away what it needed; harmless where it is over."""
+
+    @abstractmethod
+    def left(self, shown: Sequence[str]) -> str:
+        """What is left of it, by what the router says to `looks`; empty where nothing is."""
 
     @abstractmethod
     def can(self, kept: Kept) -> str:
@@ -72,6 +80,7 @@ class Confirmation(Countdown):
 
     effect = "the router puts its earlier configuration in force, unless the change is confirmed"
     most_minutes = 120
+    looks = ("show archive config rollback timer",)
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
@@ -85,6 +94,10 @@ class Confirmation(Countdown):
         """See `Countdown`."""
         return ("configure confirm",)
 
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        return "its timer still counts" if "Timer type" in shown[0] else ""
+
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
         return "" if _ARCHIVE.search(kept.running) else "it has no `archive` with a `path` in its configuration"
@@ -93,7 +106,7 @@ class Confirmation(Countdown):
         """See `Countdown`."""
         if refused := refusal_in(said(*self.start(minutes))[0]):
             return refused
-        (shown,) = said("show archive config rollback timer")
+        (shown,) = said(*self.looks)
         return refusal_in(shown) or ""
 
 
@@ -102,6 +115,7 @@ class Applet(Countdown):
 
     effect = f"an applet puts {COPY} in force, a copy from before the run"
     most_minutes = (2**32 - 1) // 60
+    looks = (_REGISTERED, "dir flash:")
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
@@ -115,6 +129,15 @@ class Applet(Countdown):
     def stop(self) -> Lines:
         """See `Countdown`."""
         return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
+
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        registered, files = shown
+        counting = [each for each in map(_name, APPLETS) if each in registered]
+        if counting:
+            return f"the applet {counting[0]} still counts"
+        copy = COPY.partition(":")[2]
+        return f"{COPY} is still there, with all secrets of its configuration" if copy in files.split() else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
@@ -131,8 +154,8 @@ class Applet(Countdown):
         (copied,) = said(copy)
         if refused := refusal_in(copied):
             return refused
-        name = APPLETS[0].rpartition(" ")[2]
-        *answers, shown = said(*applet, f"show event manager policy registered | include {name}")
+        name = _name(APPLETS[0])
+        *answers, shown = said(*applet, _REGISTERED)
         refused = next(filter(None, map(refusal_in, (*answers, shown))), "")
         if name in shown and not refused:
             return ""
@@ -155,6 +178,7 @@ class Restart(Countdown):
 
     effect = "the router restarts with its startup configuration, which has to be its running one"
     most_minutes = 24 * 24 * 60
+    looks = ("show reload",)
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
@@ -169,6 +193,10 @@ class Restart(Countdown):
         """See `Countdown`."""
         return ("reload cancel",)
 
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        return "it is still going to restart" if _SCHEDULED in shown[0] else ""
+
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
         if _steady(kept.running) == _steady(kept.startup):
@@ -179,14 +207,18 @@ class Restart(Countdown):
         """See `Countdown`."""
         if reason := self.can(Kept(*said("show running-config", "show startup-config"))):
             return reason
-        *_, shown = said(*self.start(minutes), "show reload")
-        return "" if "Reload scheduled" in shown else refusal_in(shown) or f"it says: {shown.strip()}"
+        *_, shown = said(*self.start(minutes), *self.looks)
+        return "" if _SCHEDULED in shown else refusal_in(shown) or f"it says: {shown.strip()}"
 
 
 COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
     {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
 )
 """In the order in which they are tried where nobody has chosen: the last takes the router's time, and its counters."""
+
+
+def _name(applet: str) -> str:
+    return applet.rpartition(" ")[2]
 
 
 def _steady(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from qoslab.errors import UserError
+from qoslab.errors import DeviceError, UserError
 from qoslab.ios.refusals import refusal_in
 from qoslab.model.inventory import DeadManChoice as Choice
 from qoslab.model.inventory import RouterSettings
@@ -54,11 +54,15 @@ class DeadMan:
                 self._start(router, settings, minutes)
 
     def disarm(self) -> None:
-        """Stop them: the routers are as they were."""
+        """Stop them: the routers are as they were. `DeviceError` where one counts on, which `keep` still has then."""
+        reasons = {}
         for router, choice in list(self.armed.items()):
-            stop(self._ask, router, choice)
+            if reason := stop(self._ask, router, choice):
+                reasons[router] = reason
+                continue
             del self.armed[router]
             self._keep(self.armed)
+        refuse_left(reasons)
 
     def _start(self, router: str, settings: RouterSettings, minutes: int) -> None:
         reasons = {}
@@ -111,8 +115,28 @@ def tried(wanted: Choice | None) -> tuple[Choice, ...]:
     return tuple(COUNTDOWNS) if wanted is None else (wanted,)
 
 
-def stop(ask: Ask, router: str, choice: str) -> None:
-    """Stop a countdown; one that is over already is no matter."""
+def stop(ask: Ask, router: str, choice: str) -> str:
+    """Stop a countdown; one that is over already is no matter. What is left of it; empty where nothing is."""
     countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
-    if countdown is not None:
-        ask(router, *countdown.stop())
+    if countdown is None:
+        return ""
+    said = ask(router, *countdown.stop())
+    shown = ask(router, *countdown.looks)
+    # Who may not enter the one perhaps may not see the other.
+    refused = filter(None, map(refusal_in, (*said, *shown)))
+    denied = next((each for each in refused if "uthorization failed" in each), "")
+    if left := countdown.left(shown) or denied:
+        left += f" ({denied})" if denied not in left else ""
+        left += f"; by hand: {'; '.join(countdown.stop())}"
+    return left
+
+
+def refuse_left(reasons: Mapping[str, str]) -> None:
+    """`DeviceError` where something is left of countdowns, by router."""
+    left = {router: reason for router, reason in reasons.items() if reason}
+    if left:
+        told = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
+        raise DeviceError(
+            f"what takes a router's configuration back could not be stopped:\n{told}",
+            hint="The routers keep their marks. Stop it there, then restore: qoslab lab rescue.",
+        )

@@ -92,8 +92,8 @@ class Marks:
         refuse_marked(self._ask, [router], self._who)
 
     def disarm(self) -> None:
-        """See `Guard`."""
+        """See `Guard`. The mark goes last: it keeps another run away, whose countdown would be stopped here."""
+        self._inner.disarm()
         for router in list(self.marked):
             unmark(self._ask, router, self._who)
             self.marked.remove(router)
-        self._inner.disarm()

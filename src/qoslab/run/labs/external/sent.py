@@ -94,8 +94,8 @@ class _Router:
             before = text
         yield "  at the end"
         yield from self._indented(self._undo(first.topology, before))
-        yield from self._indented(TAKEN_OUT)
         yield from self._by_way({way: COUNTDOWNS[way].stop() for way in self._ways})
+        yield from self._indented(TAKEN_OUT)
 
     def _minutes(self, task: CellTask) -> int:
         return minutes_of(self._settings, traffic_time(task.experiment, task.arm))
