@@ -126,6 +126,29 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> 
     stop(door.ask, "R1", "eem")
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
+    known: bool, device: FakeDevice, door: Door
+) -> None:
+    router = device.router
+    router.device = Device(MODELS["2811"].hardware(), hostname="R1")
+    router.chassis = MODELS["2811"]
+
+    def ask(name: str, *lines: str) -> list[str]:
+        """As an old release does, which does not know the word."""
+        taken = [line for line in lines if known or "maxrun" not in line]
+        said = dict(zip(taken, door.ask(name, *taken), strict=True))
+        return [said.get(line, "% Invalid input detected at '^' marker.") for line in lines]
+
+    guard = DeadMan(ask, {"R1": RouterSettings(dead_man="eem", dead_man_after=MINUTE)}, MINUTE)
+    for name in ("qoslab-1", "qoslab-2"):
+        guard.arm(MINUTE)
+        (shown,) = door.ask("R1", "show running-config")
+        assert (" event timer countdown time 120 maxrun 300\n" in shown) == known
+        assert {each: applet.seconds for each, applet in applets(router.device).items()} == {name: 120.0}
+    guard.disarm()
+
+
 def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeDevice, door: Door) -> None:
     router = device.router
     with_soldered_flash(router)

@@ -34,6 +34,13 @@ def test_commands_follow_the_order_of_their_labels_and_other_events_do_not_count
     assert found == {"back": Applet(90.0, ("enable", "configure replace flash:before.cfg force"))}
 
 
+def test_of_several_events_without_a_tag_the_last_counts() -> None:
+    made = FakeRouter("2811")
+    lines = ("event manager applet back", " event timer countdown time 90", " event timer countdown time 80 maxrun 300")
+    typed(made, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
+    assert applets(made.device) == {"back": Applet(80.0, ())}
+
+
 def test_those_that_wait_are_listed() -> None:
     made = router()
     made.registered = {"back": made.moment}

@@ -32,7 +32,8 @@ def applets(device: Device) -> dict[str, Applet]:
         if not line.key.startswith(f"{KEY} "):
             continue
         below = [each.strip() for each in line.below]
-        countdown = next((match for each in below if (match := _COUNTDOWN.fullmatch(each))), None)
+        # Of events without a tag the last counts.
+        countdown = next((match for each in below[::-1] if (match := _COUNTDOWN.fullmatch(each))), None)
         actions = sorted((match[1], match[2]) for each in below if (match := _COMMAND.fullmatch(each)))
         if countdown is not None:
             found[line.key.removeprefix(f"{KEY} ")] = Applet(float(countdown[1]), tuple(text for _, text in actions))

@@ -22,6 +22,8 @@ Said = Callable[..., Sequence[str]]
 
 COPY = "flash:qoslab-before.cfg"
 """Where the configuration lies that an applet puts in force."""
+MAXRUN = "maxrun 300"
+"""An applet has 20 s by default; to put a configuration in force may take longer."""
 _CONFIGURE, _END = "configure terminal", "end"
 _REGISTERED = "show event manager policy registered | include qoslab-"
 _SCHEDULED = "Reload scheduled"
@@ -156,7 +158,7 @@ class Applet(Countdown):
             return refused
         name = _name(APPLETS[0])
         *answers, shown = said(*applet, _REGISTERED)
-        refused = next(filter(None, map(refusal_in, (*answers, shown))), "")
+        refused = refusal_of(applet, answers) or refusal_in(shown) or ""
         if name in shown and not refused:
             return ""
         said(*self.stop())
@@ -167,6 +169,8 @@ class Applet(Countdown):
         return (
             APPLETS[times % len(APPLETS)],
             f" event timer countdown time {60 * minutes}",
+            # In the place of the line before, where the release knows it.
+            f" event timer countdown time {60 * minutes} {MAXRUN}",
             ' action 1.0 cli command "enable"',
             f' action 2.0 cli command "configure replace {COPY} force"',
             " exit",
@@ -215,6 +219,12 @@ COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
     {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
 )
 """In the order in which they are tried where nobody has chosen: the last takes the router's time, and its counters."""
+
+
+def refusal_of(lines: Sequence[str], said: Sequence[str]) -> str:
+    """By which words a router refused one of the lines that it has to take; empty where it did not."""
+    refused = (refusal_in(answer) for line, answer in zip(lines, said, strict=True) if not line.endswith(MAXRUN))
+    return next(filter(None, refused), "")
 
 
 def _name(applet: str) -> str:

@@ -14,7 +14,7 @@ from qoslab.errors import DeviceError, UserError
 from qoslab.ios.refusals import refusal_in
 from qoslab.model.inventory import DeadManChoice as Choice
 from qoslab.model.inventory import RouterSettings
-from qoslab.run.door.countdowns import COUNTDOWNS
+from qoslab.run.door.countdowns import COUNTDOWNS, refusal_of
 from qoslab.units import Duration
 
 Ask = Callable[..., Sequence[str]]
@@ -88,9 +88,10 @@ class DeadMan:
     def _renew(self, router: str, choice: Choice, minutes: int) -> None:
         if choice not in COUNTDOWNS:
             return
-        said = self._ask(router, *COUNTDOWNS[choice].renew(minutes, self._times[router]))
+        lines = COUNTDOWNS[choice].renew(minutes, self._times[router])
+        said = self._ask(router, *lines)
         self._times[router] += 1
-        if refused := next(filter(None, map(refusal_in, said)), None):
+        if refused := refusal_of(lines, said):
             raise UserError(
                 f"{router} does not count on ({choice}): {refused}",
                 hint="It may have taken its configuration back already, or have restarted.",
