@@ -351,6 +351,23 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
+CERTIFICATES = """\
+crypto pki certificate chain TP-self-signed-2530094529
+ certificate self-signed 01
+  30820247 308201B0 A0030201 02020101 300D0609 2A864886 F70D0101 04050030
+  31312F30 2D060355 0403
+  \tquit
+crypto pki certificate chain rack
+ certificate ca 00A1
+  30820247 308201B0
+  quit
+"""
+CERTIFICATE_FILES = """\
+crypto pki certificate chain TP-self-signed-2530094529
+ certificate self-signed 01 nvram:IOS-Self-Sig#1.cer
+crypto pki certificate chain rack
+ certificate ca 00A1 nvram:rack#A1CA.cer
+"""
 NOT_SAVED = "reload: it has changes that are not saved, which a restart would take away (write memory)"
 NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
 
@@ -376,6 +393,9 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
         ("eem", replace(SAVED, flash="what nobody reads"), ""),
         ("reload", Kept(RUNNING + "ip sla 1\n", RUNNING, ""), NOT_SAVED),
         ("reload", Kept("Building configuration...\n" + RUNNING, "Using 900 out of 245752 bytes\n" + RUNNING), ""),
+        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES, ""), ""),
+        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING, ""), NOT_SAVED),
+        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES.replace("01 ", "02 "), ""), NOT_SAVED),
         ("none", Kept(RUNNING, "", SMALL), ""),
     ],
 )

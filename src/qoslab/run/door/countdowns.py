@@ -29,6 +29,12 @@ _REGISTERED = "show event manager policy registered | include qoslab-"
 _SCHEDULED = "Reload scheduled"
 _ARCHIVE = re.compile(r"^archive *\r?\n(?: .*\n)*? path \S", re.MULTILINE)
 _FREE = re.compile(r"\((\d+) bytes free\)")
+_CERTIFICATE = re.compile(
+    r"^( certificate (?:\S+ )?[0-9A-F]+)"
+    r"(?: nvram:\S+|[ \r]*(?:\n[ \t]+[0-9A-F][0-9A-F ]*\r?)*\n[ \t]+quit)[ \r]*$",
+    re.MULTILINE,
+)
+"""The startup configuration names a file with what the running one prints."""
 _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
 
 
@@ -232,8 +238,8 @@ def _name(applet: str) -> str:
 
 
 def _steady(text: str) -> list[str]:
-    """A configuration's lines without comments, headings, and what changes by itself."""
-    lines = [line.rstrip() for line in text.splitlines()]
+    """A configuration's lines without comments, headings, and what changes by itself or is kept elsewhere."""
+    lines = [line.rstrip() for line in _CERTIFICATE.sub(r"\1", text).splitlines()]
     return [
         line
         for line in lines
