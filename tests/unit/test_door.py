@@ -23,7 +23,7 @@ from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.client import Door, DoorClosed, DoorFault, pause_of
 from qoslab.run.door.device import Call, Device
 from qoslab.run.door.inventory import way_to
-from qoslab.run.door.reach import Line, reach
+from qoslab.run.door.reach import Line, _algorithm_trouble, reach
 from qoslab.run.door.ways import Hop, Way
 from qoslab.run.faults import PassingFault
 
@@ -168,18 +168,37 @@ def test_why_nobody_is_let_in_is_told(modern: FakeDevice, tmp_path: Path) -> Non
     assert "= login refused: 127.0.0.1" in text and not [secret for secret in SECRETS if secret in text]
 
 
-def test_no_common_algorithm_says_which_option_would_help(tmp_path: Path) -> None:
+def known_hop(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
+    """The jump host before a device, whose key the user has accepted."""
+    (home / ".ssh").mkdir()
+    (home / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{device.jump} {device.jump_key}\n")
+    patch.setenv("HOME", str(home))
+    return Hop("127.0.0.1", device.jump, JUMP_USER, JUMP_PASSWORD)
+
+
+@pytest.mark.parametrize("through", ["", " through 127.0.0.1"])
+def test_no_common_algorithm_says_which_option_would_help(
+    through: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with FakeDevice(tmp_path, "old") as device:
-        way = replace(by_ssh(device), old_ssh=False)
+        hop = known_hop(device, tmp_path, monkeypatch) if through else None
+        way = replace(by_ssh(device), old_ssh=False, jump=hop)
         with Door({"R1": way}) as door, pytest.raises(DoorFault) as found:
             door.open("R1")
     assert found.value.kind is Kind.NO_ALGORITHM
     assert str(found.value) == (
-        f"R1: no common algorithm: 127.0.0.1 port {device.ssh} by ssh: "
+        f"R1: no common algorithm: 127.0.0.1 port {device.ssh} by ssh{through}: "
         "it offers only diffie-hellman-group14-sha1, diffie-hellman-group1-sha1, ssh-rsa, "
         "aes128-cbc, 3des-cbc, aes192-cbc, aes256-cbc, hmac-sha1, hmac-md5"
     )
     assert "qoslab_old_ssh: true" in found.value.hint
+
+
+def test_where_nobody_knows_what_a_device_offers_both_ways_out_are_named() -> None:
+    way = Way("127.0.0.1", 22, "ssh", USER)
+    hint = _algorithm_trouble(way, [], "no match").trouble.hint
+    assert "qoslab_old_ssh: true" in hint and "qoslab_reach: telnet" in hint
+    assert "qoslab_old_ssh" not in _algorithm_trouble(replace(way, old_ssh=True), [], "no match").trouble.hint
 
 
 def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
@@ -356,10 +375,7 @@ def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Pat
 def test_through_a_jump_host(
     modern: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / ".ssh").mkdir()
-    (tmp_path / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{modern.jump} {modern.jump_key}\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    hop = Hop("127.0.0.1", modern.jump, JUMP_USER, JUMP_PASSWORD)
+    hop = known_hop(modern, tmp_path, monkeypatch)
     through = replace(way(modern), jump=hop)
     refused = replace(through, jump=replace(hop, password="wrong"))
     with Door({"R1": through, "R2": refused}) as door:

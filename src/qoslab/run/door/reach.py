@@ -181,37 +181,40 @@ def _key_trouble(way: Way) -> DoorError:
 
 
 def _algorithm_trouble(way: Way, old_only: list[str], said: str) -> DoorError:
-    if old_only and not way.old_ssh:
-        hint = "Set qoslab_old_ssh: true for it in the inventory: these are SHA-1 and CBC."
-    else:
-        hint = "Telnet or the console remain: set qoslab_reach: telnet for it in the inventory."
+    hint = "Telnet or the console remain: set qoslab_reach: telnet for it in the inventory."
+    if not way.old_ssh:
+        found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Else: {hint}"
+        hint = f"Set qoslab_old_ssh: true for it in the inventory{found}"
     what = f"it offers only {', '.join(old_only)}" if old_only else said
     return DoorError(Kind.NO_ALGORITHM, f"{way.place}: {what}", hint)
 
 
 async def _old_only(way: Way) -> list[str]:
     """What a device offers of a kind of which it offers nothing else than what is old; empty where nobody knows."""
-    if way.jump is not None:
-        return []
     try:
         async with asyncio.timeout(way.answer_s):
-            offered = await _offered(way.host, way.port or SSH_PORT)
-    except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
+            offered = await _offered(way)
+    except (*GONE, DoorError, TimeoutError, ValueError):
         return []
     return [name for names in offered if names and OLD.issuperset(names) for name in names]
 
 
-async def _offered(host: str, port: int) -> list[list[str]]:
+async def _offered(way: Way) -> list[list[str]]:
     """The key exchanges, host keys, ciphers and MACs in a server's first words (RFC 4253, 4.2 and 7.1)."""
-    reader, writer = await asyncio.open_connection(host, port)
+    jump = None if way.jump is None else await _connect_hop(way.jump)
     try:
-        writer.write(b"SSH-2.0-qoslab\r\n")
-        while (line := await reader.readline()) and not line.startswith(b"SSH-"):
-            pass
-        length = int.from_bytes(await reader.readexactly(4))
-        packet = await reader.readexactly(min(length, READ))
+        reader, writer = await _open(way, way.port or SSH_PORT, jump)
+        try:
+            writer.write(b"SSH-2.0-qoslab\r\n")
+            while (line := await reader.readline()) and not line.startswith(b"SSH-"):
+                pass
+            length = int.from_bytes(await reader.readexactly(4))
+            packet = await reader.readexactly(min(length, READ))
+        finally:
+            writer.close()
     finally:
-        writer.close()
+        if jump is not None:
+            jump.close()
     # Length of the padding, number of the message, cookie; then lists of names, each with its length.
     at, lists = 1 + 1 + 16, []
     for _ in range(6):
@@ -265,7 +268,11 @@ class _TelnetLine:
 
 
 async def _by_telnet(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
-    port = way.port or TELNET_PORT
+    return _TelnetLine(*await _open(way, way.port or TELNET_PORT, jump), jump)
+
+
+async def _open(way: Way, port: int, jump: asyncssh.SSHClientConnection | None) -> tuple[Any, Any]:
+    """A connection to the device, from the jump host where there is one: what reads and what writes."""
     if jump is None:
-        return _TelnetLine(*await asyncio.open_connection(way.host, port), None)
-    return _TelnetLine(*await jump.open_connection(way.host, port, encoding=None), jump)
+        return await asyncio.open_connection(way.host, port)
+    return await jump.open_connection(way.host, port, encoding=None)
