@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,23 @@ import pytest
 from ruamel.yaml import YAML
 
 from project_inventory import project_inventory
-from qoslab.errors import UserError
+from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.redaction import KNOWN
-from qoslab.run.devices.inventory import HostAccess, IosAccess, parse_lab, read_lab
+from qoslab.run.devices.collector_process import Session
+from qoslab.run.devices.inventory import (
+    HostAccess,
+    IosAccess,
+    ansible_inventory,
+    parse_inventory,
+    parse_lab,
+    read_lab,
+)
+from qoslab.run.devices.testbed import testbed
+from qoslab.run.door.client import Door
+from qoslab.run.door.inventory import way_to
+from qoslab.run.door.ways import ANSWER_S
 from qoslab.run.labs.external.channel import ssh_command
 from qoslab.run.labs.external.lab import Place
 from qoslab.schema import load_sweep
@@ -341,6 +354,26 @@ class Known(KeyringBackend):
     def set_password(self, service, username, password):
         raise NotImplementedError
 """
+
+
+def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> None:
+    text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_command_timeout: 120}", 1)
+    router = parse_inventory(listed(text))["R1"]
+    assert isinstance(router, IosAccess)
+    way = way_to(tmp_path / "mine.yml", router, RouterSettings())
+    assert way.answer_s == 120
+    with Door({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as door:
+        access = door.access()
+    assert (access["R1"].answer_s, access["R2"].answer_s) == (120, None)
+    told = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]
+    assert told["R1"]["ansible_command_timeout"] == 120 and "ansible_command_timeout" not in told["R2"]
+    devices = testbed("run", access)["devices"]
+    settings = devices["R1"]["connections"]["cli"]["settings"]
+    assert (settings["EXEC_TIMEOUT"], settings["CONFIG_TIMEOUT"]) == (120, 120)
+    assert [Session(name, device)._command_s for name, device in devices.items()] == [120, 60]
+    for wrong in ("0", "soon", "1.5"):
+        with pytest.raises(DeviceError, match=r"^R1: found ansible_command_timeout '.*', expected whole seconds"):
+            parse_inventory(listed(text.replace("120", wrong)))
 
 
 def test_what_hosts_have_of_passwords_is_kept_out_of_everything(

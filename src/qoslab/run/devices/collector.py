@@ -22,7 +22,7 @@ from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess
 
 REPLY_S = 120.0
-"""Longer than two logins and two commands on a router that answers at all."""
+"""Longer than two logins and two commands on a router that answers at all, and needs no more time than others."""
 END_S = 3.0
 PROGRAM = ("-m", "qoslab.run.devices.collector_process")
 
@@ -55,6 +55,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._helper = HelperProcess(PROGRAM, "the process that observes routers")
+        self._reply_s = REPLY_S
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +76,7 @@ class Collector:
         ios = {name: access for name, access in routers.items() if isinstance(access, IosAccess)}
         if not ios:
             return
+        self._reply_s = max(self._reply_s, *(REPLY_S + 2 * (access.answer_s or 0) for access in ios.values()))
         devices = testbed("run", ios, known_hosts=known_hosts)["devices"]
         futures = {
             name: self._helper.ask(op="connect", device=_key(lab, name), name=name, connection=device)
@@ -123,9 +125,9 @@ class Collector:
 
     def _reply(self, future: Future[dict[str, Any]], device: str) -> dict[str, Any]:
         try:
-            reply = future.result(REPLY_S)
+            reply = future.result(self._reply_s)
         except FutureTimeoutError as error:
-            raise PassingFault(f"{device} did not answer within {REPLY_S:.0f} s") from error
+            raise PassingFault(f"{device} did not answer within {self._reply_s:.0f} s") from error
         if reply["ok"]:
             return reply
         failure = reply["error"]

@@ -41,7 +41,7 @@ from qoslab.priority import step_behind_traffic
 CONNECT_S = 20
 """Until a router has answered a login."""
 COMMAND_S = 60
-"""Until a router has printed all of an answer."""
+"""Until a router has printed all of an answer, where its testbed grants it no longer."""
 
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
@@ -79,6 +79,11 @@ class Session:
         """The router's operating system, as pyATS calls it."""
         return str(self._device["os"])
 
+    @property
+    def _command_s(self) -> int:
+        settings = self._device["connections"]["cli"].get("settings", {})
+        return max(COMMAND_S, int(settings.get("EXEC_TIMEOUT", 0)))
+
     def connect(self) -> None:
         """Log in. Nothing is configured by it."""
         with self._lock:
@@ -101,7 +106,7 @@ class Session:
         with self._lock:
             if self._connection is None:
                 self._login()
-            said = self._connection.configure(lines, timeout=COMMAND_S, error_pattern=[])
+            said = self._connection.configure(lines, timeout=self._command_s, error_pattern=[])
             return str(said).replace("\r", "").strip("\n") + "\n"
 
     def close(self) -> None:
@@ -111,7 +116,7 @@ class Session:
 
     def _ask(self, command: str) -> Answer:
         before = time.time_ns()
-        text = self._connection.execute(command, timeout=COMMAND_S, error_pattern=[])
+        text = self._connection.execute(command, timeout=self._command_s, error_pattern=[])
         after = time.time_ns()
         return Answer(str(text).replace("\r", "").strip("\n") + "\n", before, after)
 

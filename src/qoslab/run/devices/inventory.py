@@ -42,6 +42,7 @@ _GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
 
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
+ANSWER_TIME = "ansible_command_timeout"
 SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
 """Variables by what they hold."""
 VARIABLES = (
@@ -54,6 +55,7 @@ VARIABLES = (
     "ansible_ssh_user",
     *PASSWORDS,
     *ENABLE_SECRETS,
+    ANSWER_TIME,
     "ansible_host_key_checking",
     "ansible_ssh_private_key_file",
     "ansible_ssh_common_args",
@@ -95,6 +97,8 @@ class IosAccess:
     """Whether Ansible compares its host key with those of the user."""
     pause_s: float | None = None
     """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
+    answer_s: int | None = None
+    """How long it may be silent until it answers; None: as long as each waits by itself."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,8 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_host_key_checking"] = False
     if access.pause_s is not None:
         variables["ansible_buffer_read_timeout"] = access.pause_s
+    if access.answer_s is not None:
+        variables[ANSWER_TIME] = access.answer_s
     if access.enable is not None:
         variables |= {
             "ansible_become": True,
@@ -474,6 +480,15 @@ def _port(name: str, variables: Mapping[str, Any]) -> int:
     return int(text)
 
 
+def _answer_s(name: str, variables: Mapping[str, Any]) -> int | None:
+    text = _text(variables, ANSWER_TIME)
+    if text is None:
+        return None
+    if not text.isdecimal() or not int(text):
+        raise DeviceError(f"{name}: found {ANSWER_TIME} {text!r}, expected whole seconds, as 120")
+    return int(text)
+
+
 def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
     _know_secrets(variables)
     return IosAccess(
@@ -483,6 +498,7 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
         password=_text(variables, *PASSWORDS),
         enable=_text(variables, *ENABLE_SECRETS),
         check_host_key=str(variables.get("ansible_host_key_checking", True)).lower() not in ("false", "no", "0"),
+        answer_s=_answer_s(name, variables),
     )
 
 

@@ -150,6 +150,8 @@ def _device(
     if access.door:
         # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
         cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S if access.pause_s is None else access.pause_s
+    if access.answer_s is not None:
+        cli["settings"] |= {"EXEC_TIMEOUT": access.answer_s, "CONFIG_TIMEOUT": access.answer_s}
     connections = {**UNICON, "cli": cli}
     if way.console is not None:
         host, _, port = way.console.rpartition(":")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ from typing import Self
 from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
 from qoslab.run.devices.shut_out import PASSING, Kind
-from qoslab.run.door.ways import USER, Doors, Trouble, Way
+from qoslab.run.door.ways import ANSWER_S, USER, Doors, Trouble, Way
 from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch
@@ -94,8 +95,9 @@ class Door:
                 group=(groups or {}).get(name, IOS_GROUP),
                 door=True,
                 pause_s=pause_of(self._round_trips.get(name)),
+                answer_s=None if way.answer_s == ANSWER_S else math.ceil(way.answer_s),
             )
-            for name in self._ways
+            for name, way in self._ways.items()
         }
 
     def known_hosts(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.model.inventory import RouterSettings
 from qoslab.run.devices.inventory import Access, IosAccess, known_hosts_of
-from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, Hop, Way
+from qoslab.run.door.ways import ANSWER_S, SSH_PORT, TELNET_PORT, Hop, Way
 
 
 def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]) -> dict[str, Way]:
@@ -40,6 +40,7 @@ def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> Way:
         jump=None if settings.jump is None else _hop(settings.jump),
         check_host_key=access.check_host_key or known is not None,
         known_hosts=known,
+        answer_s=access.answer_s or ANSWER_S,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from qoslab.run.devices.shut_out import Kind
 
 SSH_PORT, TELNET_PORT = 22, 23
+ANSWER_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Way:
     check_host_key: bool = True
     known_hosts: str | None = None
     """The text of a known_hosts file; None: the user's own file."""
-    answer_s: float = 30.0
-    """How long a device may be silent during a login."""
+    answer_s: float = ANSWER_S
+    """How long a device may be silent, during a login and until it answers a command."""
     pause_s: float = 0.2
     """Between the end of one login and the start of the next: old routers take one at a time, and log each."""
 

@@ -76,7 +76,9 @@ START_SECONDS = 60.0
 """Longer than Ansible needs to start on a busy machine."""
 
 INTENT_SECONDS = 300.0
-"""Longer than any intent takes on a slow router: Ansible's own timeouts, 30 s for each command, come first."""
+"""Longer than any intent takes on a slow router: Ansible's own timeouts, `ANSWER_S` for each command, come first."""
+ANSWER_S = 30
+"""As in `ansible.cfg`, for routers of which the inventory says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,8 @@ class AnsibleSession:
         `check` is called now and then while an order is carried out; what it raises ends the order. `modules` are what
         Ansible imports beforehand.
         """
+        self.answer_s = ANSWER_S
+        """How long the slowest router may be silent."""
         self._modules = tuple(modules)
         self._check = check
         self._inventory = inventory.resolve()
@@ -449,7 +453,7 @@ class AnsibleSession:
         printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
         printing: Intent = intents[0]
         doing: dict[str, Intent] = {}  # by router: after a failure one may lag behind the others
-        deadline = time.monotonic() + INTENT_SECONDS * len(intents)
+        deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self.answer_s / ANSWER_S, 1.0)
         while True:
             event = self._next(deadline, f"to carry out {' and '.join(intents)}")
             if event is None:
