@@ -76,11 +76,12 @@ def settings(lab: Lab, host: str) -> str:
     """What a run may change on a host."""
     kernel = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
     # Whether an address of IPv6 is tried out still says when the lab was made, and so does, for a second, whether the
-    # kernel knows already that the other end is up.
-    look = "ip addr | sed -E 's/ tentative//; s/NO-CARRIER,//; s/ state (UP|DOWN|UNKNOWN) / /'; ip route;"
-    look += f" ip neigh show nud permanent; tc qdisc | sort; {kernel}"
+    # kernel knows already that the other end is up; lifetimes become shorter by themselves.
+    momentary = "s/ tentative//; s/NO-CARRIER,//; s/ state (UP|DOWN|UNKNOWN) / /; s/[0-9]+sec/LEFT/g"
+    look = f"{{ ip addr; ip route; ip -6 route; }} | sed -E '{momentary}'; ip neigh show nud permanent; tc qdisc | sort"
+    look += f"; grep -rs . /proc/sys/net/ipv[46]/conf /proc/sys/net/ipv[46]/neigh | sort; {kernel}"
     shown = lab.run(host, ["bash", "-c", look])
-    assert "lo:" in shown.stdout
+    assert "lo:" in shown.stdout and "/conf/lo/forwarding" in shown.stdout
     return shown.stdout
 
 

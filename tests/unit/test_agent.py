@@ -23,7 +23,7 @@ from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.labs.external import agent
-from qoslab.run.labs.external.agent import look, settings
+from qoslab.run.labs.external.agent import card, kernel, look, settings
 from qoslab.run.labs.external.channel import Channel, HostLost
 from qoslab.run.labs.external.lab import ExternalProcess
 
@@ -231,7 +231,7 @@ def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path, monkeypatch
     journal.add({"run": ["true"]})
     with path.open("a") as file:
         file.write('{"run": ["fal')
-    with pytest.raises(settings.RefusedError, match="held by alice"):
+    with pytest.raises(kernel.RefusedError, match="held by alice"):
         settings.Journal(str(path), "bob")
     journal.close()
     again = settings.Journal(str(path), "bob")
@@ -250,22 +250,24 @@ def test_what_is_put_back_comes_in_reverse(tmp_path: Path) -> None:
 
 def test_lines_of_ip_route_are_read_and_given_back() -> None:
     line = "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 linkdown initcwnd 2 rto_min lock 0.3s "
-    assert settings.metrics_of(line) == {"initcwnd": "2", "rto_min": "300"}
-    assert settings.metrics_of("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
+    assert kernel.metrics_of(line) == {"initcwnd": "2", "rto_min": "300"}
+    assert kernel.metrics_of("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
         "rto_min": "200",
         "congctl": "reno",
     }
-    assert " ".join(settings.again(line)) == (
+    assert " ".join(kernel.again(line)) == (
         "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 initcwnd 2 rto_min 0.3s"
     )
-    assert settings.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
+    assert kernel.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
 
 
 @pytest.mark.parametrize(
     ("has", "said"),
     [
         ({}, ""),
-        ({"ip route": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route"),
+        ({"ip -4": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route: it is not moved"),
+        ({"ip -6": "default via fe80::1 proto ra"}, "eth1 has this machine's default route of IPv6: it is not moved"),
+        ({"master": "br0"}, r"eth1 belongs to br0, which it would leave .* \(ip link set eth1 nomaster\)"),
         ({"ip -j": "192.0.2.7"}, "this connection comes in on eth1"),
         ({"ip -j": "192.0.2.77"}, ""),
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
@@ -277,16 +279,17 @@ def test_what_the_machine_needs_itself_is_not_moved(
     def call(*words: str) -> str:
         found = has.get(" ".join(words[:2]), "")
         address = {"local": found, "prefixlen": 24, "scope": "global"}
-        shown = {"ip -j": [{"addr_info": [address] if found else []}], "tc -j": [{"kind": found or "noqueue"}]}
+        link = {"addr_info": [address] if found else [], **{key: has[key] for key in ("master",) if key in has}}
+        shown = {"ip -j": [link], "tc -j": [{"kind": found or "noqueue"}]}
         return json.dumps(shown[" ".join(words[:2])]) if "-j" in words else found
 
-    monkeypatch.setattr(settings, "call", call)
+    monkeypatch.setattr(card, "call", call)
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
     if not said:
-        settings.Settings._check_movable("eth1")
+        card.check_movable("eth1")
         return
-    with pytest.raises(settings.RefusedError, match=said):
-        settings.Settings._check_movable("eth1")
+    with pytest.raises(kernel.RefusedError, match=said):
+        card.check_movable("eth1")
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
@@ -297,7 +300,7 @@ def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypa
     here = settings.Settings(None, "alice")  # type: ignore[arg-type]
     wanted = {**ipv4, "net.ipv6.icmp.ratelimit": "1000"}
     if ipv6:
-        with pytest.raises(settings.RefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"):
+        with pytest.raises(kernel.RefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"):
             here.apply(wanted, [])
     else:
         assert here.apply(wanted, []) == ipv4

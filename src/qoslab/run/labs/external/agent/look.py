@@ -22,7 +22,7 @@ import subprocess
 import time
 from typing import Any
 
-from qoslab.run.labs.external.agent.settings import RefusedError, call, family
+from qoslab.run.labs.external.agent.kernel import RefusedError, call, family
 
 ETH_P_ARP = 0x0806
 ARP = struct.Struct("!HHBBH6s4s6s4s")

@@ -28,8 +28,9 @@ from typing import IO, Any
 
 from qoslab.run.labs.external.agent.child import Child, steady_ns
 from qoslab.run.labs.external.agent.hold import holder
+from qoslab.run.labs.external.agent.kernel import RefusedError
 from qoslab.run.labs.external.agent.look import look_around, on_cable
-from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, Settings
 from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")

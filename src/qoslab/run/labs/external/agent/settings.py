@@ -6,24 +6,36 @@ when the agent ends, in whatever way. Where both are killed the next agent does.
 """
 
 # pathlib and its like take longer to import than all else here; some hosts are slow.
-# ruff: noqa: PTH103, PTH116, PTH118, PTH123
+# ruff: noqa: PTH103, PTH116, PTH118
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import fcntl
+import functools
 import json
 import os
 import shutil
 import signal
 import socket
 import stat
-import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
+from qoslab.run.labs.external.agent.card import addresses, as_it_is, check_movable
 from qoslab.run.labs.external.agent.hold import UNKNOWN, Hold, holder
+from qoslab.run.labs.external.agent.kernel import (
+    RefusedError,
+    again,
+    call,
+    family,
+    left,
+    metrics_of,
+    read_sysctl,
+    write_sysctl,
+)
 
 CHUNK = 1 << 16
 STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
@@ -32,77 +44,9 @@ PUT_BACK_S = 4.0
 """Until the keeper of an agent that is no more has put back what that one set."""
 CARRIER_S = 10.0
 """Until a card has a link again after it was brought up."""
-PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
-"""Queueing disciplines that an interface has by itself."""
 CLONE_NEWNET = 0x40000000
-MOMENTARY = ("linkdown", "dead")
-"""Words of a route that tell how it is, not how it was made."""
 
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-class RefusedError(Exception):
-    """Told to the controller in these words."""
-
-
-def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
-    """What a program prints; `RefusedError` where it fails."""
-    try:
-        done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
-    except OSError as error:
-        raise RefusedError(f"{argv[0]}: {error.strerror}") from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
-        raise RefusedError(f"{' '.join(argv)}: {said}")
-    return done.stdout.decode(errors="replace")
-
-
-def family(prefix: str) -> str:
-    """The option of `ip` for an address."""
-    return "-6" if ":" in prefix else "-4"
-
-
-def sysctl_path(key: str) -> str:
-    """The file of a setting."""
-    return "/proc/sys/" + key.replace(".", "/")
-
-
-def read_sysctl(key: str) -> str | None:
-    """A setting with its blanks normalised; None where the kernel lacks it."""
-    try:
-        with open(sysctl_path(key), encoding="utf-8") as file:
-            return " ".join(file.read().split())
-    except OSError:
-        return None
-
-
-def write_sysctl(key: str, value: str) -> None:
-    """Change a setting."""
-    try:
-        with open(sysctl_path(key), "w", encoding="utf-8") as file:
-            file.write(value)
-    except OSError as error:
-        raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
-
-
-def metrics_of(route: str) -> dict[str, str]:
-    """The attributes in a line of `ip route`, as the controller writes them: times in ms."""
-    words = [word for word in route.split() if word != "lock"]
-    found = {}
-    for name, value in zip(words, words[1:]):  # noqa: B905, RUF007 (of Python 3.10)
-        if name in ("congctl", "initcwnd"):
-            found[name] = value
-        elif name == "rto_min":
-            number = float(value[:-2]) if value.endswith("ms") else 1000 * float(value[:-1])
-            found[name] = f"{number:g}"
-    return found
-
-
-def again(route: str) -> list[str]:
-    """The words that make a route anew, from a line of `ip route`."""
-    words = [word for word in route.split() if word not in MOMENTARY]
-    # `rto_min` is locked by itself: `ip` prints the word and does not take it.
-    return [word for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
 
 
 class Journal:
@@ -157,14 +101,22 @@ def put_back(entries: list[dict[str, Any]]) -> list[str]:
     """Undo, the last first; what failed, in words."""
     failed = []
     for entry in reversed(entries):
-        try:
-            if "sysctl" in entry:
-                write_sysctl(*entry["sysctl"])
-            else:
-                call(*[word.replace("{self}", str(os.getpid())) for word in entry["run"]])
-        except RefusedError as error:
-            failed.append(str(error))
+        steps: list[Callable[[], object]] = []
+        steps += [functools.partial(_reset, key, value) for key, value in entry.get("sysctls", {}).items()]
+        if "run" in entry:
+            words = [left(word.replace("{self}", str(os.getpid()))) for word in entry["run"]]
+            steps.append(functools.partial(call, *words))
+        for step in steps:
+            try:
+                step()
+            except RefusedError as error:
+                failed.append(str(error))
     return failed
+
+
+def _reset(key: str, value: str) -> None:
+    if read_sysctl(key) != value:
+        write_sysctl(key, value)
 
 
 class Keeper:
@@ -264,7 +216,7 @@ class Settings:
         self._way = way
         if way == "as it is":
             for each in interfaces:
-                missing = [address for address in each["addresses"] if address not in self._addresses(each["device"])]
+                missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
                 if missing:
                     raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and is to stay as it is")
             return
@@ -274,7 +226,7 @@ class Settings:
             self._journals[each["device"]] = self._journal(each["device"])
         if way == "namespace":
             for each in interfaces:
-                self._check_movable(each["device"])
+                check_movable(each["device"])
             self._move([each["device"] for each in interfaces], ipv6=":" in str(interfaces))
         for each in interfaces:
             self._bring_up(each["device"], each["addresses"])
@@ -305,49 +257,12 @@ class Settings:
         self._keeper.order(journal=journal.path, token=journal.token)
         return journal
 
-    @staticmethod
-    def _addresses(device: str) -> dict[str, str]:
-        """Addresses with their length, and their broadcast addresses or nothing."""
-        shown = json.loads(call("ip", "-j", "addr", "show", "dev", device))
-        found = [each for link in shown for each in link.get("addr_info", ()) if each.get("scope") == "global"]
-        return {f"{each['local']}/{each['prefixlen']}": each.get("broadcast", "") for each in found}
-
-    @staticmethod
-    def _check_movable(device: str) -> None:
-        if call("ip", "route", "show", "default", "dev", device).strip():
-            raise RefusedError(f"{device} has this machine's default route: it is not moved into a namespace")
-        local = os.environ.get("SSH_CONNECTION", "").split()[2:3]
-        if local and any(each.split("/")[0] == local[0] for each in Settings._addresses(device)):
-            raise RefusedError(f"this connection comes in on {device}: it is not moved into a namespace")
-        kinds = {each["kind"] for each in json.loads(call("tc", "-j", "qdisc", "show", "dev", device) or "[]")}
-        own = sorted(kinds - set(PLAIN_QUEUES))
-        if own:
-            raise RefusedError(
-                f"{device} has the queueing discipline {own[0]}, which it would lose in a namespace; "
-                'let qoslab_isolate be "in place"'
-            )
-
     def _move(self, devices: list[str], ipv6: bool) -> None:
         """Go into a namespace of our own, and have the interfaces there."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY)
         for device in devices:
-            keep = self._journals[device].add
-            lines = [f"-4 {line}" for line in call("ip", "-4", "route", "show", "dev", device).splitlines()]
-            lines += [f"-6 {line}" for line in call("ip", "-6", "route", "show", "dev", device).splitlines()]
-            # The last is put back first: what others need to be reached.
-            for line in sorted(lines, key=lambda line: "proto kernel" in line):
-                version, *words = again(line)
-                if not words[0].startswith("fe80:"):
-                    keep({"run": ["ip", version, "route", "replace", *words, "dev", device]})
-            for line in call("ip", "neigh", "show", "dev", device, "nud", "permanent").splitlines():
-                address, _, mac, *_ = line.split()
-                entry = [address, "lladdr", mac, "nud", "permanent", "dev", device]
-                keep({"run": ["ip", "neigh", "replace", *entry]})
-            for address, broadcast in self._addresses(device).items():
-                way = ["broadcast", broadcast] if broadcast else []
-                keep({"run": ["ip", "addr", "replace", address, *way, "dev", device]})
-            if "UP" in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
-                keep({"run": ["ip", "link", "set", "dev", device, "up"]})
+            for entry in as_it_is(device):
+                self._journals[device].add(entry)
         if libc.unshare(CLONE_NEWNET) == -1:
             raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
         there = self._keeper.order(namespace=os.getpid())
@@ -365,10 +280,10 @@ class Settings:
             )
         os.close(home)
 
-    def _bring_up(self, device: str, addresses: list[str]) -> None:
+    def _bring_up(self, device: str, wanted: list[str]) -> None:
         keep = self._journals[device].add if self._way == "in place" else lambda entry: None
-        for address in addresses:
-            if address not in self._addresses(device):
+        for address in wanted:
+            if address not in addresses(device):
                 keep({"run": ["ip", "addr", "del", address, "dev", device]})
                 call("ip", "addr", "add", address, "dev", device)
         if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
@@ -418,7 +333,7 @@ class Settings:
         if old != value:
             if self._way == "in place" and key not in self._kept:
                 self._kept.add(key)
-                next(iter(self._journals.values())).add({"sysctl": [key, old]})
+                next(iter(self._journals.values())).add({"sysctls": {key: old}})
             write_sysctl(key, value)
 
     @staticmethod

@@ -1,0 +1,100 @@
+"""Reads and changes what the kernel of the host has, by `ip` and its settings' files."""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH123
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+MOMENTARY = ("linkdown", "dead")
+"""Words of a route that tell how it is, not how it was made."""
+
+
+class RefusedError(Exception):
+    """Told to the controller in these words."""
+
+
+def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
+    """What a program prints; `RefusedError` where it fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
+    except OSError as error:
+        raise RefusedError(f"{argv[0]}: {error.strerror}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
+        raise RefusedError(f"{' '.join(argv)}: {said}")
+    return done.stdout.decode(errors="replace")
+
+
+def family(prefix: str) -> str:
+    """The option of `ip` for an address."""
+    return "-6" if ":" in prefix else "-4"
+
+
+def sysctl_path(key: str) -> str:
+    """The file of a setting; with the name of an interface, which may have dots, it is written as a path already."""
+    return "/proc/sys/" + (key if "/" in key else key.replace(".", "/"))
+
+
+def read_sysctl(key: str) -> str | None:
+    """A setting with its blanks normalised; None where the kernel lacks it."""
+    try:
+        with open(sysctl_path(key), encoding="utf-8") as file:
+            return " ".join(file.read().split())
+    except OSError:
+        return None
+
+
+def write_sysctl(key: str, value: str) -> None:
+    """Change a setting."""
+    try:
+        with open(sysctl_path(key), "w", encoding="utf-8") as file:
+            file.write(value)
+    except OSError as error:
+        raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
+
+
+def metrics_of(route: str) -> dict[str, str]:
+    """The attributes in a line of `ip route`, as the controller writes them: times in ms."""
+    words = [word for word in route.split() if word != "lock"]
+    found = {}
+    for name, value in zip(words, words[1:]):  # noqa: B905, RUF007 (of Python 3.10)
+        if name in ("congctl", "initcwnd"):
+            found[name] = value
+        elif name == "rto_min":
+            number = float(value[:-2]) if value.endswith("ms") else 1000 * float(value[:-1])
+            found[name] = f"{number:g}"
+    return found
+
+
+def lines_of(routes: str) -> list[str]:
+    """What `ip route` prints, a line for each; further ways of one begin with blanks there."""
+    return routes.replace("\n\t", " ").splitlines()
+
+
+def metric_of(route: str) -> str:
+    """The metric in a line of `ip route`; empty of one of IPv4 that has none."""
+    words = route.split()
+    return words[words.index("metric") + 1] if "metric" in words else ""
+
+
+def again(route: str) -> list[str]:
+    """The words that make a route anew, from a line of `ip route`."""
+    words = [word for word in route.split() if word not in MOMENTARY]
+    # `rto_min` is locked by itself: `ip` prints the word and does not take it.
+    pairs = [(before, word) for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
+    return [until(int(word.replace("sec", ""))) if before == "expires" else word for before, word in pairs]
+
+
+def until(seconds: int) -> str:
+    """A word that stands for what will be left of so many seconds from now, when it is put back."""
+    return "{until " + str(int(time.clock_gettime(time.CLOCK_BOOTTIME)) + seconds) + "}"
+
+
+def left(word: str) -> str:
+    """The seconds that are left, of such a word; any other word."""
+    if not word.startswith("{until "):
+        return word
+    return str(max(1, int(word[len("{until ") : -1]) - int(time.clock_gettime(time.CLOCK_BOOTTIME))))
