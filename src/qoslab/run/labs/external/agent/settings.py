@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import fcntl
 import functools
+import ipaddress
 import json
 import os
 import shutil
@@ -32,6 +33,8 @@ from qoslab.run.labs.external.agent.kernel import (
     call,
     family,
     left,
+    lines_of,
+    metric_of,
     metrics_of,
     read_sysctl,
     write_sysctl,
@@ -45,6 +48,11 @@ PUT_BACK_S = 4.0
 CARRIER_S = 10.0
 """Until a card has a link again after it was brought up."""
 CLONE_NEWNET = 0x40000000
+CONNECTED_METRIC = "256"
+"""What the kernel gives the route of an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
+QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
+"""Settings of a namespace of ours that are 0: nothing is learnt from routers, nobody is asked whether an address is
+free."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -267,9 +275,7 @@ class Settings:
             raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
         there = self._keeper.order(namespace=os.getpid())
         call("ip", "link", "set", "dev", "lo", "up")
-        for key in ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"):
-            if not ipv6 and read_sysctl(key) is not None:
-                write_sysctl(key, "1")
+        self._quiet(ipv6)
         for device in devices:
             back = ["nsenter", f"--net=/proc/{self._keeper.pid}/fd/{there}"]
             self._journals[device].add({"run": [*back, "ip", "link", "set", "dev", device, "netns", "{self}"]})
@@ -280,12 +286,24 @@ class Settings:
             )
         os.close(home)
 
+    @staticmethod
+    def _quiet(ipv6: bool) -> None:
+        """Have IPv6 in a namespace of ours as in the virtual lab, or not at all."""
+        values = dict.fromkeys(QUIET_IPV6, "0") if ipv6 else {"disable_ipv6": "1"}
+        for key in [f"net.ipv6.conf.{scope}.{name}" for scope in ("all", "default") for name in values]:
+            if read_sysctl(key) is not None:
+                write_sysctl(key, values[key.rpartition(".")[2]])
+
     def _bring_up(self, device: str, wanted: list[str]) -> None:
         keep = self._journals[device].add if self._way == "in place" else lambda entry: None
         for address in wanted:
             if address not in addresses(device):
                 keep({"run": ["ip", "addr", "del", address, "dev", device]})
-                call("ip", "addr", "add", address, "dev", device)
+                # Till it is known that nobody else has an address of IPv6, it cannot be sent from.
+                kinds = ["nodad"] if ":" in address else []
+                # The kernel would make a route of another metric beside it, and leave that.
+                kinds += ["noprefixroute"] if self._shown(str(ipaddress.ip_interface(address).network)) else []
+                call("ip", "addr", "add", address, "dev", device, *kinds)
         if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
             keep({"run": ["ip", "link", "set", "dev", device, "down"]})
             call("ip", "link", "set", "dev", device, "up")
@@ -338,22 +356,31 @@ class Settings:
 
     @staticmethod
     def _shown(prefix: str) -> list[str]:
-        return call("ip", family(prefix), "route", "show", "exact", prefix).splitlines()
+        """The routes of a prefix, the preferred one first."""
+        return lines_of(call("ip", family(prefix), "route", "show", "exact", prefix))
 
     def _route(self, route: dict[str, Any]) -> None:
+        """Have the experiment's route in place of the one that is preferred.
+
+        With its metric: beside one of another metric it would stay when all is put back, or not be taken at all.
+        """
         prefix, device = route["prefix"], route["device"]
         ip = ["ip", family(prefix), "route"]
+        shown = self._shown(prefix)
+        ipv6 = family(prefix) == "-6"
+        if route["via"]:
+            way = ["via", route["via"]]
+        else:
+            way = ["proto", "kernel", *([] if ipv6 else ["scope", "link", "src", route["source"]])]
+        metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""
+        made = [prefix, "dev", device, *way, *(["metric", metric] if metric else [])]
         if self._way == "in place" and prefix not in self._kept:
             self._kept.add(prefix)
-            journal = self._journals[device]
-            for line in self._shown(prefix):
-                journal.add({"run": [*ip, "replace", *again(line)]})
-            if not self._shown(prefix):
-                journal.add({"run": [*ip, "del", prefix, "dev", device]})
-        way = ["via", route["via"]] if route["via"] else ["proto", "kernel", "scope", "link", "src", route["source"]]
+            back = ["replace", *again(shown[0])] if shown else ["del", *made]
+            self._journals[device].add({"run": [*ip, *back]})
         units = {"rto_min": "ms"}
         metrics = [word for name, value in route["metrics"].items() for word in (name, value + units.get(name, ""))]
-        call(*ip, "replace", prefix, "dev", device, *way, *metrics)
+        call(*ip, "replace", *made, *metrics)
 
     def close(self) -> None:
         """Leave the journals to the keeper."""

@@ -1,0 +1,111 @@
+"""Hosts of a lab that is reached by SSH alone: what runs do with those that are not as the virtual lab makes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run
+from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
+
+from qoslab.cli import main
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.model.inventory import Isolation
+from qoslab.platforms import tcp
+from verdicts import beside_lateness, newest_run, status_of
+
+pytestmark = pytest.mark.lab
+
+IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
+
+
+@pytest.fixture
+def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
+    """The lab of an experiment, and its inventory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+        expose(lab, file)
+        yield lab, file
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
+def test_ipv6_runs_where_only_ssh_leads(
+    clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    way = ["--together"] if together else []
+    assert main(["lab", "up", str(IPV6), "--name", name, "--expose", str(file), *way]) == 0
+    lab = Lab.find(name)
+    try:
+        # Together they are one, whose name is the first.
+        hosts = ["client"] if together else ["client", "server"]
+        before = {host: state(lab, host) for host in hosts}
+        cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s")
+        status, output, errors = run(clean, "run", str(IPV6), "--lab", str(file), *cell)
+        assert status == status_of(newest_run(clean)), errors + output
+        (kept,) = newest_run(clean).glob("cells/**/cell.json")
+        # How punctual this machine was as a host is not asked here.
+        assert not beside_lateness(json.loads(kept.read_text())), errors
+        figures = json.loads((newest_run(clean) / "comparison.json").read_text())
+        (goodput,) = (row["measured"] for row in figures if row["metric"] == "goodput.steady")
+        assert 900_000 < goodput < 1_000_000
+        wait_until_clean(lab, before)
+    finally:
+        lab.down()
+
+
+KEPT = """
+ip addr flush dev eth0; ip link set eth0 down; ip link set eth0 up
+sysctl -q net.ipv6.conf.eth0.disable_ipv6=0 net.ipv6.conf.eth0.accept_dad=1 net.ipv4.conf.eth0.rp_filter=2
+sysctl -q net.ipv4.neigh.eth0.base_reachable_time_ms=40000
+ip addr add 192.168.10.2/24 dev eth0 noprefixroute label eth0:x valid_lft 3000 preferred_lft 2000
+ip addr add 192.168.10.77/24 dev eth0 noprefixroute
+ip addr add 192.168.99.1 peer 192.168.99.2/32 dev eth0 noprefixroute
+ip addr add 2001:db8:10::2/64 dev eth0 noprefixroute nodad
+ip addr add 2001:db8:10::77/64 dev eth0 noprefixroute valid_lft 3000 preferred_lft 0 nodad
+ip route add 192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 metric 100
+ip route add 192.168.20.0/24 via 192.168.10.1 proto dhcp src 192.168.10.2 metric 100
+ip route add 192.168.20.0/24 via 192.168.10.1 metric 600
+ip route add 192.168.30.0/24 via 192.168.10.1 table 77
+ip -6 route add 2001:db8:10::/64 dev eth0 proto ra metric 100 expires 3000
+ip -6 route add 2001:db8:20::/64 via 2001:db8:10::1 proto static metric 101
+tc qdisc del dev eth0 root
+"""
+"""A card as NetworkManager keeps one: addresses whose routes it makes itself, of a metric of its own, some of them for
+a while."""
+
+
+@pytest.mark.parametrize("way", ["in place", "namespace"])
+def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
+    exposed: tuple[Lab, Path], way: Isolation
+) -> None:
+    lab, file = exposed
+    lab.run("client", ["ip", "route", "del", "default"], check=True)
+    lab.run("client", ["sh", "-e", "-c", KEPT], check=True)
+    before = state(lab, "client")
+    assert before.count("metric 100") == 3 and "eth0:x" in before and "peer 192.168.99.2/32" in before
+    metrics = tcp.route_words(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+    routes = [
+        {"prefix": "192.168.10.0/24", "via": "", "source": "192.168.10.2"},
+        {"prefix": "192.168.20.0/24", "via": "192.168.10.1", "source": ""},
+        {"prefix": "192.168.40.0/24", "via": "192.168.10.1", "source": ""},
+        {"prefix": "2001:db8:10::/64", "via": "", "source": "2001:db8:10::2"},
+        {"prefix": "2001:db8:20::/64", "via": "2001:db8:10::1", "source": ""},
+        {"prefix": "2001:db8:40::/64", "via": "2001:db8:10::1", "source": ""},
+    ]
+    wanted = [{**route, "device": "eth0", "metrics": metrics} for route in routes]
+    addresses = ["192.168.10.2/24", "192.168.10.9/24", "2001:db8:10::2/64", "2001:db8:10::9/64"]
+    host = agent(file, "client", way)
+    host.ask("isolate", way=way, interfaces=[{"device": "eth0", "addresses": addresses}])
+    for _ in range(2):
+        told = host.ask("apply", sysctls={"net.ipv4.tcp_sack": "0"}, routes=wanted)["settings"]
+        assert all("congctl reno" in told[f"route {route['prefix']}"] for route in routes), told
+    if way == "in place":
+        assert state(lab, "client").count("congctl reno") == len(routes)
+    assert host.close() == []
+    assert state(lab, "client") == before
