@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from commands import run
 from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
 
 from qoslab.cli import main
+from qoslab.errors import MachineError
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.model.inventory import Isolation
@@ -109,3 +112,32 @@ def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
         assert state(lab, "client").count("congctl reno") == len(routes)
     assert host.close() == []
     assert state(lab, "client") == before
+
+
+def behind_sudo(folder: Path, connection: str = "") -> str:
+    """A Python that is started as sudo would, by a login of that SSH_CONNECTION or the one that there is."""
+    login, sudo = folder / "login", folder / "sudo"
+    given = f'SSH_CONNECTION="{connection}" ' if connection else ""
+    login.write_text(f'#!/bin/sh\n{given}exec {shlex.quote(str(sudo))} "$@"\n')
+    sudo.write_text(f'#!/bin/sh\nenv -i PATH="$PATH" {sys.executable} "$@"\nexit $?\n')
+    for each in (login, sudo):
+        each.chmod(0o755)
+    return str(login)
+
+
+def test_a_card_by_which_the_host_is_reached_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    lab.run("client", ["ip", "route", "del", "default"], check=True)
+    lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
+    before = state(lab, "client")
+    host = agent(file, "client", "namespace", python=behind_sudo(file.parent))
+    told = host.ask("facts", programs=[], far=[])["facts"]["management"]
+    host.close()
+    assert told == {"address": "127.0.0.1", "device": "lo"}, "as the lab's own server tells"
+    for connection in ("192.168.10.1 50000 192.168.10.2 22", "192.168.10.1 50000 192.0.2.7 22"):
+        host = agent(file, "client", "namespace", python=behind_sudo(file.parent, connection))
+        assert host.ask("facts", programs=[], far=[])["facts"]["management"]["device"] == "eth0"
+        with pytest.raises(MachineError, match="this connection comes in on eth0: it is not moved"):
+            host.isolate()
+        host.close()
+        assert state(lab, "client") == before

@@ -584,4 +584,25 @@ MENDS = (
         "            self.marked.remove(router)\n        self._inner.disarm()\n",
         "tests/unit/test_mark.py::test_the_mark_stays_until_the_countdown_is_stopped",
     ),
+    Mend(
+        "a run behind sudo moves the card by which the host is reached",
+        "src/qoslab/run/labs/external/agent/kernel.py",
+        "    while not said and process > 1:\n",
+        "    while False:\n",
+        "tests/unit/test_agent.py::test_behind_sudo_the_way_in_is_known_by_who_started_it",
+    ),
+    Mend(
+        "a run takes a card out of its bridge and never puts it back",
+        "src/qoslab/run/labs/external/agent/card.py",
+        "    if master is not None:\n",
+        "    if False:\n",
+        "tests/unit/test_agent.py::test_what_the_machine_needs_itself_is_not_moved",
+    ),
+    Mend(
+        "a host keeps the experiment's route beside its own of another metric",
+        "src/qoslab/run/labs/external/agent/settings.py",
+        '        metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""\n',
+        '        metric = ""\n',
+        "tests/lab/test_external_hosts.py::test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was",
+    ),
 )

@@ -292,6 +292,25 @@ def test_what_the_machine_needs_itself_is_not_moved(
         card.check_movable("eth1")
 
 
+def test_behind_sudo_the_way_in_is_known_by_who_started_it(
+    either: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It waits for the command, to which it gives an environment of its own.
+    sudo = tmp_path / "bin/sudo"
+    sudo.write_text('#!/bin/sh\nshift\nenv -i PATH="$PATH" TMPDIR="$TMPDIR" "$@"\nexit $?\n')
+    sudo.chmod(0o755)
+    for become in ((), ("sudo", "-n")):
+        monkeypatch.setenv("SSH_CONNECTION", "127.0.0.1 50000 127.0.0.2 22")
+        channel = Channel("client", replace(either, become=become), "a test")
+        try:
+            told = channel.ask("facts", programs=[], far=[])["facts"]["management"]
+        finally:
+            channel.close()
+        assert told == {"address": "127.0.0.2", "device": "lo"}
+    monkeypatch.setenv("SSH_CONNECTION", "fe80::1%eth7 50000 fe80::2%eth7 22")
+    assert look.management() == {"address": "fe80::2%eth7", "device": "eth7"}
+
+
 @pytest.mark.parametrize("ipv6", [False, True])
 def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ipv4 = {"net.ipv4.icmp_ratelimit": "1000"}

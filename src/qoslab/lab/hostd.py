@@ -13,7 +13,8 @@ key of its own. The process ends on SIGTERM and SIGINT.
 
 A command runs in the host's namespace as the lab's root, with no terminal, in a session of its own. Its exit status or
 its signal comes back, and signals of the client reach it. As behind OpenSSH's sshd it goes on when the connection is
-lost: its input ends then, and what it prints goes nowhere. The ports are for the user of this process alone.
+lost: its input ends then, and what it prints goes nowhere. SSH_CONNECTION tells it where the client is. The ports are
+for the user of this process alone.
 """
 
 from __future__ import annotations
@@ -65,8 +66,10 @@ class Spec:
 class _Command(asyncssh.SSHServerSession[bytes]):
     """One command, or one shell, of a host."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, connection: str) -> None:
+        """`connection` is what the command finds as SSH_CONNECTION."""
         self._namespace = namespace
+        self._connection = connection
         self._channel: asyncssh.SSHServerChannel[bytes] | None = None
         self._argv = ["/bin/sh"]
         self._process: Process | None = None
@@ -97,6 +100,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
             cwd="/",
+            env={**os.environ, "SSH_CONNECTION": self._connection},
         )
         feeding = asyncio.create_task(self._feed(process))
         assert process.stdout is not None and process.stderr is not None
@@ -160,11 +164,14 @@ class _Visitor(asyncssh.SSHServer):
     def __init__(self, namespace: str, authorized: asyncssh.SSHKey) -> None:
         self._namespace = namespace
         self._authorized = authorized
+        self._connection = ""
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         # An address of the loopback interface has no owner; the connection has.
         if not is_own(conn.get_extra_info("socket")):
             conn.abort()
+        ends = (conn.get_extra_info("peername"), conn.get_extra_info("sockname"))
+        self._connection = " ".join(f"{address} {port}" for address, port, *_ in ends)
 
     def public_key_auth_supported(self) -> bool:
         return True
@@ -173,7 +180,7 @@ class _Visitor(asyncssh.SSHServer):
         return key == self._authorized
 
     def session_requested(self) -> _Command:
-        return _Command(self._namespace)
+        return _Command(self._namespace, self._connection)
 
 
 async def _listen(spec: Spec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str]:

@@ -9,7 +9,16 @@ import json
 import os
 from typing import Any
 
-from qoslab.run.labs.external.agent.kernel import RefusedError, again, call, lines_of, read_sysctl, until
+from qoslab.run.labs.external.agent.kernel import (
+    RefusedError,
+    again,
+    call,
+    comes_in_on,
+    connection,
+    lines_of,
+    read_sysctl,
+    until,
+)
 
 PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
 """Queueing disciplines that an interface has by itself."""
@@ -37,8 +46,8 @@ def check_movable(device: str) -> None:
     for version, kind in (("-4", ""), ("-6", " of IPv6")):
         if call("ip", version, "route", "show", "default", "dev", device).strip():
             raise RefusedError(f"{device} has this machine's default route{kind}: it is not moved into a namespace")
-    local = os.environ.get("SSH_CONNECTION", "").split()[2:3]
-    if local and any(each.split("/")[0] == local[0] for each in addresses(device)):
+    ssh = connection()
+    if ssh and (ssh[2] in (each.split("/")[0] for each in addresses(device)) or comes_in_on(ssh) == device):
         raise RefusedError(f"this connection comes in on {device}: it is not moved into a namespace")
     master = json.loads(call("ip", "-j", "link", "show", "dev", device))[0].get("master")
     if master is not None:

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import subprocess
 import time
 
@@ -54,6 +57,39 @@ def write_sysctl(key: str, value: str) -> None:
             file.write(value)
     except OSError as error:
         raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
+
+
+def leaves_by(address: str) -> list[str]:
+    """The interface by which the host would send to an address, and the prefix that says so; empty without a route."""
+    try:
+        shown = json.loads(call("ip", "-j", family(address), "route", "get", "fibmatch", address))
+    except RefusedError:
+        return ["", ""]
+    return [str(shown[0].get("dev", "")), str(shown[0].get("dst", ""))] if shown else ["", ""]
+
+
+def connection() -> list[str]:
+    """The words of SSH_CONNECTION: whence, its port, to which address, its port; none where nobody says.
+
+    sudo takes it out of the environment, and who started that still has it. Root may read it there.
+    """
+    said, process = os.environ.get("SSH_CONNECTION", ""), os.getppid()
+    while not said and process > 1:
+        with contextlib.suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:
+            variables = dict(each.partition(b"=")[::2] for each in file.read().split(b"\0"))
+            said = variables.get(b"SSH_CONNECTION", b"").decode(errors="replace")
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+                process = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            break
+    words = said.split()
+    return words if len(words) == 4 else []
+
+
+def comes_in_on(words: list[str]) -> str:
+    """The interface of such a connection: by which answers leave, or which its link-local address names."""
+    return words[2].partition("%")[2] or leaves_by(words[0])[0]
 
 
 def metrics_of(route: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ import subprocess
 import time
 from typing import Any
 
-from qoslab.run.labs.external.agent.kernel import RefusedError, call, family
+from qoslab.run.labs.external.agent.kernel import RefusedError, call, comes_in_on, connection, leaves_by
 
 ETH_P_ARP = 0x0806
 ARP = struct.Struct("!HHBBH6s4s6s4s")
@@ -84,19 +84,10 @@ def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
     return data.tobytes()
 
 
-def leaves_by(address: str) -> list[str]:
-    """The interface by which the host would send to an address, and the prefix that says so; empty without a route."""
-    try:
-        shown = json.loads(call("ip", "-j", family(address), "route", "get", "fibmatch", address))
-    except RefusedError:
-        return ["", ""]
-    return [str(shown[0].get("dev", "")), str(shown[0].get("dst", ""))] if shown else ["", ""]
-
-
 def management() -> dict[str, str]:
     """Where this connection comes in: the host's own address, and the interface by which answers leave."""
-    words = os.environ.get("SSH_CONNECTION", "").split()
-    return {"address": words[2], "device": leaves_by(words[0])[0]} if len(words) == 4 else {"address": "", "device": ""}
+    words = connection()
+    return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
 
 
 def congestion_controls() -> list[str]:
