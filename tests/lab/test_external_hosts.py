@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
+from test_run import EXPERIMENT
 
 from qoslab.cli import main
 from qoslab.errors import MachineError
@@ -106,7 +107,7 @@ def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
     host = agent(file, "client", way)
     host.ask("isolate", way=way, interfaces=[{"device": "eth0", "addresses": addresses}])
     for _ in range(2):
-        told = host.ask("apply", sysctls={"net.ipv4.tcp_sack": "0"}, routes=wanted)["settings"]
+        told = host.ask("apply", sysctls={"net.ipv4.tcp_sack": "0"}, routes=wanted, far={})["settings"]
         assert all("congctl reno" in told[f"route {route['prefix']}"] for route in routes), told
     if way == "in place":
         assert state(lab, "client").count("congctl reno") == len(routes)
@@ -141,3 +142,41 @@ def test_a_card_by_which_the_host_is_reached_is_not_moved_behind_sudo(exposed: t
             host.isolate()
         host.close()
         assert state(lab, "client") == before
+
+
+def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    file.write_text(file.read_text().replace("qoslab_isolate: in place", "qoslab_isolate: as it is"))
+    # As of a PC: the kernel's own values, and no route to the far network but the default one. Which congestion control
+    # is the kernel's own is a matter of this machine.
+    for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):
+        lab.run(host, ["ip", "route", "replace", "default", "via", via, "congctl", "cubic"], check=True)
+    before = {host: state(lab, host) for host in ("client", "server")}
+    assert "192.168.20.0/24" not in before["client"] and "initcwnd" not in before["client"].partition("192.168.10.0")[0]
+    command = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm")
+    status, output, errors = run(clean, *command, "policed-cubic")
+    assert status == status_of(newest_run(clean)), errors + output
+    record = json.loads((newest_run(clean) / "cells/policed-cubic/1/cell.json").read_text())
+    # How punctual this machine was as a host is not asked here.
+    assert not beside_lateness(record), errors
+    assert record["captures"]["server"]["received"] > 50
+    wait_until_clean(lab, before)
+    status, output, errors = run(clean, *command, "policed")
+    assert status == 2, errors + output
+    for told in (
+        'client: found net.ipv4.tcp_timestamps 1, expected 0; sysctl -w net.ipv4.tcp_timestamps="0", or let ',
+        "server: found congctl to 192.168.10.2 cubic, expected reno; give its route there `congctl reno` (ip route",
+        "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms`",
+    ):
+        assert told in errors, errors
+    (said,) = (newest_run(clean) / "door").rglob("*R1*")
+    assert "show running-config" in said.read_text() and "configure terminal" not in said.read_text()
+    # What its routes name counts, by whichever they are.
+    for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):
+        told = "initcwnd 2 rto_min 300ms congctl reno"
+        lab.run(host, ["ip", "route", "replace", "default", "via", via, *told.split()], check=True)
+        old = ("sack=1", "timestamps=0", "recovery=0", "early_retrans=0", "frto=0")
+        lab.run(host, ["sysctl", "-q", *(f"net.ipv4.tcp_{each}" for each in old)], check=True)
+    status, output, errors = run(clean, "lab", "check", str(file), str(EXPERIMENT))
+    assert status == 2 and "client: found initcwnd to 192.168.20.2 2, expected 10; " in errors, errors
+    assert "expected 300" not in errors and "expected reno" not in errors, errors

@@ -292,6 +292,39 @@ def test_what_the_machine_needs_itself_is_not_moved(
         card.check_movable("eth1")
 
 
+@pytest.mark.parametrize(
+    ("route", "sysctls", "found"),
+    [
+        ("default via 192.0.2.1 dev eth0 proto dhcp metric 100", {}, []),
+        ("10.0.0.0/8 via 192.0.2.1 dev eth0 initcwnd 10 rto_min lock 200ms congctl cubic", {"ecn": "2"}, []),
+        ("10.9.0.0/16 \n\tnexthop via 192.0.2.1 dev eth0 weight 1 ", {"ecn": "0"}, []),
+        ("default via 192.0.2.1", {"ecn": "1"}, [["net.ipv4.tcp_ecn", "1", "0"]]),
+        ("default via 192.0.2.1 initcwnd 4", {}, [["initcwnd to 10.9.0.2", "4", "10"]]),
+        ("default via 192.0.2.1", {"congestion_control": "bbr"}, [["congctl to 10.9.0.2", "bbr", "cubic"]]),
+        ("default via 192.0.2.1", {"rto_min_us": "5000"}, [["rto_min to 10.9.0.2", "5", "200"]]),
+        ("", {}, [["route to 10.9.0.2", "", ""]]),
+    ],
+)
+def test_what_is_in_force_is_compared(
+    route: str, sysctls: dict[str, str], found: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {
+        f"net.ipv4.tcp_{key}": value for key, value in {"ecn": "2", "congestion_control": "cubic", **sysctls}.items()
+    }
+
+    def call(*words: str) -> str:
+        assert words == ("ip", "-4", "route", "get", "fibmatch", "10.9.0.2")
+        if not route:
+            raise kernel.RefusedError("RTNETLINK answers: Network is unreachable")
+        return route + "\n"
+
+    for module in (kernel, settings):
+        monkeypatch.setattr(module, "read_sysctl", there.get)
+    monkeypatch.setattr(kernel, "call", call)
+    metrics = {"initcwnd": "10", "rto_min": "200", "congctl": "cubic"}
+    assert settings.differences({"net.ipv4.tcp_ecn": "0"}, {"10.9.0.2": metrics}) == found
+
+
 def test_behind_sudo_the_way_in_is_known_by_who_started_it(
     either: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,9 +353,9 @@ def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypa
     wanted = {**ipv4, "net.ipv6.icmp.ratelimit": "1000"}
     if ipv6:
         with pytest.raises(kernel.RefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"):
-            here.apply(wanted, [])
+            here.apply(wanted, [], {})
     else:
-        assert here.apply(wanted, []) == ipv4
+        assert here.apply(wanted, [], {}) == ipv4
 
 
 PINGED = """\

@@ -270,6 +270,25 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             "the experiment's captures; let the user"
         ],
     ),
+    "TCP of a host that stays as it is": (
+        {
+            "way": "as it is",
+            "client": {
+                "differences": (
+                    ("net.ipv4.tcp_no_metrics_save", "0", "1"),
+                    ("rto_min to 192.168.20.2", "200", "300"),
+                    ("route to 192.168.30.2", "", ""),
+                )
+            },
+        },
+        [
+            'client: found net.ipv4.tcp_no_metrics_save 0, expected 1; sysctl -w net.ipv4.tcp_no_metrics_save="1", or '
+            "let qoslab_isolate be `in place` or `namespace`",
+            "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms` (ip route "
+            "change), or let",
+            "client: found no route to 192.168.30.2, expected one; give it a route there, by the experiment's router",
+        ],
+    ),
     "program": (
         {"server": {"missing": ("iperf3",)}},
         ["server: found no program iperf3 in its path, expected it; install"],

@@ -26,7 +26,7 @@ from qoslab.run.meanwhile import Meanwhile
 from qoslab.run.progress import RunProgress
 from qoslab.run.request import Request
 from qoslab.run.schedule import Schedule
-from qoslab.run.task import CellTask, asked_of_routers, longest_traffic
+from qoslab.run.task import CellTask, asked_of_hosts, asked_of_routers, longest_traffic
 from qoslab.run.told import Told
 
 
@@ -176,6 +176,7 @@ class _Crew:
                 place=self._shared.request.place,
                 asked=asked_of_routers(self._shared.request.plan.cells) if self._kind.placed else {},
                 longest=longest_traffic(self._shared.request.plan.cells),
+                tcp=asked_of_hosts(self._shared.request.plan.cells) if self._kind.placed else {},
                 began_in=self._began_in(),
             )
             with self._machinery.worker(slot) as worker:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from qoslab import __version__
 from qoslab.labs import lab_kind
-from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.experiment import Arm, Experiment, TcpProfile
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.moments import traffic_time
 from qoslab.plan import Cell as PlannedCell
-from qoslab.platforms import PLATFORMS
+from qoslab.platforms import PLATFORMS, hosts_of
 from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 from qoslab.traffic import TOOLS
@@ -64,6 +64,27 @@ def longest_traffic(cells: Iterable[PlannedCell]) -> Duration:
     """The traffic time of the longest cell."""
     lengths = [traffic_time(cell.experiment, cell.experiment.arms[0]) for cell in cells]
     return max(lengths, default=Duration(0), key=lambda each: each.ns)
+
+
+HostTcp = tuple[TcpProfile, bool]
+"""TCP settings of a host, and whether its closed ports answer."""
+
+
+def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
+    """What each host has in a cell."""
+    arm = experiment.arms[0]
+    # That ports are closed would be told through the line whose delay is measured.
+    silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
+    return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
+
+
+def asked_of_hosts(cells: Iterable[PlannedCell]) -> dict[str, tuple[HostTcp, ...]]:
+    """What hosts are to have in cells, by host, each once."""
+    asked: dict[str, dict[HostTcp, None]] = {}
+    for cell in cells:
+        for host, wanted in tcp_of_hosts(cell.experiment).items():
+            asked.setdefault(host, {})[wanted] = None
+    return {host: tuple(each) for host, each in asked.items()}
 
 
 def _configurations(planned: PlannedCell) -> dict[str, str]:

@@ -34,6 +34,7 @@ from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
 from qoslab.run.faults import LabDied, death_of
 from qoslab.run.lab import Lab
+from qoslab.run.task import tcp_of_hosts
 from qoslab.traffic import FlowResult, TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
 
@@ -112,11 +113,8 @@ class CellRun:
     def _prepare(self) -> None:
         """Give hosts their settings, and let counters begin at zero."""
         self.check()
-        profile = self._experiment.tcp_of(self._arm)
-        # That ports are closed would be told through the line whose delay is measured.
-        silent = {flow.destination for flow in self._experiment.flows_of(self._arm) if "port" in flow.random}
-        for host in hosts_of(self._experiment.topology):
-            self._lab.host(host).apply_tcp(profile, answers=host not in silent)
+        for host, (profile, answers) in tcp_of_hosts(self._experiment).items():
+            self._lab.host(host).apply_tcp(profile, answers=answers)
         for router in self._data_planes:
             self._keep_engine_configuration(router)
         start_afresh(self._lab, (*self._data_planes, *self._lab.lines))

@@ -23,7 +23,7 @@ from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.rest import round_trips
 from qoslab.run.labs.external.reach import reach_hosts
 from qoslab.run.labs.worker import Checked
-from qoslab.run.task import asked_of_routers, longest_traffic
+from qoslab.run.task import asked_of_hosts, asked_of_routers, longest_traffic
 from qoslab.schema.inventory import lacking
 
 
@@ -76,7 +76,8 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
         door = stack.enter_context(Door(ways)) if ways else None
         lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
         stack.callback(lab.close)
-        planned = asked_of_routers(plan.cells), longest_traffic(plan.cells)
+        cells = plan.cells
+        planned = asked_of_routers(cells), longest_traffic(cells), asked_of_hosts(cells)
         facts = Gathering(experiment, inventory, lab, door, collector, *planned).facts()
     return Looked(facts, (*_left_behind(file), *look(facts)))
 

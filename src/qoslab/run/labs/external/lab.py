@@ -15,7 +15,7 @@ from typing import Any, Never
 from qoslab.errors import MachineError, UserError
 from qoslab.model.experiment import TcpProfile, Topology
 from qoslab.model.inventory import HostSettings
-from qoslab.platforms import tcp
+from qoslab.platforms import hosts_of, tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import StallRecord
@@ -112,6 +112,13 @@ class Place:
                 found.setdefault(prefix, self._route(interface, metrics, via=str(route.via)))
         return [{"prefix": prefix, **route} for prefix, route in found.items()]
 
+    def far(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """What connections to each address of another host are to take."""
+        own = {each.version for _, near, _ in self.topology.links_of(self.name) for each in near.addresses}
+        others = [name for name in hosts_of(self.topology) if name != self.name]
+        ends = [near for name in others for _, near, _ in self.topology.links_of(name)]
+        return {str(each.ip): dict(metrics) for end in ends for each in end.addresses if each.version in own}
+
     def _route(self, interface: str, metrics: Mapping[str, str], via: str = "", source: str = "") -> dict[str, Any]:
         return {"device": self.settings.device(interface), "via": via, "source": source, "metrics": dict(metrics)}
 
@@ -119,6 +126,11 @@ class Place:
         """The experiment's prefixes."""
         ends = [end for link in self.topology.links for end in link.ends]
         return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
+
+
+def _sysctls(profile: TcpProfile, answers: bool) -> dict[str, str]:
+    settings = tcp.SYSCTLS | tcp.sysctls(profile) | tcp.answers(answers)
+    return {key: str(value) for key, value in settings.items()}
 
 
 class ExternalHost:
@@ -233,9 +245,20 @@ class ExternalHost:
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """See `run.lab.Host`."""
-        settings = tcp.SYSCTLS | tcp.sysctls(profile) | tcp.answers(answers)
-        wanted = {key: str(value) for key, value in settings.items()}
-        self._channel.ask("apply", sysctls=wanted, routes=self._place.routes(tcp.route_words(profile)))
+        metrics = tcp.route_words(profile)
+        if self._place.settings.isolate == "as it is":
+            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=[], far=self._place.far(metrics))
+        else:
+            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=self._place.routes(metrics), far={})
+
+    def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
+        """What is otherwise there: a setting of the kernel or of the way to another host, what it is, what is wanted.
+
+        What is wanted is empty where there is no way.
+        """
+        far = self._place.far(tcp.route_words(profile))
+        told = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
+        return [(what, there, wanted) for what, there, wanted in told]
 
     def cpu_s(self) -> float:
         """Processor time of what was started there, so far."""

@@ -54,6 +54,7 @@ class ExternalWorker(MeasuredWorker):
         self._file = Path(slot.place)
         self._asked = slot.asked
         self._longest = slot.longest
+        self._tcp = slot.tcp
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
@@ -97,7 +98,8 @@ class ExternalWorker(MeasuredWorker):
             with left_on_failure(lab):
                 if door is not None:
                     refuse_marked(door.ask, routers_of(experiment.topology))
-                gathering = Gathering(experiment, inventory, lab, door, self._shared.get(), self._asked, self._longest)
+                planned = self._asked, self._longest, self._tcp
+                gathering = Gathering(experiment, inventory, lab, door, self._shared.get(), *planned)
                 facts = self._make_ready(gathering)
                 self._reach_routers(inventory, experiment, door, who)
             self._lab = lab

@@ -105,6 +105,22 @@ def metrics_of(route: str) -> dict[str, str]:
     return found
 
 
+def in_force(address: str) -> dict[str, str]:
+    """What a new connection to an address takes, by the words of `ip route`; empty without a route to it.
+
+    What the route by which it leaves does not name the kernel has by itself (`tcp_init_cwnd`, `tcp_rto_min` in Linux'
+    net/ipv4/tcp.c, which older kernels have no setting for).
+    """
+    try:
+        shown = lines_of(call("ip", family(address), "route", "get", "fibmatch", address))
+    except RefusedError:
+        return {}
+    rto_min_us = int(read_sysctl("net.ipv4.tcp_rto_min_us") or 200_000)
+    congestion_control = read_sysctl("net.ipv4.tcp_congestion_control") or ""
+    own = {"initcwnd": "10", "rto_min": f"{rto_min_us / 1000:g}", "congctl": congestion_control}
+    return {**own, **metrics_of(shown[0])} if shown else {}
+
+
 def lines_of(routes: str) -> list[str]:
     """What `ip route` prints, a line for each; further ways of one begin with blanks there."""
     return routes.replace("\n\t", " ").splitlines()

@@ -30,7 +30,7 @@ from qoslab.run.labs.external.agent.child import Child, steady_ns
 from qoslab.run.labs.external.agent.hold import holder
 from qoslab.run.labs.external.agent.kernel import RefusedError
 from qoslab.run.labs.external.agent.look import look_around, on_cable
-from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, Settings
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, Settings, differences
 from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")
@@ -355,9 +355,14 @@ class Agent:
         __: bytes,
         sysctls: dict[str, str],
         routes: list[dict[str, Any]],
+        far: dict[str, Any],
     ) -> dict[str, Any]:
         """See `Settings.apply`."""
-        return {"settings": self.settings.apply(sysctls, routes)}
+        return {"settings": self.settings.apply(sysctls, routes, far)}
+
+    def op_compare(self, _: int, __: bytes, sysctls: dict[str, str], far: dict[str, Any]) -> dict[str, Any]:
+        """See `settings.differences`."""
+        return {"differences": differences(sysctls, far)}
 
     def op_bye(self, number: int, __: bytes) -> None:
         """Put everything back, say what could not be, and end."""

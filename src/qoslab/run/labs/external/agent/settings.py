@@ -32,6 +32,7 @@ from qoslab.run.labs.external.agent.kernel import (
     again,
     call,
     family,
+    in_force,
     left,
     lines_of,
     metric_of,
@@ -47,6 +48,9 @@ PUT_BACK_S = 4.0
 """Until the keeper of an agent that is no more has put back what that one set."""
 CARRIER_S = 10.0
 """Until a card has a link again after it was brought up."""
+ALIKE = {("net.ipv4.tcp_ecn", "0"): ("2",), ("net.ipv6.icmp.ratelimit", "1000"): ("100",)}
+"""Values that are as good as one that is wanted, and newer kernels' own: nobody is granted ECN that no host of the
+experiment asks for, and ten short answers a second of a closed port are hardly more than one."""
 CLONE_NEWNET = 0x40000000
 CONNECTED_METRIC = "256"
 """What the kernel gives the route of an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
@@ -55,6 +59,32 @@ QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "us
 free."""
 
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
+    """Those of settings that it can have: without IPv6 nothing is to be set for that."""
+    if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
+        return sysctls
+    return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
+
+
+def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True) -> list[list[str]]:
+    """What of these settings is otherwise, what there is, what is wanted; `alike` counts for the same.
+
+    Of a far address to which no route leads, what is wanted is empty.
+    """
+    found = []
+    for key, value in of_this_kernel(sysctls).items():
+        there = read_sysctl(key) or ""
+        if there != value and not (alike and there in ALIKE.get((key, value), ())):
+            found.append([key, there, value])
+    for address, metrics in far.items():
+        have = in_force(address)
+        if not have:
+            found.append([f"route to {address}", "", ""])
+            continue
+        found += [[f"{name} to {address}", have[name], value] for name, value in metrics.items() if have[name] != value]
+    return found
 
 
 class Journal:
@@ -313,23 +343,22 @@ class Settings:
                 raise RefusedError(f"{device} has no link: is the cable in, and the other end up?")
             time.sleep(0.05)
 
-    def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]]) -> dict[str, Any]:
+    def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]) -> dict[str, Any]:
         """Give new connections these settings; what the kernel says it has afterwards.
 
-        A kernel without IPv6 has nothing to be set for it.
+        `routes` are made, `far` has what connections to an address are to take by a route that is there.
         """
-        if read_sysctl("net.ipv6.conf.all.disable_ipv6") is None:
-            sysctls = {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
+        sysctls = of_this_kernel(sysctls)
         if self._way != "as it is":
             for key, value in sysctls.items():
                 self._set(key, value)
             for route in routes:
                 self._route(route)
         found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
+        found.update({f"to {address}": in_force(address) for address in far})
         wrong = [
-            f"{key} is {found[key] or 'unknown to the kernel'} and not {value}"
-            for key, value in sysctls.items()
-            if found[key] != value
+            f"{what} is {there or 'unknown to the kernel'} and not {value}" if value else f"there is no {what}"
+            for what, there, value in differences(sysctls, far, alike=self._way == "as it is")
         ]
         for route in routes:
             shown = self._shown(route["prefix"])

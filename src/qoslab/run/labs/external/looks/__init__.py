@@ -20,6 +20,7 @@ from qoslab.run.labs.external.looks.hosts import clocks, disk, programs, rights
 from qoslab.run.labs.external.looks.management import management
 from qoslab.run.labs.external.looks.ports import damage, ports
 from qoslab.run.labs.external.looks.rest import at_rest
+from qoslab.run.labs.external.looks.tcp import tcp
 from qoslab.run.labs.external.looks.twice import twice
 
 Look = Callable[[Facts], Iterable[Found]]
@@ -38,6 +39,7 @@ LOOKS: tuple[Look, ...] = (
     management,
     at_rest,
     damage,
+    tcp,
     programs,
     disk,
     clocks,

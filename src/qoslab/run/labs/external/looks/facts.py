@@ -95,6 +95,9 @@ class HostFacts:
     """By the experiment's interface."""
     held: Mapping[str, str]
     """Whose run holds an interface, by the host's name of it; only those that are held."""
+    differences: tuple[tuple[str, str, str], ...] = ()
+    """Of a host that is to stay as it is: what is otherwise than in a cell, what it is, what is wanted; that is empty
+    where there is no route."""
     no_capture: str = ""
     """Why its user may not capture; empty where he may, or where no capture is wanted there."""
 

@@ -16,6 +16,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
 from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
 from qoslab.run.labs.external.looks.shown import commands, router_facts
+from qoslab.run.task import HostTcp
 from qoslab.traffic import tool
 from qoslab.units import Duration
 
@@ -44,6 +45,8 @@ class Gathering:
     asked: Mapping[str, Sequence[str]]
     longest: Duration
     """See `Facts`, both."""
+    tcp: Mapping[str, Sequence[HostTcp]]
+    """What hosts are to have, by host."""
 
     def facts(self) -> Facts:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
@@ -76,6 +79,9 @@ class Gathering:
         told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
         own = [self.inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
         clock = host.clock()
+        stays = self.inventory.nodes.hosts[name].isolate == "as it is"
+        wanted = self.tcp.get(name, ()) if stays else ()
+        differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
         return HostFacts(
             root=bool(host.said["root"]),
             machine=host.said["machine"],
@@ -87,6 +93,7 @@ class Gathering:
             held=host.ask("held", devices=own)["held"],
             congestion=frozenset(told["congestion"]),
             free=told["free"],
+            differences=tuple(dict.fromkeys(differing)),
             clock_ahead_ms=clock.ahead_ns / 1e6,
             clock_error_ms=clock.error_ns / 1e6,
             cables={

@@ -1,0 +1,26 @@
+"""Whether hosts that are to stay as they are have the TCP settings of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.run.labs.external.looks.facts import Facts, Found
+
+
+def tcp(facts: Facts) -> Iterator[Found]:
+    """What is in force there: by the route that leads to the other hosts, and else by the kernel's own values."""
+    for name, host in facts.hosts.items():
+        for what, there, wanted in host.differences:
+            if not wanted:
+                yield Found(name, f"found no {what}, expected one", "give it a route there, by the experiment's router")
+                continue
+            hint = f"{_remedy(what, wanted)}, or let qoslab_isolate be `in place` or `namespace`"
+            yield Found(name, f"found {what} {there or 'unknown to its kernel'}, expected {wanted}", hint)
+
+
+def _remedy(what: str, wanted: str) -> str:
+    setting, _, address = what.partition(" to ")
+    if not address:
+        return f'sysctl -w {setting}="{wanted}"'
+    unit = "ms" if setting == "rto_min" else ""
+    return f"give its route there `{setting} {wanted}{unit}` (ip route change)"
