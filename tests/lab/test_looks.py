@@ -140,6 +140,24 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
         lab.run("client", ["ip", "link", "del", "mgmt0"], check=True)
 
 
+def test_a_program_of_ours_that_no_host_can_run_is_named(
+    here: tuple[Lab, Path], collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, file = here
+    plan = make_plan(load_sweep(FILE.with_name("token-arithmetic.yml"), {"topology.links.wan.rate": "100 Mb/s"}))
+    assert said(check_lab(file, plan, collector)) == ""
+    # As the loader of an older system says it.
+    flood = tmp_path / "flood"
+    flood.write_text("#!/bin/sh\necho 'flood: libc.so.6: version GLIBC_2.34 not found' >&2\nexit 1\n")
+    flood.chmod(0o755)
+    monkeypatch.setenv("QOSLAB_FLOOD", str(flood))
+    found = said(check_lab(file, plan, collector)).splitlines()
+    assert [line.partition(", expected")[0] for line in found] == [
+        f'{host}: found that flood cannot be run there, "flood: libc.so.6: version GLIBC_2.34 not found"'
+        for host in ("client", "server")
+    ]
+
+
 def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",

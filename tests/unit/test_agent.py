@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import platform
 import shlex
 import shutil
 import signal
@@ -14,6 +15,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,12 +23,15 @@ from commands import alive
 
 from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
+from qoslab.model.inventory import HostSettings
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.labs.external import agent
 from qoslab.run.labs.external.agent import card, kernel, look, settings
 from qoslab.run.labs.external.channel import Channel, HostLost
-from qoslab.run.labs.external.lab import ExternalProcess
+from qoslab.run.labs.external.lab import ExternalHost, ExternalProcess, Place
+from qoslab.schema import load_sweep
 
+EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
 FOLDER = Path(agent.__file__).parent
 
 
@@ -290,6 +295,28 @@ def test_what_the_machine_needs_itself_is_not_moved(
         return
     with pytest.raises(kernel.RefusedError, match=said):
         card.check_movable("eth1")
+
+
+def test_a_program_of_ours_that_cannot_be_run_there_says_why(either: HostAccess) -> None:
+    channel = Channel("client", either, "a test")
+    topology = EXPERIMENT.topology
+    host = ExternalHost(channel, Place(topology, "client", HostSettings()))
+    try:
+        assert host.cannot_run("flood") == host.cannot_run("flood") == ""
+        missing = "version GLIBC_2.34 not found"
+        for text, why in (
+            (f'#!/bin/sh\necho "flood: $1: {missing}" >&2\nexit 1\n', f"flood: --version: {missing}"),
+            ("#!/bin/sh\nexit 3\n", "ended with status 3"),
+            ("#!/no/loader\n", "No such file or directory"),
+            ("\x7fELF", "Exec format error"),
+        ):
+            channel.ask("put", text.encode(), name="flood")
+            assert host.cannot_run("flood") == why
+    finally:
+        channel.close()
+    foreign = {"kernel": "Linux pi 6.1 #1 SMP aarch64"}
+    other = ExternalHost(SimpleNamespace(facts=foreign), Place(topology, "client", HostSettings()))  # type: ignore[arg-type]
+    assert other.cannot_run("flood") == f"client is aarch64, and flood is for {platform.machine()}"
 
 
 @pytest.mark.parametrize(

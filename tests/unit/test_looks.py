@@ -293,6 +293,14 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"server": {"missing": ("iperf3",)}},
         ["server: found no program iperf3 in its path, expected it; install"],
     ),
+    "a program of ours": (
+        {"server": {"unfit": {"flood": "flood: /lib/libc.so.6: version `GLIBC_2.34' not found (required by flood)"}}},
+        [
+            "server: found that flood cannot be run there, \"flood: /lib/libc.so.6: version `GLIBC_2.34' not found "
+            '(required by flood)", expected it for the experiment; take a host as this machine, or name a flood in '
+            "QOSLAB_FLOOD that needs no library (cargo build"
+        ],
+    ),
     "congestion control": (
         {"server": {"congestion": frozenset({"cubic"})}},
         ["server: found no TCP congestion control reno, expected it beside cubic; modprobe tcp_reno"],

@@ -219,6 +219,15 @@ class ExternalHost:
         number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0), there_ns)
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
+    def cannot_run(self, program: str) -> str:
+        """Why one of our own programs cannot be run there, which is sent for that; empty where it can."""
+        if program not in self._sent:
+            try:
+                self._send(program)
+            except MachineError as error:
+                return error.message
+        return str(self._channel.ask("try", name=program)["why"])
+
     def _send(self, program: str) -> None:
         machine = str(self._channel.facts["kernel"]).split()[-1]
         if machine != platform.machine():

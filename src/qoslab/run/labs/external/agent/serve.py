@@ -38,6 +38,8 @@ PATIENCE_S = 3.5
 """Without a word of the controller, which says something twice a second. With what follows it is below 5 s."""
 GRACE_S = 0.5
 """Between SIGTERM and SIGKILL, where nobody waits for what the programs have to say."""
+TRY_S = 20.0
+"""For a program to say which one it is."""
 ROOM = 1 << 20
 """Bytes that wait for the controller before no more is read from programs and files."""
 
@@ -277,6 +279,27 @@ class Agent:
         self.programs[name] = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)
         os.close(file)
         return {"sha256": hashlib.sha256(body).hexdigest()}
+
+    def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
+        """Why a program that was given cannot be run here, in the words of whatever refuses it; empty where it can."""
+        own = self.programs[name]
+        try:
+            done = subprocess.run(
+                [name, "--version"],
+                executable=f"/proc/self/fd/{own}",
+                pass_fds=(own,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=TRY_S,
+                check=False,
+            )
+        except OSError as error:
+            return {"why": str(error.strerror)}
+        except subprocess.TimeoutExpired:
+            return {"why": f"it does not end within {TRY_S:.0f} s"}
+        said = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+        return {"why": "" if done.returncode == 0 else (said or [f"ended with status {done.returncode}"])[0]}
 
     def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
         """The first line that each program prints of itself; null where it is not there."""

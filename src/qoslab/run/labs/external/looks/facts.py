@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -95,6 +95,8 @@ class HostFacts:
     """By the experiment's interface."""
     held: Mapping[str, str]
     """Whose run holds an interface, by the host's name of it; only those that are held."""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    """Why those of our own programs that the experiment sends there cannot be run, by name; without those that can."""
     differences: tuple[tuple[str, str, str], ...] = ()
     """Of a host that is to stay as it is: what is otherwise than in a cell, what it is, what is wanted; that is empty
     where there is no route."""

@@ -28,6 +28,8 @@ ANSWER_S = 0.5
 """How long an answer may take, besides what the link is to delay it."""
 ROUTER_PINGS = 10
 """Of a router to a router."""
+PROBER = "sla"
+"""Of hosts, for probes that they send and answer."""
 EVERYWHERE = ("ip", "tc", "nsenter")
 
 
@@ -93,6 +95,7 @@ class Gathering:
             held=host.ask("held", devices=own)["held"],
             congestion=frozenset(told["congestion"]),
             free=told["free"],
+            unfit={program: why for program in self._own_programs(name) if (why := host.cannot_run(program))},
             differences=tuple(dict.fromkeys(differing)),
             clock_ahead_ms=clock.ahead_ns / 1e6,
             clock_error_ms=clock.error_ns / 1e6,
@@ -124,14 +127,23 @@ class Gathering:
 
     def _programs(self, name: str) -> list[str]:
         """What the experiment needs on a host that is not sent there."""
-        found = list(EVERYWHERE)
-        for arm in self.experiment.arms:
-            for flow in self.experiment.flows_of(arm):
-                if name in (flow.source, flow.destination):
-                    found += [each for each in tool(flow.tool).programs if each not in OWN_PROGRAMS]
+        found = [*EVERYWHERE, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
         if any(point.node == name for point in self.experiment.captures):
             found.append("dumpcap")
         return list(dict.fromkeys(found))
+
+    def _own_programs(self, name: str) -> list[str]:
+        """What is sent there."""
+        found = [each for each in self._of_flows(name) if each in OWN_PROGRAMS]
+        if any(name == probe.source or (probe.udp and name == probe.destination) for probe in self.experiment.probes):
+            found.append(PROBER)
+        return list(dict.fromkeys(found))
+
+    def _of_flows(self, name: str) -> list[str]:
+        """The programs that begin and end its flows, of any arm."""
+        flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
+        own = [flow for flow in flows if name in (flow.source, flow.destination)]
+        return [program for flow in own for program in tool(flow.tool).programs]
 
     # routers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qoslab.programs import variable_of
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
 LEAST_FREE = 64 * 1024 * 1024
@@ -45,6 +46,15 @@ def programs(facts: Facts) -> Iterator[Found]:
                 name,
                 f"found no program {program} in its path, expected it",
                 "install it there (its package is mostly called so)",
+            )
+        for program, why in host.unfit.items():
+            variable = variable_of(program)
+            hint = (
+                f"take a host as this machine, or name a {program} in {variable} that needs no library "
+                "(cargo build --release --target x86_64-unknown-linux-musl, or what this machine is)"
+            )
+            yield Found(
+                name, f'found that {program} cannot be run there, "{why}", expected it for the experiment', hint
             )
         for algorithm in wanted:
             if algorithm not in host.congestion:
