@@ -57,6 +57,13 @@ MENDS = (
         "tests/unit/test_cluster_crew.py",
     ),
     Mend(
+        "lines of a router's own access list that no model knows are lost",
+        "src/qoslab/ios/restore.py",
+        "    return [*found, *_collisions_unread(own, alone, asked)]\n",
+        "    return found\n",
+        "tests/unit/test_ios_restore.py::test_lines_that_no_model_knows_are_content",
+    ),
+    Mend(
         "a cluster's connection may go unencrypted",
         "src/qoslab/run/cluster/dask_cluster.py",
         "distributed.Security(require_encryption=True, **{name: str(path) for name, path in given.items()})",

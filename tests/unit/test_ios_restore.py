@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices
 from qoslab.errors import QoslabError
-from qoslab.ios.diff import lines_between, tree
+from qoslab.ios.diff import lines_between, subject, table_of, tree
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply
@@ -204,6 +204,43 @@ def test_what_is_not_undone_is_named() -> None:
 )
 def test_what_the_device_has_of_its_own_is_not_overwritten(asked: str, found: list[str]) -> None:
     assert collisions(BEFORE, asked, HARDWARE) == found
+
+
+WORK = "permit tcp any host 10.9.9.9 eq 22 time-range work"
+"""Of an access list; of the rest, too, the model takes no such line."""
+CONTENT = {
+    "access-list 102": ("access-list 102 permit udp any any eq 5001\n", f"access-list 102 {WORK}\n"),
+    "access-list Mine": ("ip access-list extended Mine\n permit udp any any eq 5001\n", f" {WORK}\n"),
+    "priority-list 1": ("priority-list 1 protocol ip high\n", "priority-list 1 protocol decnet low\n"),
+    "queue-list 1": ("queue-list 1 protocol ip 1\n", "queue-list 1 protocol decnet 2\n"),
+    "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match protocol citrix\n"),
+    "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  netflow-sampler Some\n"),
+}
+"""What the experiment configures, and a line more that a device has there which the model does not take."""
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_lines_that_no_model_knows_are_content(name: str) -> None:
+    asked, strange = CONTENT[name]
+    its_own = f"{asked}{strange}"
+    assert [line.text for line in read_running(its_own, HARDWARE).unread] == [strange.strip()]
+    (told,) = collisions(its_own, asked, HARDWARE)
+    assert told == f"it has `{strange.strip()}` of its own in `{name}`, which the experiment would take off with it"
+    (told,) = collisions(asked, its_own, HARDWARE)
+    assert told == f"it has `{name}` of its own, without `{strange.strip()}`"
+    assert collisions(its_own, its_own, HARDWARE) == []
+    assert collisions(its_own, PUSHED, HARDWARE) == [], "the experiment has none of that name"
+    assert len(collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
+    if not strange.startswith(" "):
+        assert len(collisions(strange, asked, HARDWARE)) == 1, "there is no other line"
+    # And it is told where it went all the same.
+    assert f"`{strange.strip()}` is gone" in unrestored(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
+
+
+def test_a_line_of_the_run_that_no_model_knows_is_told_where_it_stays() -> None:
+    pushed = "interface fa0/0\n ip nat outside\n"
+    after = changed(BEFORE, (" ip nat inside\n", " ip nat outside\n"))
+    assert unrestored(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]
 
 
 def test_a_banner_that_looks_like_configuration() -> None:
@@ -439,12 +476,51 @@ def each_of(head: str) -> list[str]:
     return [f"line {match[1]} {number}" for number in range(int(match[2]), int(match[3]) + 1)] if match else [head]
 
 
+def filled(text: str, names: Collection[str]) -> str:
+    """A running configuration with lines that the model does not know in these blocks and tables."""
+    lines, name = [], ""
+    for line in text.splitlines():
+        lines.append(line)
+        if not line.startswith(" "):
+            table = table_of(line)
+            if table is not None and table in names and table != name:
+                lines.append(f"{table} {STRANGE.get(table.split()[0], 'strange')}")
+            name = table or subject(line)
+        if name in names and (line.startswith(" class ") or (not line.startswith(" ") and table is None)):
+            lines.append(" " * (line.startswith(" ") + 1) + STRANGE.get(name.split()[0], "strange"))
+    return "\n".join(lines) + "\n"
+
+
+STRANGE = {"access-list": WORK, "class-map": "match protocol citrix", "policy-map": "netflow-sampler Some"}
+"""By what a block or a table is; the others have another line."""
+
+
+def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set[str]:
+    """Names of blocks and tables that have lines that the model does not know, and that no run may touch.
+
+    Of those that it would, it is seen that it refuses to.
+    """
+    was, now = tree(before).children, tree(after).children
+    names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)
+    chosen = set(Random(seed).sample(names, Random(seed).randint(0, len(names))))
+    touched = {name for name in chosen if was[name].differs(now.get(name))}
+    told = collisions(filled(render(before), chosen), text, before.hardware)
+    for name in touched:
+        assert [
+            each
+            for each in told
+            if each.endswith(f" of its own in `{name}`, which the experiment would take off with it")
+        ]
+    return chosen - touched
+
+
 def undone(before: Device, text: str, seed: int, family: str) -> None:
     """Nothing is left of a configuration that is taken back, and nothing else is sent."""
     after = before.copy()
     apply(after, text)
     both = interfaces_of(render(before)) & interfaces_of(render(after))
-    printed = [cluttered(render(device), seed, family, both) for device in (before, after)]
+    full = filled_at_random(before, after, text, seed)
+    printed = [cluttered(filled(render(device), full), seed, family, both) for device in (before, after)]
     try:
         found = restoration(printed[0], printed[1], [text], before.hardware)
     except QoslabError:
@@ -456,7 +532,8 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     apply(after, "\n".join(found.lines))
     assert after == before
     assert found.left == ()
-    assert unrestored(printed[0], cluttered(render(after), seed, family, both), [text], before.hardware) == []
+    again = cluttered(filled(render(after), full), seed, family, both)
+    assert unrestored(printed[0], again, [text], before.hardware) == []
     # Nothing outside of what was touched is ever sent.
     assert CLUTTER[family].among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}

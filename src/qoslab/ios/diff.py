@@ -147,6 +147,22 @@ def subject(line: str) -> str:
     return line.removeprefix("no ")
 
 
+@lru_cache(1024)
+def table_of(line: str) -> str | None:
+    """Return what the table is about that a line for the whole device belongs to, be it one that no command takes.
+
+    The `no` form that clears the table takes the line along.
+    """
+    words = line.removeprefix("no ").split()
+    for count in range(len(words), 1, -1):
+        cleared = " ".join(("no", *words[:count]))
+        with suppress(CliError):
+            match = CONFIG.parse("config", cleared, capabilities=CAPABILITIES)
+            if match.command.undo.table:
+                return match.key(cleared)
+    return None
+
+
 def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
     """Put a line below the one that it belongs to, and return it."""
     how, key = match.command.undo, match.key(line)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from qoslab.errors import QoslabError
-from qoslab.ios.diff import Block, lines_between, tree
+from qoslab.ios.diff import Block, lines_between, table_of, tree
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.reading import Reading, Unread, enter_lines, normalised, read_running
 
@@ -63,21 +63,29 @@ def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardwar
     """
     was, now = (_steady(read_running(text, hardware)) for text in (before, after))
     touched = _touched(was.device, pushed)
-    changes = _changes(tree(was.device), tree(now.device))
-    found = [sentence for keys, sentence in changes if not pushed or touched.has(keys)]
-    return found if pushed else [*found, *_changes_unread(was.unread, now.unread, set())]
+    target, present = tree(was.device), tree(now.device)
+    found = [sentence for keys, sentence in _changes(target, present) if not pushed or touched.has(keys)]
+    if not pushed:
+        return [*found, *_changes_unread(was.unread, now.unread, set())]
+    # What is gone from below a line that stays, others took off; what stood in something that goes, the run.
+    names = _names(target, was.unread)
+    mine = [line for line in was.unread if (name := _name_of(line)) in touched.whole or name in touched.keys & names]
+    known = {(line.place, line.text) for line in mine}
+    left = [line for line in now.unread if (line.place, line.text) in known]
+    return [*found, *_changes_unread(mine, [*left, *_ours(was.unread, now.unread, pushed)], set())]
 
 
 def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
     """Return what the configuration `asked` would overwrite on a device that prints `before`, a sentence each.
 
     That is a policy-map, class-map, access list or operation of the same name and other content, and a policy that is
-    attached where another is asked for. It is the device's own, and whoever configured it shall decide.
+    attached where another is asked for. It is the device's own, and whoever configured it shall decide. Lines that the
+    model does not take are content as well: they would go with what they stand in, and nobody could bring them back.
     """
-    own = _steady(read_running(before, hardware)).device
+    own = _steady(read_running(before, hardware))
     alone = Reading(Device(hardware))
     enter_lines(alone, asked)
-    had, made = tree(own), tree(alone.device)
+    had, made = tree(own.device), tree(alone.device)
     found = []
     for key, block in made.children.items():
         mine = had.children.get(key)
@@ -89,7 +97,7 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:
                 found.append(f"`{child.line}` is in force already under `{mine.line}`")
-    return found
+    return [*found, *_collisions_unread(own, alone, asked)]
 
 
 # What the run touched.
@@ -110,6 +118,11 @@ class _Touched:
 
     def below(self, key: str) -> _Touched:
         return self.parts.get(key, _NOTHING)
+
+    @property
+    def keys(self) -> set[str]:
+        """Of the lines that came, went, or have other ones below them."""
+        return {*self.whole, *self.parts}
 
 
 _NOTHING = _Touched(frozenset(), {})
@@ -147,6 +160,38 @@ def _both(one: _Touched, other: _Touched) -> _Touched:
     whole = one.whole | other.whole
     keys = (one.parts.keys() | other.parts.keys()) - whole
     return _Touched(whole, {key: _both(one.below(key), other.below(key)) for key in keys})
+
+
+# Whose block or table a line is of that the model does not take.
+
+
+def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str]:
+    """Tell of lines that stand on one side only in what both have; `alone` is what was read of `asked`."""
+    mine, theirs = (_names(tree(each.device), each.unread) for each in (own, alone))
+    touched = theirs | _touched(own.device, [asked]).keys
+    # On its own it lacks what it refers to of the device's.
+    together = Reading(own.device.copy())
+    enter_lines(together, asked)
+    had, wanted, refused = (
+        Counter((_name_of(line), line.place, line.text) for line in each.unread) for each in (own, alone, together)
+    )
+    for name, _, text in had - wanted:
+        if name in mine & touched:
+            yield f"it has `{text}` of its own in `{name}`, which the experiment would take off with it"
+    for name, _, text in (wanted & refused) - had:
+        if name in mine:
+            yield f"it has `{name}` of its own, without `{text}`"
+
+
+def _name_of(line: Unread) -> str:
+    """What it stands in, by its key: a line for the whole device may be one of a table."""
+    return line.place[0] if line.place else table_of(line.text) or line.text
+
+
+def _names(read: Block, unread: Sequence[Unread]) -> set[str]:
+    """Keys of what goes with all that stands in it: what lines refer to by name, and tables."""
+    found = {key for key, block in read.children.items() if block.how.referred is not None or block.how.table}
+    return found | {table for line in unread if not line.place and (table := table_of(line.text)) is not None}
 
 
 # Lines of the run's own that the model does not take, as what others did in the meantime would have the device refuse.
