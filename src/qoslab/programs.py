@@ -1,10 +1,11 @@
-"""Where the programs are that `crates/` build; and how any program ended."""
+"""Where the programs are that `crates/` build, how our Python is started once more, and how any program ended."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +36,14 @@ def how_ended(status: int) -> str:
         return f"ended with status {status}"
     known = {each.value: each.name for each in signal.Signals}
     return f"was killed by {known.get(-status, f'signal {-status}')}"
+
+
+def python_module(name: str, *arguments: str) -> list[str]:
+    """The command that runs a module of this Python's as a program.
+
+    `-P`, which no child inherits: the current folder may be anybody's, and is no place to import from.
+    """
+    return [sys.executable, "-P", "-m", name, *arguments]
 
 
 def variable_of(name: str) -> str:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from qoslab.analysis import Outcome, Readings, analyse, references
+from qoslab.programs import python_module
 from qoslab.results import Cell, RunFolder
 
 FEWEST = 8
@@ -84,7 +85,7 @@ def _helper() -> Iterator[Connection[Any, Any]]:
         with theirs:
             # A session of its own: Ctrl-C is for the run, which ends it.
             process = subprocess.Popen(
-                [sys.executable, "-m", "qoslab.readers", str(theirs.fileno())],
+                python_module("qoslab.readers", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,

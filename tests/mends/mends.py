@@ -612,4 +612,25 @@ MENDS = (
         '        metric = ""\n',
         "tests/lab/test_external_hosts.py::test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was",
     ),
+    Mend(
+        "processes of ours import from the current folder",
+        "src/qoslab/programs.py",
+        'return [sys.executable, "-P", "-m", name, *arguments]',
+        'return [sys.executable, "-m", name, *arguments]',
+        "tests/unit/test_planted.py",
+    ),
+    Mend(
+        "Jupyter runs a configuration of the current folder",
+        "src/qoslab/cli/notebook.py",
+        "with chdir(sys.prefix):",
+        "with chdir(Path.cwd()):",
+        "tests/unit/test_planted.py::test_a_notebook",
+    ),
+    Mend(
+        "a notebook's kernel imports from the current folder before any cell is run",
+        "src/qoslab/cli/notebook.py",
+        '{"PYTHONSAFEPATH": "1", **os.environ}',
+        "dict(os.environ)",
+        "tests/unit/test_planted.py::test_a_notebook",
+    ),
 )

@@ -80,9 +80,9 @@ def test_an_experiment_without_a_run_is_simulated_first(
         assert main(["notebook", "first-policy", "--no-browser"]) == ExitStatus.WITHIN
     assert capsys.readouterr().err.count("first-policy has no run yet: one is simulated first") == 1
     assert len(list(Path("runs/first-policy").glob("*Z*"))) == 1
-    assert [words[3] for words in started] == ["analysis/first-policy.ipynb"] * 2
+    assert [words[4] for words in started] == [str(Path("analysis/first-policy.ipynb").absolute())] * 2
     # As the kernel runs it, in the notebook's own folder.
-    (cells,) = [json.loads(Path(words[3]).read_text(encoding="utf-8"))["cells"] for words in started[:1]]
+    (cells,) = [json.loads(Path(words[4]).read_text(encoding="utf-8"))["cells"] for words in started[:1]]
     monkeypatch.chdir("analysis")
     names: dict[str, Any] = {}
     for cell in cells:

@@ -93,7 +93,7 @@ def test_a_shared_one_that_is_killed_is_started_again() -> None:
 def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = '{"id": 1, "ok": true, "parsed": {"a": 1}, "reason": ""}'
     program = f"print('a library talks'); print('[1]'); input(); print('{answer}')"
-    monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", ("-c", program))
+    monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", (sys.executable, "-c", program))
     with Collector() as collector:
         assert collector.parse("show clock", "").parsed == {"a": 1}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from qoslab.errors import UserError
 from qoslab.extras import need
 from qoslab.labs.simulated import Simulated
 from qoslab.printing import echo
+from qoslab.programs import python_module
 from qoslab.results.files import drafted
 from qoslab.shipped import shipped
 
@@ -38,20 +40,23 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     notebook = find_notebook(experiment)
     if run is None:
         simulate_unless_run(notebook.stem)
-    argv = [sys.executable, "-m", "jupyterlab", str(notebook)]
+    argv = python_module("jupyterlab", str(notebook.absolute()))
     if no_browser:
         argv.append("--no-browser")
     if os.geteuid() == 0:
         # Jupyter refuses to start as root unless told so.
         argv.append("--allow-root")
-    environment = dict(os.environ)
+    # Kernels take no module of the notebook's folder in place of one that they load themselves before any cell is run.
+    environment = {"PYTHONSAFEPATH": "1", **os.environ}
     if run is not None:
         from qoslab.report.view import RUN_VARIABLE
         from qoslab.results import find_run
 
         environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
     sys.stdout.flush()
-    os.execve(sys.executable, argv, environment)
+    # Jupyter runs configuration files of the folder that it is started in; the notebook's is the one that it shows.
+    with chdir(sys.prefix):
+        os.execve(sys.executable, argv, environment)
 
 
 def simulate_unless_run(experiment: str) -> None:

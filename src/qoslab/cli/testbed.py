@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from qoslab.cli.completion import experiments
 from qoslab.cli.options import set_option
 from qoslab.errors import UserError
 from qoslab.printing import echo
+from qoslab.programs import python_module
 from qoslab.results.files import replace
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _of_lab(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
     try:
         known_hosts = lab.known_hosts() if lab.host_key is not None else None
         # A terminal that knows nothing: a shell decorates its prompt for others.
-        words = ["env", "TERM=dumb", sys.executable, "-m", "qoslab", "lab", "shell", "--lab", lab.name]
+        words = ["env", "TERM=dumb", *python_module("qoslab", "lab", "shell", "--lab", lab.name)]
         hosts = {host: command_device(shlex.join([*words, host])) for host in hosts_of(lab.topology)}
         made = testbed(lab.name, lab_routers(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret)
     finally:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from qoslab.lab.lab import HOSTD, RUNTIME, Lab
 from qoslab.lab.supervision import LabError
 from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import hosts_of, is_switch, reached_by
+from qoslab.programs import python_module
 
 LISTEN = "127.0.0.1"
 USER = "root"
@@ -98,7 +98,7 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
         "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in served},
     }
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-    lab.spawn(HOSTD, [sys.executable, "-P", "-m", "qoslab.lab.hostd", str(inside / "spec.json")], inside / "log")
+    lab.spawn(HOSTD, python_module("qoslab.lab.hostd", str(inside / "spec.json")), inside / "log")
     deadline = time.monotonic() + START_S
     while not (folder / "ready.json").exists():
         for failure in lab.failures():

@@ -10,7 +10,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -39,7 +38,7 @@ from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topolo
 from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
-from qoslab.programs import how_ended, own_program
+from qoslab.programs import how_ended, own_program, python_module
 
 if TYPE_CHECKING:
     pass
@@ -566,7 +565,7 @@ class Lab:
         ports = {router: way["port"] for router, way in before.items() if way}
         spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        argv = [sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")]
+        argv = python_module("qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json"))
         self.spawn(IOSD, argv, RUNTIME / IOSD / "log")
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ class HelperProcess:
         heard: Callable[[Message], None] = lambda _: None,
         gone: Callable[[PassingFault], None] = lambda _: None,
     ) -> None:
-        """`program` are Python's arguments; `what` it is, for messages.
+        """`program` is its command; `what` it is, for messages.
 
         A thread calls `heard` with what it says unasked, and `gone` when it has ended.
         """
@@ -41,7 +40,7 @@ class HelperProcess:
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
         # A session of its own: Ctrl-C is for the run, which may need it once more.
         self.process = subprocess.Popen(
-            [sys.executable, *program],
+            program,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Self
 
+from qoslab.programs import python_module
 from qoslab.results import CellRecord
 from qoslab.run.cluster.remote import failed, outcome_of, plain_task
 from qoslab.run.events import cells_at_a_time
@@ -24,7 +24,7 @@ from qoslab.run.task import CellTask
 
 LOCAL = "local"
 """In place of a scheduler's address: a pool of this machine."""
-WORKER = (sys.executable, "-m", "qoslab.run.cluster.pool_worker")
+WORKER = python_module("qoslab.run.cluster.pool_worker")
 """The command of a worker; the number of its descriptor follows."""
 END_S = 30.0
 """Until the processes have ended their labs."""

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from qoslab.errors import DeviceError
+from qoslab.programs import python_module
 from qoslab.run.devices.inventory import Access, IosAccess
 from qoslab.run.devices.testbed import testbed
 from qoslab.run.faults import PassingFault
@@ -24,7 +25,7 @@ from qoslab.run.helper import HelperProcess
 REPLY_S = 120.0
 """Longer than two logins and two commands on a router that answers at all, and needs no more time than others."""
 END_S = 3.0
-PROGRAM = ("-m", "qoslab.run.devices.collector_process")
+PROGRAM = python_module("qoslab.run.devices.collector_process")
 
 
 @dataclass(frozen=True)

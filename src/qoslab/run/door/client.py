@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from qoslab.errors import DeviceError
+from qoslab.programs import python_module
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
 from qoslab.run.devices.shut_out import PASSING, Kind
 from qoslab.run.door.ways import ANSWER_S, USER, Doors, Trouble, Way
@@ -20,7 +21,7 @@ from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch
 
-PROGRAM = ("-m", "qoslab.run.door.process")
+PROGRAM = python_module("qoslab.run.door.process")
 PROCESS = "the process behind the routers' doors"
 HOST = "127.0.0.1"
 PASSWORD_BYTES = 18

@@ -29,6 +29,7 @@ from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.ios.templates import template_mark
 from qoslab.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
+from qoslab.programs import python_module
 from qoslab.redaction import KNOWN
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
@@ -281,7 +282,7 @@ class AnsibleSession:
         self._thread.daemon = True
         self._thread.start()
         self._watch = subprocess.Popen(
-            [sys.executable, "-m", "qoslab.run.devices.ansible.watch", str(self._scratch)],
+            python_module("qoslab.run.devices.ansible.watch", str(self._scratch)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

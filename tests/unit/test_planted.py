@@ -1,0 +1,94 @@
+"""Modules that somebody left in the current folder are imported by no process of ours."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_run
+
+from qoslab.analysis import Readings
+from qoslab.cli import main
+from qoslab.programs import python_module
+from qoslab.readers import FEWEST
+
+PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
+ANSIBLES = "run/devices/inventory.py"
+"""Has Ansible's option of the same letter."""
+PLANTED = ("subprocess.py", "pandas.py", "pathlib.py", "qoslab/__init__.py")
+CODE = "open(__file__ + '.ran', 'w').close(); raise SystemExit(9)\n"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, of somebody who means harm: none of his modules has run after the test."""
+    folder = tmp_path / "received"
+    for name in PLANTED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(CODE)
+    monkeypatch.chdir(folder)
+    yield folder
+    assert list(folder.rglob("*.ran")) == []
+
+
+def test_what_is_planted_is_what_python_would_import(tmp_path: Path) -> None:
+    (tmp_path / "pathlib.py").write_text(CODE)
+    words = python_module("ipykernel_launcher", "--version")
+    assert words[1] == "-P"
+    del words[1]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode == 9
+    assert (tmp_path / "pathlib.py.ran").exists()
+
+
+def test_a_report_with_helpers(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arms = [{"name": name} for name in ("policed", "shaped", *(f"policed{number}" for number in range(FEWEST - 2)))]
+    experiment = {key: value for key, value in sample_run.EXPERIMENT.items() if key != "compare"}
+    made = sample_run.make_run(tmp_path / "runs", experiment={**experiment, "arms": arms}, published=())
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    helped, take = [], Readings.take
+
+    def counted(readings: Readings, *answer: Any) -> None:
+        helped.append(answer)
+        take(readings, *answer)
+
+    monkeypatch.setattr(Readings, "take", counted)
+    assert main(["report", str(made.path)]) == 0
+    assert helped
+
+
+def test_a_run_with_workers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--lab", "simulated", "--duration", "2s", "--arm", "policed", "--scheduler", "local"]
+    main(["run", "policing-vs-shaping", *words])
+    assert '"valid": true' in next(planted.glob("runs/*/latest/manifest.json")).read_text(), capsys.readouterr().err
+
+
+def test_a_notebook(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[list[str], dict[str, str], Path]] = []
+    monkeypatch.setattr(os, "execve", lambda _, words, environment: started.append((words, environment, Path.cwd())))
+    monkeypatch.setenv("QOSLAB_RUN", "x")
+    assert main(["notebook", "policing-vs-shaping", "--no-browser"]) == 0
+    ((words, environment, folder),) = started
+    assert words[:5] == python_module("jupyterlab", str(planted / "analysis/policing-vs-shaping.ipynb"))
+    assert folder.samefile(sys.prefix), "there are no configuration files of Jupyter but the environment's own"
+    # As Jupyter starts it, in a folder with what is planted.
+    kernel = [sys.executable, "-m", "ipykernel_launcher", "--version"]
+    subprocess.run(kernel, env=environment, check=True, capture_output=True)
+
+
+def test_no_module_is_started_otherwise() -> None:
+    found = {
+        file.relative_to(PACKAGE).as_posix(): number
+        for file in PACKAGE.rglob("*.py")
+        if (number := sum(isinstance(node, ast.Constant) and node.value == "-m" for node in ast.walk(parsed(file))))
+    }
+    assert found == {"programs.py": 1, ANSIBLES: 1}
+
+
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
