@@ -245,3 +245,46 @@ TEXTS: dict[str, Change] = {
     "a machine without end": changed(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
 }
 """What is shown and decides nothing: the report is as it was, and nothing of it is obeyed."""
+
+
+STEP = {"event": "step", "name": "policed/1", "step": "traffic", "time": "", "seconds": 1}
+FIGURE = {"arm": "policed", "metric": "goodput.sum", "measured": 1.5}
+BEGIN = {"event": "begin", "format": 1, "title": "", "lab": "", "cells": 1, "done": 0}
+LEFT_OUT = r"progress\.jsonl: 1 of its lines are none of ours, and left out"
+NONE_OF_OURS = r"progress\.jsonl: found a line that is none of format 1: "
+
+
+def line(event: dict[str, Any], value: str, **more: object) -> str:
+    """A line of progress in which `$` is a value that `json.dumps` does not write."""
+    return json.dumps(event | more).replace('"$"', value)
+
+
+PROGRESS: dict[str, tuple[str, int, str]] = {
+    "cells beyond all": (line(BEGIN, "1e999", cells="$"), 3, LEFT_OUT),
+    "cells of many digits": (line(BEGIN, "9" * 4300, cells="$"), 3, LEFT_OUT),
+    "cells of many digits in a text": (line(BEGIN, "", cells="9" * 4300), 2, NONE_OF_OURS),
+    "cells that are none": (line(BEGIN, "", cells=1.5), 2, NONE_OF_OURS),
+    "seconds beyond all": (line(STEP, "-1e999", seconds="$"), 3, LEFT_OUT),
+    "seconds that are no number": (line(STEP, "NaN", seconds="$"), 3, LEFT_OUT),
+    "seconds that are no number in a text": (line(STEP, "", seconds="nan"), 2, NONE_OF_OURS),
+    "a folder without end": (
+        line({"event": "cell", "name": "a", "folder": "x" * 70_000}, ""),
+        3,
+        "",
+    ),
+    "a folder with a null": (line({"event": "cell", "name": "a", "folder": "a\0b"}, ""), 2, NONE_OF_OURS),
+    "a figure that is a word": (
+        line({"event": "figures", "rows": [FIGURE | {"measured": SCRIPT}]}, ""),
+        2,
+        NONE_OF_OURS,
+    ),
+    "a figure beyond all": (
+        line({"event": "figures", "rows": [FIGURE | {"measured": "$"}]}, "1e999"),
+        3,
+        LEFT_OUT,
+    ),
+    "figures that are numbers": (line({"event": "figures", "rows": [1]}, ""), 2, NONE_OF_OURS),
+    "a figure with keys": (line({"event": "figures", "rows": [FIGURE | {"arm": "\x1b[31m"}]}, ""), 3, ""),
+    "an end with keys": (line({"event": "end", "how": "\x1b]0;x\x07"}, ""), 3, ""),
+}
+"""By what is wrong: a line of `progress.jsonl`, the exit status of `watch`, and what is said."""

@@ -633,4 +633,11 @@ MENDS = (
         "dict(os.environ)",
         "tests/unit/test_planted.py::test_a_notebook",
     ),
+    Mend(
+        "a number beyond all in what a run says ends those who watch it",
+        "src/qoslab/live/tail.py",
+        "json.loads(line, parse_int=_whole, parse_float=_real, parse_constant=_none)",
+        "json.loads(line)",
+        "tests/unit/test_hostile_runs.py::test_what_a_hostile_run_says_is_told_or_left_out",
+    ),
 )

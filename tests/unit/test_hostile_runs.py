@@ -18,11 +18,16 @@ import pytest
 import sample_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from hostile_captures import CAPTURES
-from hostile_runs import RUNS, SCRIPT, TEXTS
+from hostile_runs import BEGIN, CELL, PROGRESS, RUNS, SCRIPT, TEXTS
 from qoslab.cli import main
 from qoslab.errors import UserError
+from qoslab.live.openmetrics import exposition
+from qoslab.live.page import page_of
+from qoslab.live.screen import screen
+from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, tables
 from qoslab.schema import CellIdentity
 
@@ -168,6 +173,52 @@ def test_hostile_texts_are_shown(run: Path, capsys: pytest.CaptureFixture[str], 
     assert "\x1b" not in told.out + told.err
     report = (run / "report.html").read_text()
     assert SCRIPT not in report and len(report) < 20_000_000
+
+
+def said_so_far(run: Path, *lines: str) -> None:
+    """What a run says of itself, after its first lines and before its last."""
+    with RunFolder(run).working({}):
+        pass
+    first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]
+    last = json.dumps({"event": "end", "how": "interrupted"})
+    (run / "progress.jsonl").write_text("".join(f"{line}\n" for line in (*first, *lines, last)))
+
+
+@pytest.mark.parametrize("name", PROGRESS)
+def test_what_a_hostile_run_says_is_told_or_left_out(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
+    line, status, said = PROGRESS[name]
+    said_so_far(run, line)
+    for words in (["watch", str(run)], ["watch", str(run), "--json"]):
+        assert main(words) == status
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
+    assert re.search(said, told.out + told.err)
+    if status != 2:
+        watched = WatchedRun(RunFolder(run))
+        watched.look()
+        shown = io.StringIO()
+        Console(file=shown, force_terminal=False, width=200).print(screen(watched))
+        assert "interrupted" in shown.getvalue() and "\x1b" not in shown.getvalue()
+        json.dumps(page_of(watched), allow_nan=False)
+        assert exposition(watched)
+
+
+@pytest.mark.parametrize(
+    "value", ["1e999", "-1e999", "NaN", "9" * 4300, "9" * 300, '"x"', "[]", "{}"], ids=lambda value: value[:6]
+)
+@pytest.mark.parametrize("key", ["time_ns", "depth_packets", "bytes", "depth", "rate_bps", "drops"])
+def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
+    said_so_far(run)
+    file = run / CELL / "counters/R1.jsonl"
+    file.write_text(re.sub(rf'"{key}":[^,{{}}]*', lambda _: f'"{key}":{value}', file.read_text()))
+    watched = WatchedRun(RunFolder(run))
+    watched.look()
+    json.dumps(page_of(watched), allow_nan=False)
+    assert exposition(watched)
+    Console(file=io.StringIO(), width=200).print(screen(watched))
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -408,6 +408,15 @@ class TestServer:
         for each in idle:
             each.close()
 
+    def test_a_defect_is_told(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken() -> None:
+            raise RuntimeError("no such thing")
+
+        monkeypatch.setattr(view._run, "look", broken)
+        for thread in [each for each in threading.enumerate() if each.name == "live"]:
+            thread.join(10)
+        assert "a defect of qoslab: RuntimeError: no such" in json.loads(ask(view.url + "data.json")[1])["error"]
+
     def test_nothing_is_left_when_it_ends(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         with LiveView() as view:
             view.serve(WatchedRun(going_on[0]))

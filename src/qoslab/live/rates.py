@@ -166,6 +166,7 @@ class Rates:
             offered_bytes=row["bytes"],
             dropped_bytes=row["dropped"],
         )
+        _check_numbers(point.queue_packets, point.bucket_bytes, point.level_bytes)
         points = self.classes.setdefault(key, [])
         points.append(point)
         del points[:-MOST_POINTS]
@@ -185,9 +186,17 @@ class Rates:
             input_bytes=row["input_bytes"],
             output_bytes=row["output_bytes"],
         )
+        _check_numbers(point.queue_packets, point.drops)
         points = self.interfaces.setdefault(key, [])
         points.append(point)
         del points[:-MOST_POINTS]
+
+
+def _check_numbers(*values: object) -> None:
+    """`TypeError` where something that is drawn is no number; the others are computed, which tells."""
+    for value in values:
+        if value is not None and not isinstance(value, int | float):
+            raise TypeError(value)
 
 
 def _dropped(row: Mapping[str, Any]) -> int | None:

@@ -151,6 +151,10 @@ class LiveView:
             except QoslabError as error:
                 self.error = error
                 return
+            except Exception as error:
+                # A thread that ended without a word would leave a page that stands still.
+                self.error = QoslabError(f"looking at the run: a defect of qoslab: {type(error).__name__}: {error}")
+                return
             due = max(due + EVERY_S, time.monotonic())
             self._stop.wait(due - time.monotonic())
 

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 AT_ONCE = 8 * 2**20
 """Bytes that are read at a time; the rest comes the next time."""
 LINE_MOST = 4 * 2**20
 """Bytes of a line; one that is longer is left out."""
+GREATEST = 2**64
+"""No count and no time of ours reaches it; what is made of greater ones fits no figure."""
+
+
+def _whole(text: str) -> int:
+    if abs(number := int(text)) >= GREATEST:
+        raise ValueError(text)
+    return number
+
+
+def _real(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _none(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _parsed(line: bytes) -> object:
+    found: object = json.loads(line, parse_int=_whole, parse_float=_real, parse_constant=_none)
+    return found
 
 
 class Tail:
@@ -20,7 +44,7 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out = 0
-        """Lines that are no JSON objects, or too long."""
+        """Lines that are no JSON objects, have numbers that nothing of ours comes to, or are too long."""
         self._offset = 0
         self._inode = 0
         self._rest = b""
@@ -56,7 +80,7 @@ class Tail:
                 self._too_long = False
                 continue
             try:
-                content = json.loads(line) if len(line) <= LINE_MOST else None
+                content = _parsed(line) if len(line) <= LINE_MOST else None
             except (ValueError, RecursionError):
                 content = None
             if isinstance(content, dict):

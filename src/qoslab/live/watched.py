@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -51,15 +52,21 @@ class WatchedCell:
         self._read_to_the_end = self.over
         # What is there whole comes last: what came of it before is known then, and left out by its times.
         for kind, folder in ((kind, folder) for kind in ("counters", "readings") for folder in ("coming", "")):
-            for file in sorted((self.path / folder / kind).glob("*.jsonl")):
+            try:
+                files = sorted((self.path / folder / kind).glob("*.jsonl"))
+            except OSError:  # a name without end
+                self.damaged = True
+                continue
+            for file in files:
                 self._tails.setdefault((kind, file.stem, file), Tail(file))
         for (kind, router, _), tail in self._tails.items():
             take = self.rates.counters if kind == "counters" else self.rates.reading
             for each in tail.read():
                 try:
                     take(router, each)
-                except (LookupError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+                except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
                     self.damaged = True
+            self.damaged |= tail.left_out > 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,7 @@ class WatchedRun:
         self.state = RUNNING
         """`running`, `broken off`, or how it ended (`results.progress`)."""
         self._tail = Tail(folder.path / PROGRESS)
+        self._left_out = 0
         self._heard = time.monotonic()
         if not (folder.path / PROGRESS).exists():
             raise UserError(
@@ -117,6 +125,9 @@ class WatchedRun:
                     f"{self._tail.path}: found a line that is none of format {FORMAT}: {error!r}",
                     hint="the file was changed or damaged",
                 ) from error
+        if (left_out := self._tail.left_out) > self._left_out:
+            self._left_out = left_out
+            self.notes.append(f"{PROGRESS}: {left_out} of its lines are none of ours, and left out")
         now = time.monotonic()
         if said:
             self._heard = now
@@ -149,7 +160,7 @@ class WatchedRun:
             case "note":
                 self.notes.append(str(event["text"]))
             case "figures":
-                self.figures = [dict(row) for row in event["rows"]]
+                self.figures = [_figure(row) for row in event["rows"]]
             case "end":
                 self.state = str(event["how"])
                 self.doing.clear()
@@ -160,8 +171,8 @@ class WatchedRun:
         """The comparison of a run that is over; nothing where it cannot be read."""
         try:
             rows = json.loads(read_text(self.folder.path / "comparison.json", COMPARISON_MOST))
-            return [{name: row.get(name) for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
-        except (QoslabError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return [_figure(row) for row in rows if row["measured"] is not None]
+        except (QoslabError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
             return []
 
     def _begin(self, event: Mapping[str, Any]) -> None:
@@ -171,7 +182,7 @@ class WatchedRun:
                 hint="another version of qoslab wrote this run; watch it with that one",
             )
         self.title, self.lab = str(event["title"]), str(event["lab"])
-        self.planned, self.before = int(event["cells"]), int(event["done"])
+        self.planned, self.before = _count(event["cells"]), _count(event["done"])
         self.state = RUNNING
         self.finished.clear()
         self.invalid.clear()
@@ -188,7 +199,7 @@ class WatchedRun:
     def _step(self, event: Mapping[str, Any]) -> None:
         name, seconds = str(event["name"]), event["seconds"]
         if event["step"]:
-            length = None if seconds is None else float(seconds)
+            length = None if seconds is None else _number(seconds)
             self.doing[name] = Doing(str(event["step"]), str(event["time"]), length)
         else:
             self.doing.pop(name, None)
@@ -204,3 +215,25 @@ class WatchedRun:
         over = [each for each, cell in self.cells.items() if cell.over]
         for each in over[:-KEPT_CELLS]:
             del self.cells[each]
+
+
+def _count(value: Any) -> int:
+    """`TypeError` where it is none."""
+    if not isinstance(value, int):
+        raise TypeError(value)
+    return value
+
+
+def _number(value: Any) -> float:
+    """`TypeError` or `ValueError` where it is none that a page can show."""
+    if not math.isfinite(number := float(value)):
+        raise ValueError(value)
+    return number
+
+
+def _figure(row: Any) -> dict[str, Any]:
+    """A row of the comparison; errors as above."""
+    if not isinstance(row, dict):
+        raise TypeError(row)
+    found = {name: row.get(name) for name in FIGURES_SO_FAR}
+    return found | {"measured": None if found["measured"] is None else _number(found["measured"])}
