@@ -11,6 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from qoslab.results.tables import SCHEMAS
+
 CELL = "cells/policed/1"
 Change = Callable[[Path], None]
 
@@ -288,3 +293,81 @@ PROGRESS: dict[str, tuple[str, int, str]] = {
     "an end with keys": (line({"event": "end", "how": "\x1b]0;x\x07"}, ""), 3, ""),
 }
 """By what is wrong: a line of `progress.jsonl`, the exit status of `watch`, and what is said."""
+
+
+def figures(rows: int, **columns: pa.Array) -> pa.Table:
+    """The table `metrics` of so many rows with nothing in them, but for these columns; None: it lacks the column."""
+    own = {field.name: columns.get(field.name, pa.nulls(rows, field.type)) for field in SCHEMAS["metrics"]}
+    return pa.table({name: column for name, column in (own | columns).items() if column is not None})
+
+
+def table(content: Callable[[], pa.Table], times: int = 1) -> Change:
+    """The table `metrics` is this, so many times."""
+
+    def change(run: Path) -> None:
+        made = content()
+        with pq.ParquetWriter(run / "tables/metrics.parquet", made.schema, compression="zstd") as writer:
+            for _ in range(times):
+                writer.write_table(made)
+
+    return change
+
+
+def no_table(run: Path) -> None:
+    """A text where a table is expected."""
+    (run / "tables/metrics.parquet").write_text("x")
+
+
+def hole(run: Path) -> None:
+    """A table of five gigabytes, most of them a hole, with its end in place."""
+    path = run / "tables/metrics.parquet"
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(5 * 2**30)
+        file.write(content)
+
+
+MANY = 2**20
+ONE_TEXT = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), MANY), pa.array(["x" * MANY]))
+
+TABLES: dict[str, tuple[Change, str]] = {
+    "no table": (no_table, "cannot be read: "),
+    "a table with a hole": (hole, "found 53687[0-9]* bytes, expected at most 4294967296"),
+    "a column is missing": (
+        table(lambda: figures(1, value=None)),
+        "found nothing for the column value, expected double",
+    ),
+    "a column of another kind": (
+        table(lambda: figures(1, value=pa.array(["x"]))),
+        "found string for the column value, expected double",
+    ),
+    "a column that none of ours is": (
+        table(lambda: figures(1, mine=pa.array([1]))),
+        "found int64 for the column mine, which none of ours is",
+    ),
+    "a parameter of another kind": (
+        table(lambda: figures(1, **{"matrix.p": pa.array([[1]])})),
+        r"found list<.*> for the column matrix\.p, which none of ours is",
+    ),
+    "rows without end": (table(lambda: figures(MANY), 65), "found 68157440 rows, expected at most 67108864"),
+    "texts without end": (table(lambda: figures(MANY, arm=ONE_TEXT)), r"found \d{11,} bytes of text, expected at most"),
+}
+"""By what is wrong with a table: the change, and what is said of it."""
+
+COMPARED = "arm,where,metric,unit,measured,low,high,published,tolerance,verdict\n"
+AVERAGED = "title,arm,each,metric,unit,statistic,value,low,high,lowest,lowest_cell,verdict\n"
+BESIDE: dict[str, tuple[str, str]] = {
+    "a figure beyond all": ("comparison.csv", COMPARED + "policed,,goodput.sum,b/s,1e999,-1e999,nan,,,within\n"),
+    "a figure that is a word": ("comparison.csv", COMPARED + f"policed,,goodput.sum,b/s,{SCRIPT},,,,,within\n"),
+    "a row that was cut": ("comparison.csv", COMPARED + "policed,,goodput.sum"),
+    "a text without end": ("comparison.csv", COMPARED + "x" * 1_000_000),
+    "no columns": ("comparison.csv", "\0\n\0\n"),
+    "a verdict with keys": ("comparison.csv", COMPARED + "\x1b[31m,,x,b/s,1,,,,,\x1b]0;x\x07\n"),
+    "an average beyond all": ("averages.csv", AVERAGED + "a,policed,,x,B,mean,1e999,,,1e999,c,within\n"),
+    "an average of no unit": ("averages.csv", AVERAGED + "a,policed,,x,furlong,mean,1,,,nan,c,within\n"),
+    "a score beyond all": (
+        "scores.csv",
+        "title,arm,metric,parameter,first,second,won,equal,lost\na,b,c,d,e,f,1e999,1,1\n",
+    ),
+}
+"""By what is wrong: one of the tables that are computed and read again by `qoslab compare`, and its text."""

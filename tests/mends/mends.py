@@ -640,4 +640,18 @@ MENDS = (
         "json.loads(line)",
         "tests/unit/test_hostile_runs.py::test_what_a_hostile_run_says_is_told_or_left_out",
     ),
+    Mend(
+        "a damaged table is a defect of qoslab",
+        "src/qoslab/results/tables.py",
+        "pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:",
+        "pa.ArrowInvalid) as error:",
+        "tests/unit/test_damage.py::test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab",
+    ),
+    Mend(
+        "a table of somebody else takes all memory",
+        "src/qoslab/results/tables.py",
+        "    if size > TEXT_MOST:\n",
+        "    if False:\n",
+        "tests/unit/test_hostile_runs.py::test_a_hostile_table_is_told",
+    ),
 )

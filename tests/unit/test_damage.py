@@ -13,8 +13,11 @@ import pytest
 
 from qoslab.analysis import analyse
 from qoslab.cli import main
+from qoslab.errors import UserError
 from qoslab.results import RunFolder, find_unfinished
 from qoslab.results.seal import seal_of
+from qoslab.results.tables import read_table
+from qoslab.results.verify import verify
 from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
@@ -164,6 +167,25 @@ def test_damage_beside_the_cells_is_named(
     assert re.search(rf"^{re.escape(name)}: ", said, re.MULTILINE), said
     # Figures are computed from the cells, and from what the manifest says of them.
     assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
+
+
+@pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
+def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
+    """A table has no seal: it is told that it cannot be read, or read."""
+    path = run / "tables" / f"{name}.parquet"
+    content = path.read_bytes()
+    unreadable = 0
+    # What the table is said to be stands at its end.
+    for place in {*range(0, len(content), len(content) // 60 + 1), *range(len(content) - 40, len(content))}:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x80]) + content[place + 1 :])
+        damage = verify(RunFolder(run)).damage
+        assert all(each.startswith(f"tables/{name}.parquet: ") for each in damage), damage
+        try:
+            read_table(RunFolder(run), name)
+        except UserError as error:
+            assert str(path) in error.message and "computes the tables again" in error.hint
+            unreadable += 1
+    assert unreadable >= 20
 
 
 def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

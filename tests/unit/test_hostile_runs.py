@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostile_captures import CAPTURES
-from hostile_runs import BEGIN, CELL, PROGRESS, RUNS, SCRIPT, TEXTS
+from hostile_runs import BEGIN, BESIDE, CELL, PROGRESS, RUNS, SCRIPT, TABLES, TEXTS
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.live.openmetrics import exposition
@@ -173,6 +173,73 @@ def test_hostile_texts_are_shown(run: Path, capsys: pytest.CaptureFixture[str], 
     assert "\x1b" not in told.out + told.err
     report = (run / "report.html").read_text()
     assert SCRIPT not in report and len(report) < 20_000_000
+
+
+@pytest.fixture(scope="module")
+def reported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with its tables."""
+    run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("reported") / whole.name))
+    assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
+    with RunFolder(run).working({}):
+        pass
+    return run
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_hostile_table_is_told(
+    reported: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str
+) -> None:
+    change, said = TABLES[name]
+    table = reported / "tables/metrics.parquet"
+    before = table.read_bytes()
+    try:
+        change(reported)
+        began = time.process_time()
+        assert main(["verify", str(reported)]) == 3
+        assert time.process_time() - began < SECONDS
+        told = capsys.readouterr()
+        assert re.search(rf"^tables/metrics\.parquet: {said}.*; `qoslab report` computes", told.out, re.MULTILINE), told
+        assert "Traceback" not in told.err
+        with pytest.raises(UserError, match=said):
+            tables.read_table(RunFolder(reported), "metrics")
+    finally:
+        table.write_bytes(before)
+    assert main(["verify", str(reported)]) == 0
+
+
+def assert_read_by_all(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What reads a run ends with a word, whatever is in it."""
+    commands = (
+        ["verify", str(run), "--json"],
+        ["compare", str(run), str(run)],
+        ["export", str(run), "--format", "csv", "--to", str(run.parent / "csv")],
+    )
+    for words in commands:
+        status = main(words)
+        told = capsys.readouterr()
+        assert status in (0, 1, 2, 3), (words, told.err)
+        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.usefixtures("small_machine")
+def test_a_hostile_run_is_no_fault_for_whatever_reads_it(
+    reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    run = Path(shutil.copytree(reported, tmp_path / reported.name))
+    RUNS[name][0](run)
+    sample_run.seal_anew(run)
+    assert_read_by_all(run, capsys)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_hostile_comparison_is_no_fault_of_qoslab(
+    reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    run = Path(shutil.copytree(reported, tmp_path / reported.name))
+    file, content = BESIDE[name]
+    (run / file).write_text(content)
+    assert_read_by_all(run, capsys)
 
 
 def said_so_far(run: Path, *lines: str) -> None:

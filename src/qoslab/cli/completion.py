@@ -21,6 +21,8 @@ from qoslab.shipped import shipped
 
 REPORT_MOST = 50 * 2**20
 """Bytes of a report in which graphs are looked for."""
+ROWS_MOST = 2**22
+"""Of a table of figures in which names are looked for."""
 _GRAPH = re.compile(rb'<div class="graph" id="([^"]+)"')
 
 Items = list[CompletionItem]
@@ -97,10 +99,15 @@ def _metrics(run: Path) -> list[str]:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        table = pq.read_table(run / "tables" / "metrics.parquet", columns=["metric", "value"]).to_pydict()
-    except (OSError, pyarrow.lib.ArrowException):
+        # Names stay places in a dictionary: they are read once, however many rows there are.
+        with pq.ParquetFile(run / "tables" / "metrics.parquet", read_dictionary=["metric"]) as file:
+            if file.metadata.num_rows > ROWS_MOST:
+                return []
+            table = file.read(columns=["metric", "value"])
+        valued = table.filter(table["value"].is_valid())
+        return sorted(name for name in valued["metric"].unique().to_pylist() if isinstance(name, str))
+    except (OSError, pyarrow.lib.ArrowException, ValueError, LookupError, TypeError):
         return []
-    return sorted({name for name, value in zip(table["metric"], table["value"], strict=True) if value is not None})
 
 
 def labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

@@ -57,7 +57,7 @@ def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(map(of, csv.DictReader(file)))
-    except (OSError, KeyError, ValueError, csv.Error) as error:
+    except (OSError, KeyError, ValueError, ArithmeticError, csv.Error) as error:
         raise UserError(f"{path}: found no table of a run's figures ({error})") from error
 
 

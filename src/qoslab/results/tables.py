@@ -11,10 +11,13 @@ those of the egress queues of switch ports, which count from 1.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
@@ -28,6 +31,19 @@ _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())
 DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
 """Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
 detection at random and above its maximum, a shutdown of the interface."""
+
+AGAIN = "`qoslab report` computes the tables again"
+FILE_MOST = 4 * 2**30
+"""Bytes of a table's file."""
+CHUNK_MOST = 256 * 2**20
+"""Bytes, unpacked, of a column in one of the parts of a table, which are of up to 2**20 rows."""
+VALUES_MOST = 2**29
+"""Rows times columns of a table: no more than a machine holds."""
+TEXT_MOST = 4 * 2**30
+"""Bytes of the texts in a table."""
+_PARAMETER_KINDS = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_())
+BATCH = 2**16
+"""Rows that are looked at together."""
 
 PARAMETER = "matrix."
 """Start of the names of the columns with the cell's parameters: `matrix.rtt`."""
@@ -429,12 +445,91 @@ def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
 
 
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
-    """Read a table; `UserError` where the run has none."""
+    """Read a table; `UserError` where the run has none, or none of ours."""
     path = folder.tables / f"{name}.parquet"
+    with _opened(path, name) as file:
+        table = file.read()
+        _check_texts(path, sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
+        plain = [pa.field(each.name, _plain(each.type)) for each in table.schema]
+        # The texts were read as places in a dictionary: one of a megabyte in each of a million rows is small so far.
+        table = table.cast(pa.schema(plain, metadata=table.schema.metadata))
+        found: pd.DataFrame = table.to_pandas(types_mapper=_nullable)
+    return found
+
+
+def check_table(folder: RunFolder, name: str) -> None:
+    """Errors as `read_table`'s; the table is read a little at a time, so that it takes no memory."""
+    path = folder.tables / f"{name}.parquet"
+    with _opened(path, name) as file:
+        file.schema_arrow.empty_table().to_pandas(types_mapper=_nullable)
+        texts = 0
+        for column in file.schema_arrow.names:
+            rows = 0
+            for batch in file.iter_batches(BATCH, columns=[column], use_threads=False):
+                batch.validate(full=True)
+                rows += batch.num_rows
+                _check_texts(path, texts := texts + _text_bytes(batch.column(0)))
+            if rows != file.metadata.num_rows:
+                raise _refused(path, f"found {rows} rows of {column}, expected {file.metadata.num_rows}")
+
+
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[pq.ParquetFile]:
+    """A table's file that says of itself what it may; whatever is wrong with it inside the block is a `UserError`."""
     try:
-        table: pd.DataFrame = pq.read_table(path).to_pandas(types_mapper=_nullable)
+        if (size := path.stat().st_size) > FILE_MOST:
+            raise _refused(path, f"found {size} bytes, expected at most {FILE_MOST}")
+        texts = [field.name for field in pq.read_schema(path) if _plain(field.type) in (pa.string(), pa.large_string())]
+        # Read in pieces: what a file says of its length may be a hole.
+        with pq.ParquetFile(path, read_dictionary=texts, buffer_size=2**20, pre_buffer=False) as file:
+            _check_shape(path, name, file)
+            yield file
     except FileNotFoundError as error:
-        raise UserError(f"{path}: found no such table", hint="`qoslab report` computes the tables again") from error
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"{path}: cannot be read: {error}", hint="`qoslab report` computes the tables again") from error
-    return table
+        raise UserError(f"{path}: found no such table", hint=AGAIN) from error
+    except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _refused(path, f"cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
+def _check_shape(path: Path, name: str, file: pq.ParquetFile) -> None:
+    """`UserError` where a table has other columns than ours, or more in it than we write."""
+    about = file.metadata
+    if (values := about.num_rows * about.num_columns) > VALUES_MOST:
+        raise _refused(path, f"found {about.num_rows} rows, expected at most {VALUES_MOST // about.num_columns}")
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    if (size := max((chunk.total_uncompressed_size for chunk in chunks), default=0)) > CHUNK_MOST:
+        raise _refused(path, f"found {size} bytes in a part of a column, expected at most {CHUNK_MOST}")
+    if (rows := sum(group.num_rows for group in groups)) != about.num_rows or values < 0:
+        raise _refused(path, f"found {rows} rows in its parts, expected {about.num_rows}")
+    found = {field.name: _plain(field.type) for field in file.schema_arrow}
+    if len(found) != len(file.schema_arrow):
+        raise _refused(path, "found a column twice")
+    for column, kind in found.items():
+        if column not in SCHEMAS[name].names and not (column.startswith(PARAMETER) and kind in _PARAMETER_KINDS):
+            raise _refused(path, f"found {kind} for the column {column}, which none of ours is")
+    for field in SCHEMAS[name]:
+        if found.get(field.name) != field.type:
+            raise _refused(
+                path,
+                f"found {found.get(field.name) or 'nothing'} for the column {field.name}, expected {field.type}",
+            )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """How much the texts of a column are, each where it stands."""
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    return int(pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0)
+
+
+def _check_texts(path: Path, size: int) -> None:
+    if size > TEXT_MOST:
+        raise _refused(path, f"found {size} bytes of text, expected at most {TEXT_MOST}")
+
+
+def _refused(path: Path, told: str) -> UserError:
+    return UserError(f"{path}: {told}", hint=AGAIN)

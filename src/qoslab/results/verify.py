@@ -13,7 +13,7 @@ from qoslab.results.files import read_text
 from qoslab.results.folder import MANIFEST, MANIFEST_MOST, Cell, RunFolder
 from qoslab.results.records import Manifest
 from qoslab.results.seal import CELL_RECORD, CRATE, FileSeal, difference, seal_of
-from qoslab.results.tables import SCHEMAS, read_table
+from qoslab.results.tables import SCHEMAS, check_table
 from qoslab.schema import CellIdentity
 
 
@@ -58,7 +58,7 @@ def verify(folder: RunFolder) -> Verification:
     for name in SCHEMAS:
         if (folder.tables / f"{name}.parquet").exists():
             try:
-                read_table(folder, name)
+                check_table(folder, name)
             except UserError as error:
                 found.damage.append(f"{_inner(folder, error.message)}; {error.hint}")
     return found
