@@ -654,4 +654,11 @@ MENDS = (
         "    if False:\n",
         "tests/unit/test_hostile_runs.py::test_a_hostile_table_is_told",
     ),
+    Mend(
+        "a control socket without descriptors keeps the data plane from resting",
+        "crates/qos-router/src/control.rs",
+        "            Err(_) => self.rests_until = now + REST,\n",
+        "            Err(_) => {}\n",
+        "qos-router:a_process_without_descriptors_rests_before_it_takes_a_connection",
+    ),
 )

@@ -7,11 +7,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use netio::wait::Interest;
+use qos_core::{Duration, Time};
 
 /// Longest line either way, newline included.
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Most connections at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
+/// How long no connection is taken after a failure to take one. Who waits stays in the kernel's queue, so without this a
+/// process that has no descriptor left would be told of it again at once, and again.
+const REST: Duration = Duration(100_000_000);
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -166,6 +170,8 @@ impl AsRawFd for Connection {
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
+    /// When connections are taken again, after a failure.
+    rests_until: Time,
     /// Open connections.
     pub connections: Vec<Connection>,
 }
@@ -191,19 +197,24 @@ impl Control {
         };
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, path: path.to_owned(), connections: Vec::new() })
+        Ok(Self { listener, path: path.to_owned(), rests_until: Time(0), connections: Vec::new() })
     }
 
     /// Accepts one waiting connection, if one waits.
-    pub fn accept(&mut self) {
-        // A failure (no descriptors left, the client gone again) leaves things as they are.
-        let accepted = self.listener.accept().and_then(|(stream, _)| Connection::new(stream));
-        self.connections.extend(accepted);
+    pub fn accept(&mut self, now: Time) {
+        match self.listener.accept().and_then(|(stream, _)| Connection::new(stream)) {
+            Ok(connection) => self.connections.push(connection),
+            // The client has gone again.
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+            Err(_) => self.rests_until = now + REST,
+        }
     }
 
-    /// True while further connections are taken.
-    pub fn has_room(&self) -> bool {
-        self.connections.len() < CONNECTIONS
+    /// From when on further connections are taken: a moment that is not after `now` where they are already, none where
+    /// there is no room for them.
+    pub fn accepts_from(&self) -> Option<Time> {
+        (self.connections.len() < CONNECTIONS).then_some(self.rests_until)
     }
 }
 

@@ -252,8 +252,9 @@ impl Group {
 
     /// Accepts a connection to a router's control socket.
     pub fn accept(&mut self, number: usize) {
+        let now = self.now();
         if let Some(control) = &mut self.members[number].control {
-            control.accept();
+            control.accept(now);
         }
     }
 

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::thread;
 
 use netio::wait::{be_punctual, Interest, Signals, Waiter};
-use qos_core::Duration;
+use qos_core::{Duration, Time};
 
 use crate::group::Group;
 use crate::wakeup::Wakeup;
@@ -57,7 +57,8 @@ impl<'a> Server<'a> {
                 continue;
             }
             looked = now;
-            self.wait(timeout);
+            let timeout = self.set_up(now, timeout);
+            self.waiter.wait(timeout);
             if let Some(asked) = timeout.filter(|&ns| ns > 0) {
                 if self.waiter.ready().next().is_none() {
                     let slept = self.group.now().since(now).0;
@@ -94,7 +95,9 @@ impl<'a> Server<'a> {
         Some(0)
     }
 
-    fn wait(&mut self, timeout_ns: Option<u64>) {
+    /// Gathers what is to be waited for from now on. Returns for how long: no longer than until a control socket that
+    /// rests is to be looked at again.
+    fn set_up(&mut self, now: Time, mut timeout_ns: Option<u64>) -> Option<u64> {
         let waiter = &mut self.waiter;
         waiter.clear();
         for (number, member) in self.group.members.iter().enumerate() {
@@ -109,15 +112,20 @@ impl<'a> Server<'a> {
                 }
             }
             let Some(control) = &member.control else { continue };
-            if control.has_room() {
-                waiter.add(control.as_raw_fd(), Interest::READ, Token::Listener(number));
+            match control.accepts_from() {
+                Some(from) if from > now => {
+                    let rest = from.since(now).0;
+                    timeout_ns = Some(timeout_ns.map_or(rest, |ns| ns.min(rest)));
+                }
+                Some(_) => waiter.add(control.as_raw_fd(), Interest::READ, Token::Listener(number)),
+                None => {}
             }
             for (index, connection) in control.connections.iter().enumerate() {
                 waiter.add(connection.as_raw_fd(), connection.interest(), Token::Connection(number, index));
             }
         }
         waiter.add(self.signals.as_raw_fd(), Interest::READ, Token::Signal);
-        waiter.wait(timeout_ns);
+        timeout_ns
     }
 
     /// Does what the wait has found to do, except for frames, which the next round takes.
@@ -157,5 +165,91 @@ impl<'a> Server<'a> {
             self.group.hang_up(number, index);
         }
         self.stopping |= self.group.end_stopped();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+
+    use qos_core::PortsConfig;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::control::Control;
+    use crate::member::Member;
+    use crate::plane::Dataplane;
+    use crate::requests::Service;
+
+    /// Says to this program that it may use up its descriptors: it runs one test only.
+    const ALONE: &str = "QOS_ROUTER_TEST_ALONE";
+
+    /// Leaves this process room for no further descriptor, and returns the ones that took it up.
+    fn use_up_descriptors() -> Vec<File> {
+        // SAFETY: the pointer is to a valid limit.
+        let done = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: 64, rlim_max: 64 }) };
+        assert_eq!(done, 0);
+        std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
+    }
+
+    /// Whether the listener is among what was found.
+    fn listener_is_ready(server: &Server) -> bool {
+        server.waiter.ready().any(|(token, _)| matches!(token, Token::Listener(_)))
+    }
+
+    #[test]
+    fn a_process_without_descriptors_rests_before_it_takes_a_connection() {
+        if std::env::var_os(ALONE).is_none() {
+            let name = "serve::tests::a_process_without_descriptors_rests_before_it_takes_a_connection";
+            let mut again = Command::new(std::env::current_exe().unwrap());
+            let done = again.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("qos-router-rests-{}.sock", std::process::id()));
+        let clock = Clock::new();
+        let plane = Dataplane::in_memory(&PortsConfig::from_json(r#"{"ports": {}}"#).unwrap(), clock.now(), clock);
+        let member = Member::new(Service::new("R".to_owned(), plane), Some(Control::listen(&path).unwrap()), None);
+        let signals = Signals::new().unwrap();
+        let group = Group::new(clock, vec![member], vec![vec![]], true);
+        let mut server = Server::new(group, &signals, Wakeup::new(0, clock.now()));
+
+        let mut client = UnixStream::connect(&path).unwrap();
+        client.write_all(b"{\"op\": \"hello\"}\n").unwrap();
+        let taken = use_up_descriptors();
+        assert_eq!(server.set_up(clock.now(), None), None);
+        server.waiter.wait(Some(0));
+        assert!(listener_is_ready(&server));
+        server.attend();
+        let control = |server: &Server| -> (Option<Time>, usize) {
+            let control = server.group.members[0].control.as_ref().unwrap();
+            (control.accepts_from(), control.connections.len())
+        };
+        let (Some(from), 0) = control(&server) else { panic!("{:?}", control(&server)) };
+
+        // The client waits still, and is not looked at: neither before its time nor later than that.
+        let before = Time(from.0 - 1_000);
+        for (asked, expected) in [(None, 1_000), (Some(5_000), 1_000), (Some(10), 10)] {
+            assert_eq!(server.set_up(before, asked), Some(expected));
+        }
+        server.waiter.wait(Some(0));
+        assert!(!listener_is_ready(&server));
+
+        drop(taken);
+        assert_eq!(server.set_up(from, None), None);
+        server.waiter.wait(Some(0));
+        assert!(listener_is_ready(&server));
+        server.attend();
+        assert_eq!(control(&server), (Some(from), 1));
+        assert!(server.group.answer(0, 0));
+        let mut answer = String::new();
+        BufReader::new(client).read_line(&mut answer).unwrap();
+        assert!(answer.contains("\"ok\":true"), "{answer}");
+        drop(server);
+        assert!(!path.exists());
     }
 }
