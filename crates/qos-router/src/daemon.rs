@@ -19,6 +19,7 @@ use crate::namespace::Namespace;
 use crate::plane::{Dataplane, Opening, StartError};
 use crate::ports::{self, WiringError};
 use crate::requests::Service;
+use crate::rights;
 use crate::serve::Server;
 use crate::wakeup::Wakeup;
 
@@ -88,6 +89,9 @@ pub enum DaemonError {
         /// The system's reason.
         source: io::Error,
     },
+    /// Its capabilities.
+    #[error("cannot give up capabilities: {0}")]
+    Rights(io::Error),
     /// Anything else of the system.
     #[error("cannot wait for events: {0}")]
     Events(#[from] io::Error),
@@ -111,6 +115,7 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
                 kernel: namespace(kernel_netns.as_deref())?,
                 ended: None,
             };
+            rights::know_all_namespaces().map_err(DaemonError::Rights)?;
             let links = vec![vec![None; router.wiring.ports.len()]];
             vec![Group::new(clock, vec![router.open(clock, options)?], links, true)]
         }
@@ -162,22 +167,30 @@ impl Router<'_> {
 
 /// Opens the routers of a lab, each in a thread of its own: the kernel keeps each one waiting for some milliseconds.
 fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Group>, DaemonError> {
+    let places = lab.routers.iter().map(|(name, place)| {
+        let outside = namespace(Some(&place.netns))?;
+        Ok((name.as_str(), place, outside, namespace(place.kernel_netns.as_deref())?))
+    });
+    let places = places.collect::<Result<Vec<_>, DaemonError>>()?;
+    rights::know_all_namespaces().map_err(DaemonError::Rights)?;
     let mut members = thread::scope(|scope| {
-        let open = |(name, place): (&str, &lab::RouterPlace)| {
+        let open = |name, place: &lab::RouterPlace, outside, kernel| {
             let ends = lab.links.iter().flat_map(|link| &link.ends);
             let router = Router {
                 name,
                 wiring: &place.wiring,
                 memory: ends.filter(|end| end.router == name).map(|end| end.port.clone()).collect(),
                 control: &place.control,
-                outside: namespace(Some(&place.netns))?,
-                kernel: namespace(place.kernel_netns.as_deref())?,
+                outside,
+                kernel,
                 ended: Some(place.control.with_extension("ended")),
             };
             router.open(clock, options)
         };
-        let opening: Vec<_> =
-            lab.routers.iter().map(|(name, place)| (name.as_str(), scope.spawn(move || open((name, place))))).collect();
+        let opening = places
+            .into_iter()
+            .map(|(name, place, outside, kernel)| (name, scope.spawn(move || open(name, place, outside, kernel))));
+        let opening: Vec<_> = opening.collect();
         let opened =
             opening.into_iter().map(|(name, member)| Ok((name, member.join().expect("opening does not panic")?)));
         opened.collect::<Result<BTreeMap<&str, Member>, DaemonError>>()

@@ -25,6 +25,7 @@ mod netdev;
 mod plane;
 pub mod ports;
 pub mod requests;
+mod rights;
 mod ring;
 pub mod schema;
 mod serve;
