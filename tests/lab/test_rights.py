@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,20 +14,23 @@ import pytest
 from labs import IOS_ROUTED
 
 from qoslab.lab import Lab
+from qoslab.lab.process import LabProcess
+from qoslab.lab.rights import PROGRAMS
 from qoslab.lab.supervisor import CAPABILITIES
+from qoslab.programs import OWN_PROGRAMS, own_program
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     with Lab.up(IOS_ROUTED, name=f"test-rights-{os.getpid()}") as made:
         yield made
 
 
-def status(pid: int) -> dict[str, str]:
-    """What the kernel says of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+def status(pid: int, thread: str | None = None) -> dict[str, str]:
+    """What the kernel says of a process, which is of its first thread, or of another thread."""
+    lines = Path(f"/proc/{pid}/task/{thread or pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
@@ -47,38 +52,116 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def assert_bounded(said: dict[str, str]) -> None:
-    """A process has no capability that is not among the lab's, and cannot get one."""
-    allowed = sum(1 << number for number in CAPABILITIES.values())
-    for kind in ("CapBnd", "CapPrm", "CapEff"):
-        assert int(said[kind], 16) & ~allowed == 0, (said["Name"], kind, said[kind])
-    assert said["CapInh"].strip("0") == ""
+def sets(said: dict[str, str]) -> tuple[frozenset[str], ...]:
+    """A thread's bounding, permitted and effective set by their names; a number where it is none of a lab's."""
+    names = {number: name for name, number in CAPABILITIES.items()}
+    assert int(said["CapInh"], 16) == 0
+    return tuple(
+        frozenset(names.get(number, str(number)) for number in range(64) if int(said[kind], 16) >> number & 1)
+        for kind in ("CapBnd", "CapPrm", "CapEff")
+    )
 
 
-def test_nothing_of_a_lab_has_rights_or_files_that_it_does_not_need(lab: Lab) -> None:
+def started(process: LabProcess, name: str) -> dict[str, str]:
+    """What the kernel says of the program of that name, once `env` and `setpriv` have become it."""
+    deadline = time.monotonic() + 20
+    while (pid := process.command_pid()) is not None and time.monotonic() < deadline:
+        if (said := status(pid))["Name"] == name:
+            return said
+        time.sleep(0.01)
+    raise AssertionError(f"{name} does not run: {process.poll()}")
+
+
+RUN = {
+    "cat": [],
+    "dumpcap": ["-i", "eth0"],
+    "flood": ["receive", "--address", "127.0.0.1", "--any-port"],
+    "iperf": ["-s"],
+    "iperf3": ["-s"],
+    "ping": ["127.0.0.1"],
+    "sla": ["respond", "--allow", "127.0.0.0/8"],
+    "sleep": ["60"],
+}
+"""Programs, each with arguments with which it goes on until it is killed."""
+MAY = {
+    "cat": set(),
+    "dumpcap": {"dac_override", "net_raw"},
+    "flood": {"net_admin", "net_bind_service", "net_raw"},
+    "iperf": {"net_admin", "net_bind_service"},
+    "iperf3": {"net_admin", "net_bind_service"},
+    "ping": {"net_raw"},
+    "sla": {"net_bind_service", "net_raw"},
+    "sleep": {"dac_override", "net_admin", "net_bind_service", "net_raw"},
+}
+GIVES_UP = {"dumpcap", "ping"}
+"""Programs that give up by themselves what they do not need any more."""
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_program_may_what_it_needs(lab: Lab, name: str, tmp_path: Path) -> None:
+    assert MAY.keys() == RUN.keys() and PROGRAMS.keys() == RUN.keys() - {"sleep"}
+    program = str(own_program(name)) if name in OWN_PROGRAMS else name
+    argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
+    with lab.popen("client", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            said = started(process, name)
+            assert said["NoNewPrivs"] == "1"
+            bounding, permitted, effective = sets(said)
+            assert bounding == MAY[name]
+            if name in GIVES_UP:
+                assert effective <= permitted <= bounding
+            else:
+                assert permitted == effective == bounding
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_nothing_of_a_lab_has_files_that_it_does_not_need(lab: Lab) -> None:
     program = lab.popen("client", ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        # What it gives back says that it runs: setpriv and env came before it, and its loader has closed its files.
+        # What it gives back says that it runs: env and setpriv came before it, and its loader has closed its files.
         assert program.stdin is not None and program.stdout is not None
         program.stdin.write(b"here\n")
         program.stdin.flush()
         assert program.stdout.readline() == b"here\n"
         tool = program.command_pid()
         assert tool is not None and status(tool)["Name"] == "cat"
-        assert status(tool)["NoNewPrivs"] == "1"
         assert os.getsid(tool) != os.getsid(0), "what is busy in the user's session would keep it waiting"
         assert set(open_files(tool)) == {0, 1, 2}
-        assert_bounded(status(tool))
     finally:
         program.kill()
         program.communicate()
-    daemons = below(lab.pid)
-    names = {status(pid)["Name"] for pid in daemons}
-    assert "qos-router" in names and len(names) == 2, "the data plane, and the command lines of routers"
     others = {name for pid in (lab.pid, os.getpid()) for name in open_files(pid).values() if name != "/dev/null"}
-    for pid in daemons:
-        said = status(pid)
-        assert said["NoNewPrivs"] == "1"
-        assert_bounded(said)
+    for pid in below(lab.pid):
         shared = {name for name in open_files(pid).values() if name.startswith(("socket:", "pipe:"))} & others
-        assert not shared, (said["Name"], shared)
+        assert not shared, (status(pid)["Name"], shared)
+
+
+def test_daemons_give_up_what_they_needed_to_start(lab: Lab) -> None:
+    starting = {"dac_override", "net_bind_service", "net_admin", "net_raw", "sys_ptrace", "sys_admin"}
+    daemons = {status(pid)["Name"]: pid for pid in below(lab.pid)}
+    plane = daemons.pop("qos-router")
+    (command_lines,) = daemons.values()
+    assert {status(pid)["NoNewPrivs"] for pid in (plane, command_lines)} == {"1"}
+    has = starting - {"sys_ptrace"}
+    assert threads(plane).keys() == {(frozenset(starting), frozenset(has), frozenset(has))}
+    deadline = time.monotonic() + 20
+    entering, serving = {"net_admin", "net_raw", "sys_ptrace", "sys_admin"}, {"dac_override"}
+    # A thread from before, which tries for some seconds to lower the session's priority, ends by itself.
+    bounding = frozenset(entering | serving)
+    expected = {(bounding, frozenset(each), frozenset(each)) for each in (entering, serving)}
+    while (found := threads(command_lines)).keys() != expected and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert found.keys() == expected, found
+    assert found[bounding, frozenset(entering), frozenset(entering)] == 1
+    assert sets(status(command_lines))[1] == serving, "the thread that talks to who logs in"
+
+
+def threads(pid: int) -> Counter[tuple[frozenset[str], ...]]:
+    """How many threads of a process have which sets."""
+    found: Counter[tuple[frozenset[str], ...]] = Counter()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
+            found[sets(status(pid, task.name))] += 1
+    return found

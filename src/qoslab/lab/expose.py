@@ -14,6 +14,7 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.lab.lab import HOSTD, RUNTIME, Lab
+from qoslab.lab.rights import DAEMONS
 from qoslab.lab.supervision import LabError
 from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import hosts_of, is_switch, reached_by
@@ -70,16 +71,18 @@ def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
     """Put the interfaces of all hosts into the first; what each is called there, by host."""
     machine, *_ = hosts_of(lab.topology)
     cards: dict[str, dict[str, str]] = {}
-    for host in hosts_of(lab.topology):
-        for _, near, _ in lab.topology.links_of(host):
-            card = f"card{sum(map(len, cards.values()))}"
-            cards.setdefault(host, {})[near.interface] = card
-            where = [] if host == machine else ["netns", f"/proc/1/fd/{lab.handle(machine)}"]
-            lab.run(host, ["tc", "qdisc", "del", "dev", near.interface, "root"])
-            lab.run(host, ["ip", "link", "set", near.interface, "down"], check=True)
-            lab.run(host, ["ip", "addr", "flush", "dev", near.interface], check=True)
-            lab.run(host, ["ip", "link", "set", "dev", near.interface, *where, "name", card], check=True)
-            lab.run(machine, ["ip", "link", "set", card, "up"], check=True)
+    with lab.namespace(machine) as there:
+        for host in hosts_of(lab.topology):
+            for _, near, _ in lab.topology.links_of(host):
+                card = f"card{sum(map(len, cards.values()))}"
+                cards.setdefault(host, {})[near.interface] = card
+                lab.run(host, ["tc", "qdisc", "del", "dev", near.interface, "root"])
+                lab.run(host, ["ip", "link", "set", near.interface, "down"], check=True)
+                lab.run(host, ["ip", "addr", "flush", "dev", near.interface], check=True)
+                where = [] if host == machine else ["netns", f"/proc/self/fd/{there}"]
+                move = ["ip", "link", "set", "dev", near.interface, *where, "name", card]
+                lab.run(host, move, check=True, pass_fds=[there])
+                lab.run(machine, ["ip", "link", "set", card, "up"], check=True)
     return cards
 
 
@@ -98,7 +101,8 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
         "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in served},
     }
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-    lab.spawn(HOSTD, python_module("qoslab.lab.hostd", str(inside / "spec.json")), inside / "log")
+    argv = python_module("qoslab.lab.hostd", str(inside / "spec.json"))
+    lab.spawn(HOSTD, argv, inside / "log", DAEMONS["hosts"])
     deadline = time.monotonic() + START_S
     while not (folder / "ready.json").exists():
         for failure in lab.failures():

@@ -52,6 +52,7 @@ from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.ios.reading import clutter_of, read_onto
 from qoslab.lab.control import ControlClient
+from qoslab.lab.rights import SERVING, keep
 from qoslab.lab.sshd import ALGORITHMS, Judge, SshPort, Starting, host_key
 from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.telnetd import TelnetPort
@@ -144,6 +145,7 @@ class Daemon:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self._namespaces = NamespaceThread()
+        keep(SERVING)
         self._routers: dict[str, VirtualRouter] = {}
         self._servers: list[asyncssh.SSHAcceptor | asyncio.Server] = []
         self._starting: Starting = {}

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,6 +22,7 @@ from qoslab.lab.control import ControlClient
 from qoslab.lab.ios_routers import MODERN_SSH, WaysIn
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
+from qoslab.lab.rights import DAEMONS
 from qoslab.lab.supervision import LabError, LabMachineError, Supervisor
 from qoslab.lab.supervisor import PROCESS_NAME
 from qoslab.lab.wiring import (
@@ -327,10 +328,17 @@ class Lab:
             raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
         return handles[namespace]
 
-    def spawn(self, name: str, argv: Sequence[str], log: Path, *, namespace: str | None = None) -> None:
-        """Start a daemon of the lab, by default in the machine's network; `log` is its path inside the lab."""
+    @contextlib.contextmanager
+    def namespace(self, node: str) -> Iterator[int]:
+        """A descriptor of a node's namespace for a program (`pass_fds`), which may not look into process 1."""
+        opened = self._supervisor.namespaces([node])[node]
+        with contextlib.closing(opened):
+            yield opened.descriptor
+
+    def spawn(self, name: str, argv: Sequence[str], log: Path, rights: Sequence[str]) -> None:
+        """Start a daemon of the lab with these capabilities, in the machine's network; `log` is a path in the lab."""
         environment = daemon_environment(os.environ)
-        keys = {"namespace": namespace, "argv": list(argv), "environment": environment, "log": str(log)}
+        keys = {"argv": list(argv), "capabilities": list(rights), "environment": environment, "log": str(log)}
         self._supervisor.request("spawn", name=name, **keys)
 
     # Nodes
@@ -551,7 +559,7 @@ class Lab:
         (folder / "lab.json").write_text(json.dumps(config), encoding="utf-8")
         inside = RUNTIME / data_planes.FOLDER
         name = data_planes.process_name(list(self._wiring.ports))
-        self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log")
+        self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log", DAEMONS["data plane"])
 
     def _start_iosd(self, routers: Sequence[str], ways: WaysIn) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
@@ -566,7 +574,7 @@ class Lab:
         spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         argv = python_module("qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json"))
-        self.spawn(IOSD, argv, RUNTIME / IOSD / "log")
+        self.spawn(IOSD, argv, RUNTIME / IOSD / "log", DAEMONS["command lines"])
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
 
     def _wait_for_iosd(self) -> None:

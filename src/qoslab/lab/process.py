@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from qoslab.lab.supervisor import CAPABILITIES
+from qoslab.lab.rights import bounds
 
 CHILD_WAIT = 5.0
 """Seconds for nsenter to start its child; it takes about a millisecond."""
@@ -71,8 +71,6 @@ def enter_argv(
     if namespace is not None:
         command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
     # Entering a mount namespace moves a process to its root directory.
-    # Who enters a user namespace has all capabilities in it. No program has others than what the supervisor starts, nor
-    # gets more rights by being started, as one with set-user-ID or file capabilities would.
-    bounds = "-all" + "".join(f",+{name}" for name in CAPABILITIES)
-    rights = ["setpriv", f"--bounding-set={bounds}", "--no-new-privs"]
-    return [*command, "--", *rights, "--", "env", f"--chdir={directory}", "--", *argv]
+    # Who enters a user namespace has all capabilities in it. No program keeps those that it does not need, nor gets
+    # more by being started, as one with set-user-ID or file capabilities would.
+    return [*command, "--", "env", f"--chdir={directory}", "--", *bounds(argv[0]), "--", *argv]

@@ -38,6 +38,7 @@ from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.routes import NULL, IpAddress, installable_routes
 from qoslab.lab import packet_sizes, subinterfaces
 from qoslab.lab.names import linux_interface
+from qoslab.lab.rights import ENTERING, keep
 
 CLONE_NEWNET = 0x40000000
 RTPROT_KERNEL, RTPROT_STATIC = 2, 4
@@ -71,7 +72,9 @@ class NamespaceThread:
     """The thread in which all requests to all namespaces are made."""
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="netns")
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="netns", initializer=keep, initargs=(ENTERING,))
+        # A thread has the capabilities of the one that starts it, which need not keep them.
+        self._executor.submit(lambda: None).result()
 
     async def run(self, netns: Path, work: Callable[[], T]) -> T:
         """Call `work` in a network namespace."""

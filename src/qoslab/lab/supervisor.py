@@ -15,7 +15,7 @@ Requests are JSON objects, one per packet (SOCK_SEQPACKET), on REQUEST_FD and on
 | `create` | `namespaces`: [{name, sysctls}] | `handles`: {name: descriptor number in the supervisor} |
 | `sockets` | `namespaces`: [name], at most 100 | descriptors, per name: the namespace, a NETLINK_ROUTE socket in it |
 | `sysctl` | `namespace`, `write`: {key: value}, `read`: [key] | `values`: {key: value; null: unknown to the kernel} |
-| `spawn` | `name`, `namespace` (null: the machine's), `argv`, `environment`, `log` | `pid` in the lab |
+| `spawn` | `name`, `argv`, `capabilities`: [name], `environment`, `log` | `pid` in the lab |
 | `ready` | | the lab then outlives the connection on REQUEST_FD, with which it ends while it comes up |
 | `status` | | `daemons`: {name: {pid, argv, log, exit}}; exit is null while it runs, negative for a signal |
 
@@ -63,9 +63,9 @@ CAPABILITIES = {
     "net_raw": 13,  # the data planes' packet sockets, ping
     "sys_ptrace": 19,  # the descriptors of process 1, by which namespaces are named
     "sys_admin": 21,  # the namespaces of routers' IP stacks
-    "sys_nice": 23,  # punctual wake-ups
 }
-"""What programs of the lab can have of capabilities, and only over the lab: names and numbers (capabilities(7))."""
+"""What programs of the lab can have of capabilities, and only over the lab: names and numbers (capabilities(7)). Which
+of them a program has, `qoslab.lab.rights` says."""
 RUN_BYTES = 256 * 2**20
 """Of a lab's /run, which is memory: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
@@ -87,11 +87,12 @@ def check(stage: str, result: int) -> None:
         raise StageError(stage, ctypes.get_errno())
 
 
-def give_up_rights() -> None:
-    """Have everything that this process starts be without other capabilities, and without a way to get any."""
+def give_up_rights(allowed: Iterable[str]) -> None:
+    """Have everything that this thread starts be without other capabilities, and without a way to get any."""
+    kept = {CAPABILITIES[name] for name in allowed}
     capability = 0
     while (held := libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0:
-        if held and capability not in CAPABILITIES.values():
+        if held and capability not in kept:
             check("capabilities", libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
         capability += 1
     check("no new privileges", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -279,22 +280,22 @@ class Supervisor:
         return {"values": in_namespace(self.namespaces[namespace], work)}, []
 
     def op_spawn(
-        self, name: str, namespace: str | None, argv: list[str], environment: dict[str, str], log: str
+        self, name: str, argv: list[str], capabilities: list[str], environment: dict[str, str], log: str
     ) -> Reply:
-        """Start a daemon in a namespace; its output goes to a log file."""
+        """Start a daemon with no more than these capabilities; its output goes to a log file."""
         if name in self.daemons and self.daemons[name]["exit"] is None:
             raise OSError(errno.EEXIST, f"{name} is running already")
-        descriptor = None if namespace is None else self.namespaces[namespace]
         os.makedirs(os.path.dirname(log), exist_ok=True)
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        # A child has the network namespace of the thread that starts it.
-        pid = in_namespace(
-            descriptor,
-            lambda: os.posix_spawnp(
+
+        def work() -> int:
+            # A child has the bounding set of the thread that starts it.
+            give_up_rights(capabilities)
+            return os.posix_spawnp(
                 argv[0],
                 argv,
                 environment,
@@ -302,8 +303,9 @@ class Supervisor:
                 setsid=True,
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGCHLD],
-            ),
-        )
+            )
+
+        pid = in_namespace(None, work)
         self.daemons[name] = {"pid": pid, "argv": argv, "log": log, "exit": None}
         return {"pid": pid}, []
 
@@ -349,7 +351,7 @@ def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive:
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={RUN_BYTES}")
     os.mkdir(RUNTIME, 0o700)
-    give_up_rights()
+    give_up_rights(CAPABILITIES)
     supervisor = Supervisor(channel)
     send(channel, {"ok": True, "pid": outer_pid})
     supervisor.serve()
