@@ -27,7 +27,7 @@ from qoslab.run.devices.inventory import (
     parse_lab,
     read_lab,
 )
-from qoslab.run.devices.testbed import testbed
+from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.door.client import Door
 from qoslab.run.door.inventory import way_to
 from qoslab.run.door.ways import ANSWER_S
@@ -367,7 +367,7 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
     assert (access["R1"].answer_s, access["R2"].answer_s) == (120, None)
     told = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]
     assert told["R1"]["ansible_command_timeout"] == 120 and "ansible_command_timeout" not in told["R2"]
-    devices = testbed("run", access)["devices"]
+    devices = make_testbed("run", access)["devices"]
     settings = devices["R1"]["connections"]["cli"]["settings"]
     assert (settings["EXEC_TIMEOUT"], settings["CONFIG_TIMEOUT"]) == (120, 120)
     assert [Session(name, device)._command_s for name, device in devices.items()] == [120, 60]
