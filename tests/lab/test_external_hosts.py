@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
+from test_iosd import session
 from test_run import EXPERIMENT
 
 from qoslab.cli import main
@@ -18,7 +20,11 @@ from qoslab.errors import MachineError
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.model.inventory import Isolation
+from qoslab.plan import make_plan
 from qoslab.platforms import tcp
+from qoslab.run.devices.collector import Collector
+from qoslab.run.labs.external.check import check_lab
+from qoslab.schema import load_sweep
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab
@@ -180,3 +186,33 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
     status, output, errors = run(clean, "lab", "check", str(file), str(EXPERIMENT))
     assert status == 2 and "client: found initcwnd to 192.168.20.2 2, expected 10; " in errors, errors
     assert "expected 300" not in errors and "expected reno" not in errors, errors
+
+
+@pytest.mark.parametrize("who", ["host", "router"])
+def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: tuple[Lab, Path], who: str) -> None:
+    lab, file = exposed
+
+    def sent() -> list[str]:
+        count = ["cat", "/proc/net/dev"]
+        return [re.findall(r"eth0:.*", lab.run(host, count).stdout)[0] for host in ("client", "server")]
+
+    plan = make_plan(load_sweep(EXPERIMENT, {}))
+    run_of = f"the run of alice, with a {who}"
+    agents = []
+    if who == "host":
+        agents = [agent(file, "client", "as it is", run_of)]
+        agents[0].isolate()
+        told = f"client: found eth0 held by {run_of}, expected it free"
+    else:
+        session(lab, "configure terminal", f"alias exec qoslab {run_of}", "end")
+        told = f"R1: found the mark of another run, {run_of}, expected none"
+    with Collector() as collector:
+        before = sent()
+        checked = check_lab(file, plan, collector)
+        assert sent() == before
+        assert checked.seen == [] and [str(each).partition(";")[0] for each in checked.found] == [told]
+        for each in agents:
+            each.close()
+        session(lab, "configure terminal", "no alias exec qoslab", "end")
+        checked = check_lab(file, plan, collector)
+        assert sent() != before and checked.seen

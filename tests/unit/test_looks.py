@@ -18,6 +18,7 @@ from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
 from qoslab.run.labs.external.looks.devices import generation_of
 from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.record import devices_seen, others
 from qoslab.run.labs.external.looks.shown import round_trips, router_facts
 from qoslab.run.labs.external.looks.twice import twice
@@ -166,7 +167,6 @@ def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> Hos
         clock_ahead_ms=0.0,
         clock_error_ms=0.2,
         cables={"eth0": OnCable({far: (far_mac,)}, QUICK)},
-        held={},
     )
     return replace(found, **changed)
 
@@ -337,13 +337,6 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (0.3,) * 17))}}},
         ["link lan: found 3 of 20 requests without an answer at rest, expected all answered; "],
     ),
-    "another run": (
-        {"mark": "the run of alice", "client": {"held": {"eth0": "the run of alice"}}},
-        [
-            "client: found eth0 held by the run of alice, expected it free; wait for its end",
-            "R1: found the mark of another run, the run of alice, expected none; wait for its end; where it is over, ",
-        ],
-    ),
     "names that are taken": (
         {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
         [
@@ -376,6 +369,15 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
     assert refused is not None
     lines = refused.message.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
+
+
+def test_nodes_that_another_run_has_are_named() -> None:
+    found = held({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
+    assert [str(each) for each in found] == [
+        "client: found eth0 held by the run of alice, expected it free; wait for its end",
+        "R1: found the mark of another run, the run of alice, expected none; wait for its end; where it is over, "
+        "`qoslab lab rescue` where it was started, or `no alias exec qoslab`",
+    ]
 
 
 CERTIFICATES = """\

@@ -16,12 +16,13 @@ from qoslab.run.devices.inventory import read_lab
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
 from qoslab.run.door.inventory import ways_to
+from qoslab.run.door.mark import marked
 from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.rest import round_trips
-from qoslab.run.labs.external.reach import reach_hosts
+from qoslab.run.labs.external.reach import reach_hosts, taken
 from qoslab.run.labs.worker import Checked
 from qoslab.run.task import asked_of_hosts, asked_of_routers, longest_traffic
 from qoslab.schema.inventory import lacking
@@ -31,12 +32,15 @@ from qoslab.schema.inventory import lacking
 class Looked:
     """What a check has seen, and found."""
 
-    facts: Facts
+    facts: Facts | None
+    """None where another run has some of the nodes: the rest is not looked at then."""
     found: tuple[Found, ...]
 
     @property
     def seen(self) -> list[str]:
         """What there is, a line each: routers, hosts, links."""
+        if self.facts is None:
+            return []
         lines = [
             f"{name}: {each.model or 'a router'}, release {each.release}" for name, each in self.facts.routers.items()
         ]
@@ -76,6 +80,9 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
         door = stack.enter_context(Door(ways)) if ways else None
         lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
         stack.callback(lab.close)
+        marks = {} if door is None else {name: marked(door.ask, name) for name in routers}
+        if found := taken(lab, marks):
+            return Looked(None, (*_left_behind(file), *found))
         cells = plan.cells
         planned = asked_of_routers(cells), longest_traffic(cells), asked_of_hosts(cells)
         facts = Gathering(experiment, inventory, lab, door, collector, *planned).facts()

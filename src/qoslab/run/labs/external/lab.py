@@ -165,6 +165,12 @@ class ExternalHost:
         """What its agent answers; see `Channel.ask`."""
         return self._channel.ask(op, **keys)
 
+    def held(self) -> Mapping[str, str]:
+        """Its interfaces that another run has, with whose run it is."""
+        devices = [each["device"] for each in self._place.interfaces()]
+        found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
+        return found
+
     def isolate(self) -> list[str]:
         """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
         interfaces = self._place.interfaces()

@@ -17,8 +17,9 @@ from qoslab.run.faults import PassingFault
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalHost, ExternalLab, Place
 from qoslab.run.labs.external.looks import look, refusal
-from qoslab.run.labs.external.looks.facts import Facts
+from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.gather import Gathering
+from qoslab.run.labs.external.looks.held import held
 
 _Result = TypeVar("_Result")
 
@@ -75,6 +76,14 @@ def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door:
         # Hosts would else wait for whatever is under way, up to a minute of Ansible or of Genie.
         door.when_gone(lab.give_up)
     return lab
+
+
+def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
+    """What another run has of these hosts, and of the routers with these marks."""
+    interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
+    if errors:
+        raise together(errors)
+    return list(held(interfaces, marks))
 
 
 def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:

@@ -27,6 +27,7 @@ from qoslab.run.door.mark import Marks, refuse_marked
 from qoslab.run.faults import LabDied
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
+from qoslab.run.labs.external.looks import refusal
 from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts
 from qoslab.run.labs.external.looks.gather import Gathering
@@ -37,6 +38,7 @@ from qoslab.run.labs.external.reach import (
     look_around,
     reach_hosts,
     side_by_side,
+    taken,
     together,
 )
 from qoslab.run.labs.measured import MeasuredWorker
@@ -98,6 +100,8 @@ class ExternalWorker(MeasuredWorker):
             with left_on_failure(lab):
                 if door is not None:
                     refuse_marked(door.ask, routers_of(experiment.topology))
+                if refused := refusal(taken(lab, {})):
+                    raise refused
                 planned = self._asked, self._longest, self._tcp
                 gathering = Gathering(experiment, inventory, lab, door, self._shared.get(), *planned)
                 facts = self._make_ready(gathering)

@@ -15,7 +15,6 @@ from qoslab.run.labs.external.looks.configuration import configuration
 from qoslab.run.labs.external.looks.dead_man import dead_man
 from qoslab.run.labs.external.looks.devices import devices, interfaces
 from qoslab.run.labs.external.looks.facts import Facts, Found
-from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.hosts import clocks, disk, programs, rights
 from qoslab.run.labs.external.looks.management import management
 from qoslab.run.labs.external.looks.ports import damage, ports
@@ -26,7 +25,6 @@ from qoslab.run.labs.external.looks.twice import twice
 Look = Callable[[Facts], Iterable[Found]]
 
 LOOKS: tuple[Look, ...] = (
-    held,
     twice,
     rights,
     devices,

@@ -93,8 +93,6 @@ class HostFacts:
     clock_error_ms: float
     cables: Mapping[str, OnCable]
     """By the experiment's interface."""
-    held: Mapping[str, str]
-    """Whose run holds an interface, by the host's name of it; only those that are held."""
     unfit: Mapping[str, str] = field(default_factory=dict)
     """Why those of our own programs that the experiment sends there cannot be run, by name; without those that can."""
     differences: tuple[tuple[str, str, str], ...] = ()
@@ -150,8 +148,6 @@ class RouterFacts:
     """Its configuration, as it prints it."""
     kept: Kept | None = None
     """What its ways back need; None where it is not known."""
-    mark: str = ""
-    """Whose mark it carries."""
     refused: str = ""
     """What it said to the command that shows its configuration, where it may not be seen."""
 

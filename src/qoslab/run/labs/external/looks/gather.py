@@ -79,7 +79,6 @@ class Gathering:
         ends = [end for link in topology.links for end in link.ends if end.node != name]
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
         told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
-        own = [self.inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
         clock = host.clock()
         stays = self.inventory.nodes.hosts[name].isolate == "as it is"
         wanted = self.tcp.get(name, ()) if stays else ()
@@ -92,7 +91,6 @@ class Gathering:
             management=told["management"]["device"],
             missing=tuple(told["missing"]),
             no_capture=told["no_capture"],
-            held=host.ask("held", devices=own)["held"],
             congestion=frozenset(told["congestion"]),
             free=told["free"],
             unfit={program: why for program in self._own_programs(name) if (why := host.cannot_run(program))},

@@ -8,7 +8,6 @@ from typing import Any
 
 from qoslab.ios.refusals import refusal_in
 from qoslab.run.door.countdowns import Kept
-from qoslab.run.door.mark import mark_in
 from qoslab.run.labs.external.looks.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
@@ -68,7 +67,6 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
         kept=Kept(answers["show running-config"], answers[STARTUP], answers[FLASH]),
-        mark=mark_in(answers["show running-config"]),
         refused=refusal_in(answers["show running-config"]) or "",
     )
 
