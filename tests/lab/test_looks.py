@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from commands import run
 from labs import topology
@@ -25,6 +26,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.labs.external.check import Looked, check_lab
 from qoslab.run.labs.external.looks import refusal
 from qoslab.schema import load_sweep
+from qoslab.units import Rate
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab
@@ -241,6 +243,34 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
         assert list(json.loads(raw.with_suffix(".json").read_text())) == ["FastEthernet0/1"]
         figures = json.loads((cell.parents[2] / "comparison.json").read_text())
         assert {row["metric"]: row["measured"] for row in figures}["police.bc"] == 31250
+        assert session(lab, "show running-config") == before
+
+
+def test_a_run_beside_a_policy_of_the_routers_own(tmp_path: Path, clean: Path) -> None:
+    """On a port that no link of the experiment leads to."""
+    model = {"platform": "ios", "model": "2811", "generation": "classic"}
+    made = topology(client="host", R1=model, server="host", R2=model)(
+        "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
+        "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
+        "R1 Serial0/1/0 192.168.30.1/24 - R2 Serial0/1/0 192.168.30.2/24",
+    )
+    *links, serial = made.links
+    other = made.model_copy(
+        update={"links": (*links, serial.model_copy(update={"framing": "hdlc", "rate": Rate(2_000_000)}))}
+    )
+    with exposed(tmp_path, "beside", other) as (lab, file):
+        configured(lab, "R1", "policy-map Mine", "class class-default", "set dscp ef")
+        configured(lab, "R1", "interface Serial0/1/0", "service-policy output Mine")
+        before = session(lab, "show running-config")
+        words = ("--duration", "3s", "--arm", "policed", "--set", "R1.model=2811", "--set", "R1.generation=classic")
+        status, output, errors = run(clean, "run", str(FILE), "--lab", str(file), *words)
+        assert status == status_of(newest_run(clean)), errors + output
+        cell = next((clean / "runs/policing-vs-shaping").glob("2*/cells/policed/1"))
+        assert " service-policy output Mine" in (cell / "config/R1.running.ios").read_text()
+        (printed,) = (cell / "observations/R1").glob("after.*policy*.json")
+        assert set(json.loads(printed.read_text())) == {"Serial0/1/0", "FastEthernet0/1"}
+        classes = pq.read_table(cell.parents[2] / "tables/classes.parquet").column("interface")
+        assert set(classes.to_pylist()) == {"FastEthernet0/1"}
         assert session(lab, "show running-config") == before
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.model.ports import of_the_experiment
 
 NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1": "GigabitEthernet0/1/0"})
 
@@ -41,6 +42,22 @@ def test_an_answer_has_the_experiments_names() -> None:
         "Se0": [None, "FastEthernet0/0"],
     }
     assert NAMES.from_device(None) is None
+
+
+def test_a_port_of_the_devices_own_is_not_the_experiments() -> None:
+    names = InterfaceNames({"FastEthernet0/0": "FastEthernet1/0", "FastEthernet0/1": "FastEthernet0/1"})
+    said = {"FastEthernet0/0": "management", "FastEthernet1/0": "test", "FastEthernet0/0.7": "own", "Vlan1": "made"}
+    read = names.from_device(said)
+    assert read == {
+        "own-FastEthernet0/0": "management",
+        "FastEthernet0/0": "test",
+        "own-FastEthernet0/0.7": "own",
+        "Vlan1": "made",
+    }
+    assert of_the_experiment(read, ["FastEthernet0/0.20"]) == {"FastEthernet0/0": "test", "Vlan1": "made"}
+    # The order in which a device tells of them is all the same, and that one has no other of its name.
+    assert names.from_device(dict(reversed(said.items()))) == read
+    assert names.from_device({"FastEthernet0/1": 1}) == {"FastEthernet0/1": 1}
 
 
 @given(st.permutations([f"FastEthernet0/{number}" for number in range(4)]), st.integers(0, 3))

@@ -212,6 +212,13 @@ class TestRows:
         )
         assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
 
+    def test_policies_of_ports_that_are_none_of_the_experiments_are_no_rows(self) -> None:
+        policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
+        parsed = {name: policy for name in ("Serial0/0.5", "own-Serial0/0", "Serial0/1", "Vlan7")}
+        lines = {("R1", "Serial0/0"): Line(2e6, 3, 14), ("R2", "Serial0/1"): Line(2e6, 3, 14)}
+        rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, nobodys)
+        assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
+
     def test_of_conversations(self) -> None:
         # Two packets as the author prints them, the addresses of others, and one that is not IP.
         text = """  Output queue: 64/1000/64/12799 (size/max total/threshold/drops)
@@ -305,7 +312,7 @@ class TestEstimates:
     @staticmethod
     def figures(size: int, took_s: float = 0.02) -> dict[str, float | Missing]:
         """Of a class of which 10 of 40 packets a second are dropped, whose drops are printed in packets alone."""
-        rows = []
+        lines, rows = {("R1", "Serial0/0"): Line(2e6, 3, 14)}, []
         for at_s, count in ((3.0, 120), (6.0, 240), (9.0, 360)):
             entry = {
                 "packets": count,
@@ -319,11 +326,10 @@ class TestEstimates:
             rows += [
                 row
                 for _, row in reading_rows(
-                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, {}, nobodys
+                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, lines, nobodys
                 )
             ]
         table = tables.frame("classes", [CELL | row for row in rows])
-        lines = {("R1", "Serial0/0"): Line(2e6, 3, 14)}
         return dict(class_figures(EachClass(table, TRAFFIC_S, lines), ClassSelector("A")))
 
     def test_bytes_that_are_not_printed_are_estimated_with_their_bound(self) -> None:

@@ -37,6 +37,11 @@ Lines = Mapping[tuple[str, str], Line]
 """By router and interface."""
 
 
+def ends_of(lines: Lines, device: str) -> list[str]:
+    """The interfaces of a router that have lines."""
+    return [interface for router, interface in lines if router == device]
+
+
 def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
     """Each class as it was counted last, before its policy was removed."""
     return classes.sort_values("time_s").groupby(CLASS, as_index=False).tail(1)

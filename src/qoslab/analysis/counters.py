@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from qoslab.analysis import raw
-from qoslab.analysis.classes import Line, Lines
+from qoslab.analysis.classes import Line, Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, reading_rows
 from qoslab.errors import DamageError, QoslabError
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.moments import DURING, traffic_time
+from qoslab.model.ports import of_the_experiment
 from qoslab.pcap import TCP, UDP
 from qoslab.results import Cell, CellRecord
 
@@ -78,7 +79,8 @@ def add_counters(
                 times = {"time_s": moments[entry.moment]}
             else:
                 continue
-            for row in observed_class_rows(entry.device, parsed or {}, 0.0):
+            measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
+            for row in observed_class_rows(entry.device, measured, 0.0):
                 add("classes", row | times)
     for device in cell.devices_with_readings():
         try:

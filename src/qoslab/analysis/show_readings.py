@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from qoslab.analysis.classes import Lines
+from qoslab.analysis.classes import Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue
+from qoslab.model.ports import of_the_experiment
 
 _INTERFACE = re.compile(r"show interfaces (\S+)")
 _QUEUE = re.compile(r"show queue \S+")
@@ -60,7 +61,8 @@ def reading_rows(
             continue
         own = {"device": device, **instants(each["before_ns"], each["after_ns"], origin_ns)}
         if command.startswith(COMMAND):
-            yield from (("classes", row | own) for row in observed_class_rows(device, parsed, 0.0))
+            measured = of_the_experiment(parsed, ends_of(lines, device))
+            yield from (("classes", row | own) for row in observed_class_rows(device, measured, 0.0))
         elif match := _INTERFACE.fullmatch(command):
             interfaces += [
                 own | {"interface": name} | _interface(entry, parse_queue(each["raw"], name).get(name, {}))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qoslab.ios.model.names import interface_name
+from qoslab.model.ports import OWN
 
 _NAMED = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]*) ?(\d+(?:/\d+)*)(\.\d+)?(?![\w/])")
 """What may name an interface, abbreviated or not: its type, its numbers, its subinterface."""
@@ -18,7 +19,8 @@ class InterfaceNames:
     def __init__(self, devices: Mapping[str, str]) -> None:
         """`devices` has the device's name of each of the experiment's, both in full."""
         self._there = dict(devices)
-        self._here = {device: name for name, device in devices.items()}
+        own = {name: f"{OWN}{name}" for name in devices}
+        self._here = own | {device: name for name, device in devices.items()}
 
     def device(self, name: str) -> str:
         """The device's name of one of the experiment's, which is in full."""
@@ -29,7 +31,10 @@ class InterfaceNames:
         return _renamed(text, self._there) if self._there else text
 
     def from_device(self, value: Any) -> Any:
-        """A parsed answer with the experiment's names for the device's, in keys and in texts."""
+        """A parsed answer with the experiment's names for the device's, in keys and in texts.
+
+        An interface of the device's own that has the name of one of the experiment's is `OWN` and that name.
+        """
         if not self._here:
             return value
         if isinstance(value, dict):

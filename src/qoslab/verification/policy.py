@@ -42,6 +42,12 @@ def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> l
     return found
 
 
+def with_policies(config: Mapping[str, Any]) -> list[str]:
+    """The ports for which a compiled configuration has a policy, be it on a subinterface of theirs."""
+    keys = ("service_policy_input", "service_policy_output", "subinterfaces")
+    return [name for name, port in config["interfaces"].items() if any(port.get(key) for key in keys)]
+
+
 def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> Iterator[str]:
     if config.get("switch") is not None:
         # A switch shows the classes and none of their actions here.

@@ -15,6 +15,7 @@ from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.labs.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
 from qoslab.model.moments import traffic_time
+from qoslab.model.ports import of_the_experiment
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
@@ -29,7 +30,7 @@ from qoslab.run.lab import Lab
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
-from qoslab.verification.policy import policy_differences
+from qoslab.verification.policy import policy_differences, with_policies
 
 VERIFY_COMMANDS = ("show policy-map interface",)
 """What `verify` reads of an IOS router beside its configuration."""
@@ -172,7 +173,10 @@ class MeasuredWorker(ABC):
                 continue
             config = self._routers.compiled(router, text, source=f"{router}.ios")
             shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
-            for difference in policy_differences(shown.parsed or {}, config):
+            # On a port without a link of the experiment somebody else's policy may be.
+            ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
+            measured = of_the_experiment(shown.parsed or {}, [*ends, *with_policies(config)])
+            for difference in policy_differences(measured, config):
                 raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
 
     def _fault(self, error: BaseException) -> str:
