@@ -24,7 +24,7 @@ from qoslab.run.door.client import Door, DoorClosed, DoorFault, pause_of
 from qoslab.run.door.device import Call, Device
 from qoslab.run.door.inventory import way_to
 from qoslab.run.door.reach import Line, _algorithm_trouble, reach
-from qoslab.run.door.ways import Hop, Way
+from qoslab.run.door.ways import DoorError, Hop, Way
 from qoslab.run.faults import PassingFault
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
@@ -369,6 +369,48 @@ def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Pat
             assert privilege(door, "R1") == ANSWER
         assert proxy.connections == 2
     assert "= the device hung up\n" in (tmp_path / "R1.1.txt").read_text()
+
+
+def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    file, locked = tmp_path / "rack.key", tmp_path / "locked.key"
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key.write_private_key(file)
+    key.write_private_key(locked, passphrase="grass-hopper")
+
+    class Server(asyncssh.SSHServer):
+        def begin_auth(self, username: str) -> bool:
+            return True
+
+        def public_key_auth_supported(self) -> bool:
+            return True
+
+        def validate_public_key(self, username: str, key_shown: asyncssh.SSHKey) -> bool:
+            return username == USER and key_shown.public_data == key.public_data
+
+    def greet(process: asyncssh.SSHServerProcess[str]) -> None:
+        process.stdout.write("R1#")
+
+    async def first_words(named: Path | None) -> bytes:
+        host_key = asyncssh.generate_private_key("ssh-ed25519")
+        server = await asyncssh.create_server(
+            Server, "127.0.0.1", 0, server_host_keys=[host_key], process_factory=greet
+        )
+        way = Way("127.0.0.1", server.get_port(), user=USER, key=named and str(named), check_host_key=False)
+        async with server:
+            line = await reach(way)
+            text = await line.read()
+            line.close()
+            return text
+
+    assert asyncio.run(first_words(file)) == b"R1#"
+    for wrong, said in ((locked, "Passphrase"), (tmp_path / "none.key", "No such file"), (None, "refused user")):
+        with pytest.raises(DoorError, match=said) as found:
+            asyncio.run(first_words(wrong))
+        assert found.value.trouble.kind is Kind.LOGIN_REFUSED
 
 
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])

@@ -145,6 +145,24 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
             "those of the host, as {eth0: enp3s0}",
         ),
         (
+            "qoslab_known_hosts: keys}",
+            "ansible_ssh_common_args: -o ProxyJump=lab@192.0.2.254}",
+            ':5:39: R1 ansible_ssh_common_args: found "-o ProxyJump=lab@192.0.2.254" on a router, expected it on hosts '
+            "only; no ssh program reaches it: a jump host is qoslab_jump, old algorithms are qoslab_old_ssh",
+        ),
+        (
+            "ansible_become: true",
+            "ansible_become: true\n          ansible_become_user: kim",
+            ':15:11: client ansible_become_user: found "kim" on a host, expected root; leave it out; the host\'s agent '
+            "runs behind `sudo -n`",
+        ),
+        (
+            "ansible_become: true",
+            "ansible_become: true\n          ansible_become_method: su",
+            ':15:11: client ansible_become_method: found "su" on a host, expected sudo; leave it out; the host\'s '
+            "agent runs behind `sudo -n`",
+        ),
+        (
             "ansible_ssh_private_key_file: /keys/lab",
             "ansible_password: secret",
             ": found a password for the host client, expected a key",
@@ -374,6 +392,19 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
     for wrong in ("0", "soon", "1.5"):
         with pytest.raises(DeviceError, match=r"^R1: found ansible_command_timeout '.*', expected whole seconds"):
             parse_inventory(listed(text.replace("120", wrong)))
+
+
+def test_the_key_of_a_router_is_taken(tmp_path: Path) -> None:
+    text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_ssh_private_key_file: /keys/rack}", 1)
+    # Of what a host does not do, because it does not become root, nothing is said.
+    text = text.replace("ansible_become: true", "ansible_become: false\n          ansible_become_method: enable")
+    router = parse_lab(listed(text), write(tmp_path, text)).routers["R1"]
+    assert isinstance(router, IosAccess) and router.key == "/keys/rack"
+    assert way_to(tmp_path / "mine.yml", router, RouterSettings()).key == "/keys/rack"
+    told = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
+    assert told["ansible_ssh_private_key_file"] == "/keys/rack"
+    cli = make_testbed("run", {"R1": router})["devices"]["R1"]["connections"]["cli"]
+    assert "-i /keys/rack -o IdentitiesOnly=yes" in cli["ssh_options"]
 
 
 def test_what_hosts_have_of_passwords_is_kept_out_of_everything(

@@ -126,6 +126,10 @@ class Reader:
             devices[device] = interface
         return kind(**given)
 
+    def refuse(self, node: str, variable: str, message: str, hint: str) -> None:
+        """A variable of Ansible's own that does not hold here."""
+        self._note(node, variable, message, hint)
+
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """What makes delay, jitter and loss of links; `variables` by node, of all that there are in the inventory."""
         made_by: dict[str, str] = {}

@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -43,6 +43,8 @@ _GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
 ANSWER_TIME = "ansible_command_timeout"
+KEY_FILE = "ansible_ssh_private_key_file"
+SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
 """Variables by what they hold."""
 VARIABLES = (
@@ -57,10 +59,11 @@ VARIABLES = (
     *ENABLE_SECRETS,
     ANSWER_TIME,
     "ansible_host_key_checking",
-    "ansible_ssh_private_key_file",
-    "ansible_ssh_common_args",
-    "ansible_ssh_extra_args",
+    KEY_FILE,
+    *SSH_ARGUMENTS,
     "ansible_become",
+    "ansible_become_user",
+    "ansible_become_method",
     "ansible_python_interpreter",
     "linux_router_socket",
     "linux_router_program",
@@ -97,6 +100,8 @@ class IosAccess:
     """Whether Ansible compares its host key with those of the user."""
     pause_s: float | None = None
     """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
+    key: str | None = None
+    """The file of a private key; None: those of the user, where there is no password."""
     answer_s: int | None = None
     """How long it may be silent until it answers; None: as long as each waits by itself."""
 
@@ -180,6 +185,8 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_user"] = access.user
     if access.password is not None:
         variables["ansible_password"] = access.password
+    if access.key is not None:
+        variables[KEY_FILE] = access.key
     if access.door or not access.check_host_key:
         variables["ansible_host_key_checking"] = False
     if access.pause_s is not None:
@@ -260,6 +267,7 @@ def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
         ways={name: _way(name, variables.get(name, {})) for name in (*names, *routers)},
         emulated_by=reader.read_emulated_by(variables),
     )
+    _refuse_unread(reader, routers, names, variables)
     if reader.findings:
         raise UserError("\n".join(map(str, reader.findings)))
     hosts = {name: _host_access(name, variables.get(name, {}), nodes.hosts[name], source) for name in names}
@@ -273,9 +281,30 @@ def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSetti
     routers = parse_inventory(listed)
     reader = Reader(source)
     settings = {name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers}
+    _refuse_unread(reader, routers, (), variables)
     if reader.findings:
         raise UserError("\n".join(map(str, reader.findings)))
     return routers, settings
+
+
+def _refuse_unread(
+    reader: Reader, routers: Mapping[str, Access], hosts: Iterable[str], variables: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse what Ansible would follow and nobody does here: who wrote it down shall not take it for followed."""
+    for name, access in routers.items():
+        for word in SSH_ARGUMENTS if isinstance(access, IosAccess) else ():
+            if given := _text(variables.get(name, {}), word):
+                hint = "no ssh program reaches it: a jump host is qoslab_jump, old algorithms are qoslab_old_ssh"
+                reader.refuse(name, word, f'found "{given}" on a router, expected it on hosts only', hint)
+    for name in hosts:
+        given_here = variables.get(name, {})
+        if not _is_true(given_here.get("ansible_become")):
+            continue
+        for word, only in (("ansible_become_user", "root"), ("ansible_become_method", "sudo")):
+            given = _text(given_here, word)
+            if given is not None and given.removeprefix("ansible.builtin.") != only:
+                hint = "leave it out; the host's agent runs behind `sudo -n`"
+                reader.refuse(name, word, f'found "{given}" on a host, expected {only}', hint)
 
 
 def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
@@ -303,14 +332,14 @@ def _way(name: str, variables: Mapping[str, Any]) -> str:
 
 def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
     _know_secrets(variables)
-    key = _text(variables, "ansible_ssh_private_key_file")
+    key = _text(variables, KEY_FILE)
     if key is None and _text(variables, *PASSWORDS):
         raise UserError(
             f"{source}: found a password for the host {name}, expected a key",
             hint="Let a key in there (ssh-copy-id), and leave the password out.",
         )
     known_hosts = known_hosts_of(source, settings)
-    arguments = [_text(variables, word) or "" for word in ("ansible_ssh_common_args", "ansible_ssh_extra_args")]
+    arguments = [_text(variables, word) or "" for word in SSH_ARGUMENTS]
     has_port = _text(variables, "ansible_port", "ansible_ssh_port") is not None
     return HostAccess(
         host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
@@ -491,11 +520,13 @@ def _answer_s(name: str, variables: Mapping[str, Any]) -> int | None:
 
 def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
     _know_secrets(variables)
+    key = _text(variables, KEY_FILE)
     return IosAccess(
         host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
         port=_port(name, variables),
         user=_text(variables, "ansible_user", "ansible_ssh_user"),
         password=_text(variables, *PASSWORDS),
+        key=key and str(Path(key).expanduser()),
         enable=_text(variables, *ENABLE_SECRETS),
         check_host_key=str(variables.get("ansible_host_key_checking", True)).lower() not in ("false", "no", "0"),
         answer_s=_answer_s(name, variables),

@@ -138,7 +138,7 @@ def _device(
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host, "port": access.port}
     if way.reach == "telnet":
         cli = _by_telnet(access, way)
-    elif options := _ssh_options(way, known_hosts, keys):
+    elif options := _ssh_options(access, way, known_hosts, keys):
         cli["ssh_options"] = options
     # no configuration lines at login; the hostname is the one in the prompt; no waiting when hanging up
     cli["arguments"] = {"init_config_commands": [], "learn_hostname": True}
@@ -174,13 +174,15 @@ def _by_telnet(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
     return {"command": f"ssh -W {access.host}:{port} {_jump(way.jump)}"}
 
 
-def _ssh_options(way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
+def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
     options = []
     if known_hosts is not None:
         # A port of this machine: what its users set up for their way to others is not for it.
         options.append(f"-F none -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes")
     elif keys is not None:
         options.append(f"-o UserKnownHostsFile={keys} -o StrictHostKeyChecking=yes")
+    if access.key is not None:
+        options.append(f"-i {access.key} -o IdentitiesOnly=yes")
     if way.old_ssh:
         options += OPENSSH_OLD
     if way.jump is not None:

@@ -40,6 +40,7 @@ def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> Way:
         jump=None if settings.jump is None else _hop(settings.jump),
         check_host_key=access.check_host_key or known is not None,
         known_hosts=known,
+        key=access.key,
         answer_s=access.answer_s or ANSWER_S,
     )
 

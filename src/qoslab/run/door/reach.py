@@ -105,8 +105,7 @@ class _SshLine:
 
 async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
     port = way.port or SSH_PORT
-    # With a password only that is tried: a device counts each key that it does not know as a wrong login.
-    keys: dict[str, Any] = {} if way.password is None else {"client_keys": None, "agent_path": None}
+    keys = _keys(way)
     connection = await asyncssh.connect(
         way.host,
         port,
@@ -124,6 +123,20 @@ async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
     )
     process = await connection.create_process(term_type="vt100", encoding=None)
     return _SshLine(process, [connection, *([jump] if jump else [])])
+
+
+def _keys(way: Way) -> dict[str, Any]:
+    """What keys asyncssh is to try. `DoorError` where the one that is named cannot be used."""
+    if way.key is not None:
+        try:
+            return {"client_keys": [asyncssh.read_private_key(way.key)], "agent_path": None}
+        except (OSError, ValueError) as error:
+            hint = "Name one without a passphrase, or leave ansible_ssh_private_key_file out and give it to the agent."
+            raise DoorError(
+                Kind.LOGIN_REFUSED, f"{way.place}: the key {way.key} cannot be used: {error}", hint
+            ) from error
+    # With a password only that is tried: a device counts each key that it does not know as a wrong login.
+    return {} if way.password is None else {"client_keys": None, "agent_path": None}
 
 
 async def _connect_hop(hop: Hop) -> asyncssh.SSHClientConnection:

@@ -40,6 +40,8 @@ class Way:
     """SSH with SHA-1 and CBC as well."""
     jump: Hop | None = None
     check_host_key: bool = True
+    key: str | None = None
+    """The file of a private key, besides a password."""
     known_hosts: str | None = None
     """The text of a known_hosts file; None: the user's own file."""
     answer_s: float = ANSWER_S
