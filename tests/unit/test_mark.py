@@ -6,17 +6,21 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import typed
 from test_restore_state import begun
 
-from qoslab.errors import UserError
+from qoslab.errors import DeviceError, UserError
 from qoslab.ios.restore import unrestored
 from qoslab.model.inventory import RouterSettings
 from qoslab.platforms import MODELS
+from qoslab.run import rescue as rescuing
+from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
+from qoslab.run.door.countdowns import COUNTDOWNS
 from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.mark import TAKEN_OUT, Marks, marked, refuse_marked, unmark
 from qoslab.run.door.ways import Way
@@ -105,9 +109,9 @@ def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDev
     assert marked(door.ask, "R1") == "the run of bob"
 
 
-def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
-    device: FakeDevice, door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, RestoreState]:
+    """The inventory of a run of Alice's that was killed, and what it has left."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     inventory = tmp_path / "rack.json"
     reached: dict[str, Any] = {"ansible_host": "127.0.0.1", "ansible_port": device.telnet, "qoslab_reach": "telnet"}
@@ -117,6 +121,32 @@ def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
     state.keep_countdowns({"R1": "reload"})
     state.keep_mark(ALICE)
     state.release()
+    return inventory, state
+
+
+def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
+    device: FakeDevice, door: Door, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inventory, state = killed
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    marks(door, ALICE).arm(MINUTE)
+    for each in ("AnsibleSession", "Routers"):
+        monkeypatch.setattr(rescuing, each, MagicMock())
+    stops = COUNTDOWNS["reload"]
+    with monkeypatch.context() as patch:
+        # As a router that lets nobody enter that.
+        patch.setattr(type(stops), "stop", lambda _: ("show clock",))
+        with pytest.raises(DeviceError, match=r"R1: it is still going to restart; by hand: show clock"):
+            rescue(inventory, pytest.fail)
+    assert state.is_there() and state.countdowns() == {"R1": "reload"} and marked(door.ask, "R1") == ALICE
+    assert rescue(inventory, pytest.fail) is not None
+    assert not state.is_there() and device.router.reload_at is None and marked(door.ask, "R1") == ""
+
+
+def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
+    device: FakeDevice, door: Door, killed: tuple[Path, RestoreState]
+) -> None:
+    inventory, state = killed
     # Alice's run was killed and its countdown has ended; then Bob's began.
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     marks(door, "the run of bob").arm(MINUTE)
