@@ -332,6 +332,28 @@ def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, 
         assert found.startswith(expected) and len(found.splitlines()) == bool(expected), found
 
 
+VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, probability: 10 %}"}
+
+
+@pytest.mark.parametrize("link", ["wan", "second"])
+def test_what_the_line_makes_of_jitter_and_loss_is_compared(tmp_path: Path, collector: Collector, link: str) -> None:
+    """At a host, which asks for addresses, and between two routers, which ping."""
+    source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")
+    wanted = make_plan(load_sweep(source, {f"topology.links.{link}.{key}": value for key, value in VARIES.items()}))
+    only_delayed = load_sweep(source, {f"topology.links.{link}.delay": VARIES["delay"]}).experiment
+    for made in (wanted.experiment, only_delayed):
+        with exposed(tmp_path, link, made.topology) as (_, file):
+            found = said(check_lab(file, wanted, collector)).splitlines()
+        if made is wanted.experiment:
+            assert found == []
+        else:
+            assert [re.sub(r"[\d.]+ ms, ", "… ms, ", each.partition(";")[0]) for each in found] == [
+                f"link {link}: found 0 % of {440 if link == 'wan' else 121} requests lost at rest, expected 19 %",
+                f"link {link}: found that {'half of ' if link == 'wan' else ''}the round trips at rest are within "
+                "… ms, expected jitter of 20 ms (uniform)",
+            ]
+
+
 def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]

@@ -592,14 +592,63 @@ def emulated(**link: Any) -> Experiment:
         ({"delay": "50 ms"}, RoundTrips(20, (100.4,) * 20), ""),
         ({"delay": "50 ms"}, RoundTrips(20, (0.4,) * 20), "found a round trip of 0.4 ms at rest, expected 100 ms"),
         ({"delay": "50 ms"}, RoundTrips(20, (130.0,) * 20), "found a round trip of 130.0 ms at rest, expected 100 ms"),
-        ({"delay": "50 ms", "jitter": {"size": "5 ms"}}, RoundTrips(20, (91.0, 108.0) * 10), ""),
+        ({"delay": "50 ms", "jitter": {"size": "5 ms"}}, RoundTrips(20, (91.0, 100.0, 99.0, 108.0) * 5), ""),
+        (
+            {"delay": "50 ms", "jitter": {"size": "5 ms"}},
+            RoundTrips(40, (100.4, 100.8) * 20),
+            "found that half of the round trips at rest are within 0.4 ms, expected jitter of 5 ms (uniform)",
+        ),
+        (
+            {"delay": "50 ms", "jitter": {"size": "2 ms", "distribution": "normal"}},
+            RoundTrips(40, (95.0, 130.0) * 20),
+            "found that half of the round trips at rest are within 35.0 ms, expected jitter of 2 ms (normal)",
+        ),
+        (
+            {"delay": "50 ms", "jitter": {"size": "5 ms"}},
+            RoundTrips(100, (100.0, *(101.0,) * 98, 106.0), summed=True),
+            "found that the round trips at rest are within 6.0 ms, expected jitter of 5 ms (uniform)",
+        ),
+        (
+            {"delay": "50 ms", "jitter": {"size": "5 ms"}},
+            RoundTrips(100, (92.0, *(101.0,) * 98, 109.0), summed=True),
+            "",
+        ),
+        (
+            {"delay": "50 ms", "jitter": {"size": "200 us"}},
+            RoundTrips(40, (100.4, 100.8) * 20),
+            "found its jitter not measured (40 round trips do not tell 200 us of it from none), expected it to be "
+            "compared",
+        ),
+        (
+            {"delay": "50 ms", "jitter": {"size": "5 ms", "correlation": "90 %"}},
+            RoundTrips(40, (100.4, 100.8) * 20),
+            "found its jitter not measured (successive delays resemble each other, by 90 %), expected it to be "
+            "compared",
+        ),
+        (
+            {},
+            RoundTrips(20, (0.3, 12.0) * 10),
+            "found that half of the round trips at rest vary by 11.7 ms, expected no jitter",
+        ),
+        ({}, RoundTrips(20, (*(0.3,) * 17, 40.0, 50.0, 60.0)), ""),
+        (
+            {"loss": {"model": "random", "probability": "1 %"}},
+            RoundTrips(20, (0.3,) * 20, 400, 392),
+            "found its loss not measured (420 requests do not tell 2 % of losses, there and back, from none), expected "
+            "it to be compared",
+        ),
+        (
+            {"loss": {"model": "random", "probability": "1 %"}},
+            RoundTrips(20, (0.3,) * 20, 1300, 1300),
+            "found 0 % of 1320 requests lost at rest, expected 2 %",
+        ),
         ({"loss": {"model": "random", "probability": "10 %"}}, RoundTrips(20, (0.3,) * 17, 400, 320), ""),
         (
             {"loss": {"model": "random", "probability": "10 %"}},
             RoundTrips(20, (0.3,) * 20, 400, 400),
             "found 0 % of 420 requests lost at rest, expected 19 %",
         ),
-        ({"loss": {"model": "gilbert-elliott", "p": "1 %", "r": "9 %"}}, RoundTrips(20, (0.3,) * 20, 400, 330), ""),
+        ({"loss": {"model": "gilbert-elliott", "p": "1 %", "r": "9 %"}}, RoundTrips(20, (0.3,) * 20, 2000, 1650), ""),
     ],
 )
 def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
@@ -610,9 +659,11 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
 
 def test_what_ping_says_is_read() -> None:
     text = "Success rate is 80 percent (4/5), round-trip min/avg/max = 48/52/60 ms\n"
-    assert round_trips(text) == RoundTrips(5, (48.0, 52.0, 52.0, 60.0))
-    assert round_trips("Success rate is 0 percent (0/5)\n") == RoundTrips(5, ())
-    assert round_trips("% Unrecognized host or address, or protocol not running.\n") == RoundTrips(0, ())
+    assert round_trips(text) == RoundTrips(5, (48.0, 52.0, 52.0, 60.0), summed=True)
+    nobody = "Success rate is 0 percent (0/5)\n"
+    assert round_trips(nobody) == RoundTrips(5, (), summed=True)
+    assert round_trips(text, nobody, text) == RoundTrips(15, (48.0, 52.0, 52.0, 60.0) * 2, summed=True)
+    assert round_trips("% Unrecognized host or address, or protocol not running.\n") == RoundTrips(0, (), summed=True)
 
 
 def read(**changed: str) -> RouterFacts:

@@ -41,6 +41,8 @@ class RoundTrips:
     """Further requests, without a wait between them."""
     answered: int = 0
     """Of these."""
+    summed: bool = False
+    """Whether of the times none is known but the least, the mean and the most, as of a router's."""
 
     @property
     def median_ms(self) -> float:

@@ -15,6 +15,7 @@ from qoslab.run.devices.inventory import LabInventory
 from qoslab.run.door.client import Door
 from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
 from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
+from qoslab.run.labs.external.looks.rest import requests_to_tell
 from qoslab.run.labs.external.looks.shown import commands, router_facts
 from qoslab.run.task import HostTcp
 from qoslab.traffic import tool
@@ -22,12 +23,19 @@ from qoslab.units import Duration
 
 SAMPLES = 20
 """Round trips of a link, for its delay and for loss at rest."""
-BURST = 400
-"""Further requests on a link of which a part shall be lost."""
+SAMPLES_OF_JITTER = 40
+"""Of one whose delay shall vary."""
+BURST, LONGEST_BURST = 400, 2000
+"""Further requests, without a wait, on a link of which a part shall be lost: more, where they do not tell it."""
 ANSWER_S = 0.5
 """How long an answer may take, besides what the link is to delay it."""
 ROUTER_PINGS = 10
 """Of a router to a router."""
+ROUTER_PINGS_OF_JITTER = 100
+MOST_ROUTER_PINGS = 500
+"""On a link of which a part shall be lost: a router waits for each a second."""
+PINGS_AT_A_TIME = 50
+"""Of one command, which is silent until all are answered, or lost."""
 PROBER = "sla"
 """Of hosts, for probes that they send and answer."""
 EVERYWHERE = ("ip", "tc", "nsenter")
@@ -114,8 +122,8 @@ class Gathering:
             sender="" if near.address is None else str(near.address.ip),
             far=target,
             others=[each for each in addresses if each != target],
-            count=SAMPLES,
-            burst=BURST if link.loss is not None else 0,
+            count=SAMPLES if link.jitter is None else SAMPLES_OF_JITTER,
+            burst=0 if link.loss is None else max(BURST, min(requests_to_tell(link), LONGEST_BURST)),
             within_s=ANSWER_S + 4 * link.delay.seconds,
         )["cable"]
         answers = target in told["macs"] or bool(told["took_ms"])
@@ -145,27 +153,41 @@ class Gathering:
 
     # routers
 
-    def _ask(self, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    def _ask(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
         """What a router says to commands, and to pings by address."""
         assert self.door is not None
         topology = self.experiment.topology
         links = topology.links_of(name)
         own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
         serials = tuple(each for each in own if each.startswith("Serial"))
-        far = [
-            str(end.address.ip)
-            for _, _, end in links
-            if end.address is not None and platform_of(topology.nodes[end.node]).is_router
-        ]
         # Pings first: a router asks for who is there, which `show arp` tells then.
-        pings = [f"ping {address} repeat {ROUTER_PINGS} timeout 1" for address in far]
-        asked = [*pings, *commands(switch=is_switch(topology.nodes[name]), serials=serials)]
-        said = self.door.ask(name, *asked)
-        return dict(zip(asked[len(far) :], said[len(far) :], strict=True)), dict(zip(far, said, strict=False))
+        pings = [
+            (str(far.address.ip), count)
+            for link, near, far in links
+            if far.address is not None and platform_of(topology.nodes[far.node]).is_router
+            for count in _pings(link, first=near == link.ends[0])
+        ]
+        shows = commands(switch=is_switch(topology.nodes[name]), serials=serials)
+        said = self.door.ask(name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows)
+        heard: dict[str, list[str]] = {}
+        for (address, _), text in zip(pings, said, strict=False):
+            heard.setdefault(address, []).append(text)
+        return dict(zip(shows, said[len(pings) :], strict=True)), heard
 
-    def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, str]) -> RouterFacts:
+    def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, Sequence[str]]) -> RouterFacts:
         def parse(command: str, text: str) -> Mapping[str, Any]:
             return self.collector.parse(command, text).parsed or {}
 
         access = self.inventory.routers[name]
         return router_facts(answers, parse, pings, access.host or "")
+
+
+def _pings(link: Link, *, first: bool) -> list[int]:
+    """How many requests a router sends to another by a link, command by command; one end is enough for many."""
+    count = ROUTER_PINGS
+    if first and link.jitter is not None:
+        count = ROUTER_PINGS_OF_JITTER
+    if first and link.loss is not None:
+        count = max(count, min(requests_to_tell(link), MOST_ROUTER_PINGS))
+    whole, rest = divmod(count, PINGS_AT_A_TIME)
+    return [PINGS_AT_A_TIME] * whole + ([rest] if rest else [])

@@ -1,9 +1,10 @@
-"""Whether links at rest delay and lose what the experiment says, and no more."""
+"""Whether links at rest delay and lose what the experiment says, and no more; and how much the delay varies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import quantiles
 
 from qoslab.model.experiment import Link, RandomLoss
 from qoslab.run.labs.external.looks.cabling import unseen
@@ -15,8 +16,16 @@ SLACK_MS = 8.0
 """What two ends may take for an answer, at the quickest."""
 SLACK = 0.05
 """Of the delay: what makes it has a clock of its own."""
-ENOUGH = 100
-"""Requests, from which on a share of losses is told from none."""
+QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
+"""Between the quartiles of a sum of two delays, there and back, by the size of the jitter of each."""
+TIMES_LESS, TIMES_MORE = 3.0, 3.0
+"""What is told from the distance of quartiles of some forty round trips: one that is as much less, or more."""
+RESOLUTION_MS = 1.0
+"""What two ends themselves make round trips vary by."""
+LEAST_TIMES = 30
+"""Round trips that a router has summed up, from which on their least and their most are far apart."""
+MOST_CORRELATION = 0.5
+"""Of successive delays, above which those of a few seconds say little."""
 DEVIATIONS = 4.0
 """Of a share of losses, from the one that was expected."""
 
@@ -32,6 +41,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
             continue
         yield from _delay(link, trips)
         yield from _loss(link, trips)
+        yield from _jitter(link, trips)
 
 
 def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
@@ -76,9 +86,64 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
             yield Found(f"link {link.name}", message, "see cable, duplex, and whether somebody else uses the link")
         return
     deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
-    if sent > ENOUGH and abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
+    if abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
         message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
         yield Found(f"link {link.name}", message, "see what makes the loss of this link; both directions count")
+    elif expected * sent <= DEVIATIONS * deviation + 1:
+        why = f"{sent} requests do not tell {100 * expected:.2g} % of losses, there and back, from none"
+        yield _not_measured(link, "loss", why)
+
+
+def requests_to_tell(link: Link) -> int:
+    """How many requests tell the losses of a link from none; 0 where there shall be none."""
+    expected = 1 - (1 - _share(link)) ** 2
+    if not expected:
+        return 0
+    # Expected losses against deviations of them, and one more.
+    return math.ceil((DEVIATIONS**2 * (1 - expected) * _bursts(link) + 2 * (1 + DEVIATIONS)) / expected)
+
+
+def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    times, jitter = sorted(trips.took_ms), link.jitter
+    if jitter is None:
+        spread = 0.0 if trips.summed else _between_quartiles(times)
+        if spread > SLACK_MS:
+            message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
+            hint = "see what is between, and whether an end of it is busy"
+            yield Found(f"link {link.name}", message, hint, grave=False)
+        return
+    size = 1000 * jitter.size.seconds
+    if jitter.correlation.fraction > MOST_CORRELATION:
+        yield _not_measured(link, "jitter", f"successive delays resemble each other, by {jitter.correlation}")
+        return
+    if trips.summed:
+        # Nothing is known of those between; with this jitter the least and the most are farther apart than that.
+        found, least, most = times[-1] - times[0], 2 * size, math.inf
+        enough = len(times) >= LEAST_TIMES and least > 2 * RESOLUTION_MS
+        what = "the round trips at rest are within"
+    else:
+        expected = QUARTILES[jitter.distribution] * size
+        found, least, most = _between_quartiles(times), expected / TIMES_LESS, expected * TIMES_MORE + SLACK_MS
+        enough = least > RESOLUTION_MS
+        what = "half of the round trips at rest are within"
+    if not enough:
+        yield _not_measured(link, "jitter", f"{len(times)} round trips do not tell {jitter.size} of it from none")
+    elif not least <= found <= most:
+        message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"
+        yield Found(f"link {link.name}", message, "see what makes the jitter of this link; both directions count")
+
+
+def _between_quartiles(times: Sequence[float]) -> float:
+    """How far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
+    if len(times) < 2:
+        return 0.0
+    first, _, third = quantiles(times, n=4)
+    return third - first
+
+
+def _not_measured(link: Link, what: str, why: str) -> Found:
+    message = f"found its {what} not measured ({why}), expected it to be compared"
+    return Found(f"link {link.name}", message, "measure it yourself, or let an end of it be a host", grave=False)
 
 
 def _share(link: Link) -> float:

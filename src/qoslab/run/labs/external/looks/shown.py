@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qoslab.ios.refusals import refusal_in
@@ -46,7 +46,9 @@ def commands(*, switch: bool, serials: tuple[str, ...] = ()) -> tuple[str, ...]:
     return (*PLAIN, CDP, LLDP, *further, *(f"show controllers {name}" for name in serials))
 
 
-def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, str], address: str) -> RouterFacts:
+def router_facts(
+    answers: Mapping[str, str], parse: Parse, pings: Mapping[str, Sequence[str]], address: str
+) -> RouterFacts:
     """The facts in what a router answered to commands, and to pings by far address."""
     version = answers["show version"]
     software = next((line.strip() for line in version.splitlines() if line.strip()), "nothing")
@@ -62,7 +64,7 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         arp=_arp(parse("show arp", answers["show arp"])) if ios else {},
         learnt={plain_mac(mac): port for mac, port in _MAC_ROW.findall(answers.get(MACS, ""))},
         neighbours=_neighbours(answers, parse),
-        pings={far: round_trips(text) for far, text in pings.items()},
+        pings={far: round_trips(*texts) for far, texts in pings.items()},
         address=address,
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
@@ -110,10 +112,16 @@ def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, st
     return tuple(dict.fromkeys(found))
 
 
-def round_trips(text: str) -> RoundTrips:
-    """What `ping` says: all three times are kept as if there were no others."""
+def round_trips(*texts: str) -> RoundTrips:
+    """What one `ping` after the other says: all three times of each are kept as if there were no others."""
+    each = [_of_ping(text) for text in texts]
+    return RoundTrips(sum(sent for sent, _ in each), tuple(took for _, times in each for took in times), summed=True)
+
+
+def _of_ping(text: str) -> tuple[int, tuple[float, ...]]:
+    """Requests, and times of those that were answered."""
     told, times = _SUCCESS.search(text), _TIMES.search(text)
     received, sent = (int(told[1]), int(told[2])) if told else (0, 0)
     least, mean, most = map(float, times.groups()) if times else (0.0, 0.0, 0.0)
     middle = (mean,) * max(received - 2, 0)
-    return RoundTrips(sent, (least, *middle, most)[:received])
+    return sent, (least, *middle, most)[:received]
