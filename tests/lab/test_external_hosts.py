@@ -216,3 +216,18 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
         session(lab, "configure terminal", "no alias exec qoslab", "end")
         checked = check_lab(file, plan, collector)
         assert sent() != before and checked.seen
+
+
+def test_a_card_that_is_down_is_up_for_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    lab.run("client", ["sh", "-e", "-c", "ip addr flush dev eth0; ip link set eth0 down"], check=True)
+    before = {host: state(lab, host) for host in ("client", "server")}
+    assert "192.168" not in before["client"]
+    command = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed")
+    status, output, errors = run(clean, *command)
+    assert status == status_of(newest_run(clean)), errors + output
+    # How punctual this machine was as a host is not asked here.
+    assert not beside_lateness(json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())), errors
+    links = json.loads((newest_run(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]
+    assert links["lan"]["cabling"] == "proven", "it is looked at again once it is up"
+    wait_until_clean(lab, before)
