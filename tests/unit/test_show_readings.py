@@ -214,7 +214,7 @@ class TestRows:
 
     def test_policies_of_ports_that_are_none_of_the_experiments_are_no_rows(self) -> None:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
-        parsed = {name: policy for name in ("Serial0/0.5", "own-Serial0/0", "Serial0/1", "Vlan7")}
+        parsed = dict.fromkeys(("Serial0/0.5", "own-Serial0/0", "Serial0/1", "Vlan7"), policy)
         lines = {("R1", "Serial0/0"): Line(2e6, 3, 14), ("R2", "Serial0/1"): Line(2e6, 3, 14)}
         rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, nobodys)
         assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
