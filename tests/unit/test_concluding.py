@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings
+from qoslab.analysis.counters import ns, too_old
 from qoslab.model.experiment import Observation
+from qoslab.model.steps import TRAFFIC
 from qoslab.redaction import Redaction
-from qoslab.results import Cell, CellRecord
+from qoslab.results import Cell, CellRecord, PollingRecord, Step
 from qoslab.run.cell.journal import Journal
 from qoslab.run.task import CellTask
 
@@ -26,14 +29,14 @@ def cell(tmp_path: Path) -> Cell:
 
 def concluded(cell: Cell, received: int) -> CellRecord:
     """Its record, where the server says to have received so many packets; the router has counted none."""
-    started, experiment = cell.record().steps, cell.experiment()
+    before, experiment = cell.record(), cell.experiment()
     cell.record_file.unlink()
     counts = {"sent_packets": 0, "received_packets": 0, "sent_bytes": 0, "received_bytes": 0}
     after = counts | {"received_packets": received}
     cell.write(cell.host_cards("server"), json.dumps({"before": {"eth0": counts}, "after": {"eth0": after}}))
     task = CellTask(cell.identity, experiment, {}, key="", lab="virtual")
     journal = Journal(task, cell, lambda *_: None)
-    journal._steps = list(started)
+    journal._steps, journal.findings.flows = list(before.steps), before.flows
     return journal.conclude()
 
 
@@ -56,6 +59,69 @@ def test_counters_that_cannot_be_read_are_no_agreement(cell: Cell) -> None:
     cell.counters("R1").write_text('{"ok": true}\nnonsense\n{"ok": true}\n')
     record = concluded(cell, 10)
     assert not record.valid and record.disagreeing
+
+
+def over_after(cell: Cell, seconds: float) -> None:
+    """The step of the traffic ends so long after the start of its flow, whose time is 4 s."""
+    record = cell.record()
+    assert record.traffic_started is not None
+    cell.record_file.unlink()
+    ended = record.traffic_started + timedelta(seconds=seconds)
+    steps = [step for step in record.steps if step.name != TRAFFIC]
+    traffic = Step(name=TRAFFIC, started=record.traffic_started, ended=ended)
+    cell.write_record(record.model_copy(update={"steps": (*steps, traffic)}))
+
+
+def early(cell: Cell) -> list[str]:
+    return list(too_old(cell, cell.record(), cell.experiment()))
+
+
+def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell: Cell) -> None:
+    replies = cell.counters("R1").read_text().splitlines()
+    origin = cell.record().traffic_started
+    assert origin is not None
+    times = [(json.loads(each)["time_ns"] - ns(origin)) / 1e9 for each in replies]
+    assert times[-1] > 4
+    over_after(cell, 5.0)
+    assert early(cell) == []
+    kept = [each for each, time_s in zip(replies, times, strict=True) if time_s <= 2.5]
+    cell.counters("R1").write_text("\n".join(kept) + "\n")
+    last = max(time_s for time_s in times if time_s <= 2.5)
+    told = f"the last counters of R1 were taken {4 - last:.1f} s before the end of the traffic, expected at most 1 s"
+    assert early(cell) == [told]
+    # It was over before its time.
+    over_after(cell, last + 0.9)
+    assert early(cell) == []
+    over_after(cell, 5.0)
+    record = concluded(cell, 10)
+    assert not record.valid and record.disagreeing and record.reasons == (told,)
+
+
+@pytest.mark.parametrize(("every_s", "most"), [(0.0, 1.0), (2.0, 2.0)])
+def test_and_so_do_readings_with_show_commands(cell: Cell, every_s: float, most: float) -> None:
+    cell.counters("R1").unlink()
+    over_after(cell, 5.0)
+    record = cell.record()
+    polling = PollingRecord(every_s=every_s, commands=(), readings=2, took_mean_s=0.1, took_max_s=0.1)
+    cell.record_file.unlink()
+    cell.write_record(record.model_copy(update={"polling": {"R1": polling}}))
+
+    def read(**times_s: float) -> list[str]:
+        commands = {"classes": "show policy-map interface", "wan": "show interfaces FastEthernet0/1", "load": "show x"}
+        origin = ns(record.traffic_started)  # type: ignore[arg-type]
+        kept: list[dict[str, Any]] = []
+        for name, last_s in times_s.items():
+            for time_s in (-1.0, last_s):
+                at = origin + round(time_s * 1e9)
+                kept.append({"command": commands[name], "before_ns": at, "after_ns": at, "raw": "", "parsed": {}})
+        cell.readings("R1").unlink(missing_ok=True)
+        cell.write_readings("R1", kept)
+        return early(cell)
+
+    assert read(classes=4.1, wan=4.2, load=0.0) == []
+    assert read(classes=4.1, wan=4.01 - most) == []
+    (told,) = read(classes=4.1, wan=3.9 - most)
+    assert told.endswith(f"taken {most + 0.1:.1f} s before the end of the traffic, expected at most {most:g} s")
 
 
 PRINTED = "Building configuration...\nenable secret 5 $1$PLANTED\nsnmp-server community PLANTED RO\nhostname R1\n"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
-from qoslab.analysis.counters import HostCount, add_counters, cards_of
+from qoslab.analysis.counters import HostCount, add_counters, cards_of, too_old
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellRecord, tables
@@ -25,7 +25,7 @@ UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast"
 
 
 def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> list[str]:
-    """Who of a cell's hosts and routers does not count the same, a sentence each.
+    """Who of a cell's hosts and routers does not count the same, or not to the end of the traffic, a sentence each.
 
     `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
     """
@@ -40,7 +40,8 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     except (LookupError, TypeError, ValueError, RecursionError):
         return ["what the interfaces of hosts counted is damaged"]
     interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
-    return list(disagreements(experiment.topology, cards, interfaces, classes, _uncounted(cell, experiment)))
+    compared = disagreements(experiment.topology, cards, interfaces, classes, _uncounted(cell, experiment))
+    return [*too_old(cell, record, experiment), *compared]
 
 
 def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:

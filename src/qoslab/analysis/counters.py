@@ -11,12 +11,13 @@ from typing import Any
 from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
-from qoslab.analysis.show_readings import instants, reading_rows
+from qoslab.analysis.show_readings import instants, last_counted, reading_rows
 from qoslab.errors import DamageError, QoslabError
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
-from qoslab.model.moments import DURING, traffic_time
+from qoslab.model.moments import COUNTED_EVERY_S, DURING, traffic_time
 from qoslab.model.ports import of_the_experiment
+from qoslab.model.steps import TRAFFIC
 from qoslab.pcap import TCP, UDP
 from qoslab.results import Cell, CellRecord
 
@@ -91,6 +92,41 @@ def add_counters(
         except DAMAGE:
             problems.append(f"the readings of {device} are damaged")
     return problems
+
+
+def too_old(cell: Cell, record: CellRecord, experiment: Experiment) -> Iterator[str]:
+    """Routers whose last counters lack the end of the traffic, a sentence each: their figures would be low.
+
+    The last ones are taken when all flows are done. They may precede that by the period in which they are taken.
+    """
+    over_ns = _over_ns(record, experiment)
+    if over_ns is None:
+        return
+    last: dict[str, tuple[float, int]] = {}
+    for device in cell.devices_with_counters():
+        last[device] = (COUNTED_EVERY_S, max((reply["time_ns"] for reply in cell.counter_replies(device)), default=0))
+    for device in cell.devices_with_readings():
+        polled = record.polling.get(device)
+        period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
+        last[device] = (period, last_counted(cell.read_readings(device)))
+    for device, (period, last_ns) in last.items():
+        if (early := (over_ns - last_ns) / 1e9) > period:
+            yield (
+                f"the last counters of {device} were taken {early:.1f} s before the end of the traffic, "
+                f"expected at most {period:g} s"
+            )
+
+
+def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
+    """When the last flow was over, in nanoseconds since 1970; None where none ran.
+
+    One that was cut off, or had no more to send, was over before its time.
+    """
+    arm = experiment.arm(record.arm)
+    lengths = {flow.name: experiment.duration_of(arm, flow).ns for flow in experiment.flows_of(arm)}
+    ends = [ns(flow.started) + lengths[flow.traffic] for flow in record.flows if flow.traffic in lengths]
+    done = [ns(step.ended) for step in record.steps if step.name == TRAFFIC and step.ended is not None]
+    return min([max(ends), *done]) if ends else None
 
 
 def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:

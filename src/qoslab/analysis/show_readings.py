@@ -78,6 +78,21 @@ def reading_rows(
     yield from (("interfaces", row) for row in continued(interfaces, lines))
 
 
+def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
+    """When the counters were read for the last time of which that is longest ago, in nanoseconds since 1970.
+
+    These are of classes, of each interface, and of each port's queues. 0 where none was read.
+    """
+    last: dict[str, int] = {}
+    for each in readings:
+        command = each["command"]
+        if command.startswith(COMMAND) or _INTERFACE.fullmatch(command) or _STATISTICS.fullmatch(command):
+            last.setdefault(command, 0)
+            if "unparsed" not in each["parsed"]:
+                last[command] = max(last[command], (each["before_ns"] + each["after_ns"]) // 2)
+    return min(last.values(), default=0)
+
+
 def _of(reading: Mapping[str, Any]) -> str:
     """The interface, as the print names it."""
     return next(iter(reading["parsed"].get("interface", {})), "")

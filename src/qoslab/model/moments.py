@@ -21,6 +21,10 @@ WINDOW_FROM = Fraction(1, 3)
 """The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
 
 
+COUNTED_EVERY_S = 1.0
+"""How often a data plane is asked for its counters while traffic runs."""
+
+
 def during(length: Duration) -> Duration:
     """The moment `during` of traffic of this length."""
     return Duration(int(length.ns * DURING))

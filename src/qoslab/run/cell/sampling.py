@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
 from qoslab.errors import QoslabError
+from qoslab.model.moments import COUNTED_EVERY_S
 from qoslab.results import Cell, Health
 from qoslab.run.lab import DataPlane, Lab
 
 if TYPE_CHECKING:
     from qoslab import formats
-
-PERIOD_S = 1.0
 
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
@@ -112,7 +111,7 @@ class CounterSampler:
                         return
                 if last:
                     return
-                due += PERIOD_S
+                due += COUNTED_EVERY_S
                 while not self._stop.is_set() and loop.time() < due:
                     await asyncio.sleep(min(0.05, max(0.0, due - loop.time())))
                 last = self._stop.is_set()
