@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qoslab.analysis.conservation import HostCount, disagreements
+from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements
 from qoslab.results import tables
 from qoslab.results.tables import DROP_REASONS
 from qoslab.run.cell.cards import read_devices
@@ -124,6 +124,29 @@ def test_a_host_and_its_router_that_do_not_count_the_same() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     (told,) = found(counted(), hosts=hosts)
     assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in told
+
+
+def test_what_real_routers_and_switches_say_by_themselves_in_a_long_cell() -> None:
+    # A probe a second for ten minutes, and spanning tree and keepalives of a switch and a router.
+    probes, length_s = 600, 600
+    said = length_s // 2 + length_s // 10
+
+    def of(extra: int, talking: tuple[str, ...]) -> list[str]:
+        counts = {"input_packets": probes + extra, "output_packets": probes, "output_drops": 0}
+        interfaces = counted(**{LAN: counts, WAN: {**counts, "input_packets": probes}})
+        interfaces["time_s"] = interfaces["time_s"].replace(31.0, length_s - 1.0)
+        hosts = {"client": {"eth0": HostCount(probes, probes, 60_000)}}
+        return list(disagreements(TOPOLOGY, hosts, interfaces, NO_POLICY, talking=talking))
+
+    assert of(said, ("R1",)) == []
+    assert len(of(said, ())) == 2, "a virtual router says nothing"
+    on_link, in_router = round(PACKETS + BY_ITSELF * length_s), round(PACKETS + 2 * BY_ITSELF * length_s)
+    # With half a per cent of what is counted.
+    assert of(on_link, ("R1",)) == []
+    (told,) = of(on_link + 10, ("R1",))
+    assert f"client sent {probes} packets by eth0" in told and "they may differ by 606" in told
+    _, told = of(in_router + 20, ("R1",))
+    assert f"{in_router + 20} are nowhere" in told
 
 
 def test_a_card_that_cuts_segments_itself_is_not_compared() -> None:

@@ -19,7 +19,18 @@ from qoslab.results import Cell, CellRecord, tables
 SHARE = 0.005
 """Of the packets that may be counted by one side alone: readings are not of the same instant."""
 PACKETS = 30
-"""That may be beyond it: what devices say by themselves (ARP, CDP, keepalives, routing) between two readings."""
+"""That may be beyond it: ARP, and what else comes once."""
+EVERY_S = {
+    "keepalives": 10.0,  # `show interfaces` of the articles: `Keepalive set (10 sec)`
+    "CDP": 60.0,  # the default of `cdp timer`, inferred from other releases' references
+    "LLDP": 30.0,  # the default of `lldp timer`, inferred likewise
+    "spanning tree": 2.0,  # the hello time of IEEE 802.1D, of a switch on the line
+    "EIGRP": 5.0,  # the hello interval on lines of more than T1, inferred
+    "OSPF": 10.0,  # the hello interval but on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
+}
+"""How often real routers and switches say something by themselves on a line, each at most once."""
+BY_ITSELF = sum(1 / seconds for seconds in EVERY_S.values())
+"""Packets a second that may be beyond it on each line of a real router, while its counters grow."""
 UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast")
 """Words of a configuration by which a router drops what no show command of those that are read counts."""
 
@@ -40,7 +51,8 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     except (LookupError, TypeError, ValueError, RecursionError):
         return ["what the interfaces of hosts counted is damaged"]
     interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
-    compared = disagreements(experiment.topology, cards, interfaces, classes, _uncounted(cell, experiment))
+    real, uncounted = cell.devices_with_readings(), _uncounted(cell, experiment)
+    compared = disagreements(experiment.topology, cards, interfaces, classes, uncounted=uncounted, talking=real)
     return [*too_old(cell, record, experiment), *compared]
 
 
@@ -62,9 +74,14 @@ def disagreements(
     interfaces: pd.DataFrame,
     classes: pd.DataFrame,
     uncounted: Collection[str] = (),
+    talking: Collection[str] = (),
 ) -> Iterator[str]:
-    """Who disagrees with whom, of one cell. `hosts` are by interface; `uncounted` routers drop what nobody counts."""
-    counted = _Counted(interfaces)
+    """Who disagrees with whom, of one cell. `hosts` are by interface.
+
+    `uncounted` routers drop what nobody counts, and on lines of `talking` ones there is what these and switches say by
+    themselves, as there is on no virtual one.
+    """
+    counted = _Counted(interfaces, talking)
     yield from _of_links(topology, hosts, counted)
     for router in interfaces["device"].unique():
         if router not in uncounted:
@@ -74,7 +91,8 @@ def disagreements(
 class _Counted:
     """The counters of interfaces of one cell."""
 
-    def __init__(self, interfaces: pd.DataFrame) -> None:
+    def __init__(self, interfaces: pd.DataFrame, talking: Collection[str]) -> None:
+        self._talking = talking
         readings = interfaces.sort_values("time_s").groupby(["device", "interface"], sort=False)
         self._each = {(str(key[0]), str(key[1])): rows for key, rows in readings}
 
@@ -86,6 +104,14 @@ class _Counted:
         found = rows[list(columns)].astype(float)
         total = float((found.iloc[-1] - found.iloc[0]).sum(skipna=False))
         return None if pd.isna(total) else total
+
+    def tolerance(self, packets: float, device: str, *ports: str) -> float:
+        """By how many packets the router and another may differ that counts at these ports."""
+        own = 0.0
+        for port in ports if device in self._talking else ():
+            times = self._each[device, port]["time_s"]
+            own += BY_ITSELF * float(times.iloc[-1] - times.iloc[0])
+        return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
         """The last of a gauge; 0 where it is not told: a ring of a few packets."""
@@ -111,11 +137,11 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                 if there is None:
                     continue
                 expected = there + lost if column == "input" else there - lost
-                if abs(own - expected) > _tolerance(max(own, expected)):
+                trusted = counted.tolerance(max(own, expected), *names)
+                if abs(own - expected) > trusted:
                     yield (
                         f"on the link {link.name} {host} {said} {own} packets by {near.interface}, and {far.node} "
-                        f"counts {expected:.0f} that {far.interface} {does}: they may differ by "
-                        f"{_tolerance(max(own, expected)):.0f}"
+                        f"counts {expected:.0f} that {far.interface} {does}: they may differ by {trusted:.0f}"
                     )
 
 
@@ -133,11 +159,12 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.D
     )
     rest = {(lost, kept): came - left - refused - lost - kept for lost in drops for kept in waits}
     (lost, kept), missing = min(rest.items(), key=lambda each: abs(each[1]))
-    if abs(missing) > _tolerance(came):
+    trusted = counted.tolerance(came, router, *ports)
+    if abs(missing) > trusted:
         what = "are nowhere" if missing > 0 else "came from nowhere"
         yield (
             f"{router} counts {came:.0f} packets that came in, {left:.0f} that left, {lost + refused:.0f} dropped and "
-            f"{kept:.0f} that wait: {abs(missing):.0f} {what}, at most {_tolerance(came):.0f} can be trusted"
+            f"{kept:.0f} that wait: {abs(missing):.0f} {what}, at most {trusted:.0f} can be trusted"
         )
 
 
@@ -177,7 +204,3 @@ def _class_drops(classes: pd.DataFrame, column: str | None = None) -> float | No
 def _sum(counts: Iterator[float | None]) -> float | None:
     found = list(counts)
     return None if not found or None in found else sum(each for each in found if each is not None)
-
-
-def _tolerance(packets: float) -> float:
-    return PACKETS + SHARE * packets
