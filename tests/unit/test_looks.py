@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
 from qoslab.run.labs.external.looks.devices import generation_of
 from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.record import devices_seen, others
 from qoslab.run.labs.external.looks.shown import round_trips, router_facts
@@ -243,6 +245,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interface": (
         {"ports": {"FastEthernet0/0": UP["FastEthernet0/0"], "Serial0/0": port("")}},
         ["R1: found no interface FastEthernet0/1 for the link wan, expected it beside FastEthernet0/0, Serial0/0; "],
+    ),
+    "interfaces that nothing reads": (
+        {"ports": {}, "unread": "nothing in it that the parser knows"},
+        [
+            "R1: found that nothing reads its answer to `show interfaces` (nothing in it that the parser knows), "
+            "expected to see its interfaces; enter `show interfaces` there"
+        ],
     ),
     "slow port": (
         {"ports": {**UP, "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
@@ -673,6 +682,17 @@ def read(**changed: str) -> RouterFacts:
         return genie_parse("ios", command, text).parsed or {}
 
     return router_facts({**PRINTED, **changed}, parse, {}, "192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"), [(INTERFACES, ""), ("Gi0/1 up up\n", "nothing in it that the parser knows")]
+)
+def test_why_nothing_reads_what_a_router_prints_is_kept(printed: str, why: str) -> None:
+    parser = SimpleNamespace(parse=lambda command, text: genie_parse("ios", command, text))
+    inventory = SimpleNamespace(routers={"R1": SimpleNamespace(host="192.0.2.1")})
+    gathering: Any = SimpleNamespace(collector=parser, inventory=inventory)
+    found = Gathering._read(gathering, "R1", PRINTED | {"show interfaces": printed}, {})
+    assert (bool(found.ports), found.unread) == (not why, why)
 
 
 def test_facts_are_read_from_what_a_router_prints() -> None:

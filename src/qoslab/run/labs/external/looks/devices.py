@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from qoslab.model.experiment import Generation
 from qoslab.platforms import MODELS, is_switch, routers_of
 from qoslab.run.labs.external.looks.facts import Facts, Found
+from qoslab.run.labs.external.looks.shown import INTERFACES
 
 _PARTS = re.compile(r"(\d+)\.(\d+)(?:\((\d+)\w*\)([A-Z]*))?")
 MQC = (12, 0, 5)
@@ -64,12 +65,16 @@ def devices(facts: Facts) -> Iterator[Found]:
 
 def interfaces(facts: Facts) -> Iterator[Found]:
     """Every interface of the experiment is there."""
+    unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
+    for name, reason in unread.items():
+        message = f"found that nothing reads its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"
+        yield Found(name, message, f"enter `{INTERFACES}` there and see whether it prints them as IOS does")
     for link, end, _ in facts.ends():
         device = facts.device(end)
         if end.node in facts.hosts:
             there = [name for name in facts.hosts[end.node].cards if name != "lo"]
             hint = "name the right one in qoslab_interfaces"
-        elif end.node in facts.routers and facts.routers[end.node].ios:
+        elif end.node in facts.routers and facts.routers[end.node].ios and end.node not in unread:
             there = list(facts.routers[end.node].ports)
             hint = "see whether it is the right device, and has the module, or name another in qoslab_interfaces"
         else:

@@ -152,6 +152,8 @@ class RouterFacts:
     """What its ways back need; None where it is not known."""
     refused: str = ""
     """What it said to the command that shows its configuration, where it may not be seen."""
+    unread: str = ""
+    """Why what it says of its interfaces cannot be read; empty where it can."""
 
 
 @dataclass(frozen=True)

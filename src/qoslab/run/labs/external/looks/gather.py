@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qoslab.model.experiment import Experiment, Link
@@ -16,7 +16,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
 from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
 from qoslab.run.labs.external.looks.rest import requests_to_tell
-from qoslab.run.labs.external.looks.shown import commands, router_facts
+from qoslab.run.labs.external.looks.shown import INTERFACES, commands, router_facts
 from qoslab.run.task import HostTcp
 from qoslab.traffic import tool
 from qoslab.units import Duration
@@ -175,11 +175,16 @@ class Gathering:
         return dict(zip(shows, said[len(pings) :], strict=True)), heard
 
     def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, Sequence[str]]) -> RouterFacts:
+        unread = {}
+
         def parse(command: str, text: str) -> Mapping[str, Any]:
-            return self.collector.parse(command, text).parsed or {}
+            found = self.collector.parse(command, text)
+            unread[command] = found.reason
+            return found.parsed or {}
 
         access = self.inventory.routers[name]
-        return router_facts(answers, parse, pings, access.host or "")
+        facts = router_facts(answers, parse, pings, access.host or "")
+        return replace(facts, unread=unread.get(INTERFACES, ""))
 
 
 def _pings(link: Link, *, first: bool) -> list[int]:

@@ -13,8 +13,8 @@ from qoslab.run.labs.external.looks.facts import Port, RoundTrips, RouterFacts, 
 Parse = Callable[[str, str], Mapping[str, Any]]
 """`parse("show version", text)`: what Genie reads, empty where it reads nothing."""
 
-STARTUP, FLASH = "show startup-config", "dir flash:"
-PLAIN = ("show version", "show interfaces", "show arp", "show running-config", STARTUP, FLASH)
+INTERFACES, STARTUP, FLASH = "show interfaces", "show startup-config", "dir flash:"
+PLAIN = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)
 """What every router is asked."""
 CDP, LLDP, MACS = "show cdp neighbors detail", "show lldp neighbors detail", "show mac address-table"
 
@@ -76,7 +76,7 @@ def router_facts(
 def _ports(answers: Mapping[str, str], parse: Parse) -> dict[str, Port]:
     configured = {name: _IPV6.findall(lines) for name, lines in _INTERFACE.findall(answers["show running-config"])}
     ports = {}
-    for name, shown in parse("show interfaces", answers["show interfaces"]).items():
+    for name, shown in parse(INTERFACES, answers[INTERFACES]).items():
         counted = shown.get("counters", {})
         clock = _CLOCK.search(answers.get(f"show controllers {name}", ""))
         speed = _SPEED.search(str(shown.get("port_speed", "")))
