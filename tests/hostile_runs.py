@@ -264,7 +264,7 @@ def line(event: dict[str, Any], value: str, **more: object) -> str:
     return json.dumps(event | more).replace('"$"', value)
 
 
-PROGRESS: dict[str, tuple[str, int, str]] = {
+LINES: dict[str, tuple[str, int, str]] = {
     "cells beyond all": (line(BEGIN, "1e999", cells="$"), 3, LEFT_OUT),
     "cells of many digits": (line(BEGIN, "9" * 4300, cells="$"), 3, LEFT_OUT),
     "cells of many digits in a text": (line(BEGIN, "", cells="9" * 4300), 2, NONE_OF_OURS),
@@ -371,3 +371,37 @@ BESIDE: dict[str, tuple[str, str]] = {
     ),
 }
 """By what is wrong: one of the tables that are computed and read again by `qoslab compare`, and its text."""
+
+
+def asked(**changes: Any) -> str:
+    """What is kept of a run of our own, changed."""
+    options = {"format": 3, "file": "e.yml", "sets": [], "arms": [], "only": [], "duration": None, "lab": "simulated"}
+    return json.dumps({**options, **changes}, indent=2)
+
+
+OPTIONS: dict[str, tuple[str, str]] = {
+    "only a format": ('{\n  "format": 3\n}', r"run\.json: file: Field required"),
+    "a format of tomorrow": (asked(format=999), r"run\.json: found format 999, expected 3"),
+    "no file": (asked(file=""), r"run\.json: file: String should have at least 1 character"),
+    "a file that is a number": (asked(file=7), r"run\.json: file: Input should be a valid string"),
+    "a file that is deep": ('{\n  "format": 3, "file": ' + "[" * 20000, r"run\.json: found no format version"),
+    "a file with a null character": (asked(file="a\0b"), r"run\.json: file: .*found a null character"),
+    "a file that is no text": (asked(file="\udcff"), r"run\.json: : Invalid JSON: "),
+    "a file without end": (asked(file="x" * 9000), '"x+…": File name too long'),
+    "a file with keys": (asked(file="\x1b[31m"), r"\\x1b\[31m: there is no such file"),
+    "a folder for a file": (asked(file="/tmp"), "/tmp: Is a directory"),
+    "a device for a file": (asked(file="/dev/zero"), "/dev/zero: it is no regular file"),
+    "values that are one text": (asked(sets="R1.platform=linux"), r"run\.json: sets: Input should be a valid array"),
+    "a value that is a number": (asked(sets=[7]), r"run\.json: sets\.0: Input should be a valid string"),
+    "a value without a path": (asked(sets=["x"]), 'found "x", expected PATH=VALUE'),
+    "arms that are nothing": (asked(arms=None), r"run\.json: arms: "),
+    "a choice that is a mapping": (asked(only={"a": 1}), r"run\.json: only: "),
+    "a duration that is none": (asked(duration="soon"), r'run\.json: duration: .*found "soon", expected a duration'),
+    "a duration of many digits": (asked(duration="9" * 5000 + " s"), r"run\.json: duration: .*of 5002 characters"),
+    "no repetitions": (asked(repetitions=0), r"run\.json: repetitions: Input should be greater than or equal to 1"),
+    "repetitions without end": (asked(repetitions=float("inf")), r"run\.json: repetitions: Input should be a finite"),
+    "another order": (asked(order="backwards"), r"run\.json: order: Input should be 'as written'"),
+    "a lab that is a list": (asked(lab=[]), r"run\.json: lab: Input should be a valid string"),
+    "a key of nobody": (asked(shell="touch PWNED"), r"run\.json: shell: Extra inputs are not permitted"),
+}
+"""In place of `run.json`, by what is wrong: its text, and a regular expression of what `--resume` says."""

@@ -22,13 +22,24 @@ from qoslab.model.expectations import Expectation
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import TRAFFIC
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.results import CellRecord, CellSummary, Health, RunFolder, SenderRecord, Step, find_unfinished, tables
+from qoslab.results import (
+    CellRecord,
+    CellSummary,
+    Health,
+    RunFolder,
+    RunOptions,
+    SenderRecord,
+    Step,
+    find_unfinished,
+    tables,
+)
 from qoslab.run.attempts import RunCells
 from qoslab.run.jobs import PATIENCE, Jobs
 from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_published, load_sweep
 
 TOOLS = {"iperf3": "iperf 3.12", "iperf": "iperf 2.1"}
+ASKED = RunOptions(file="grid.yml")
 
 
 @pytest.fixture
@@ -122,12 +133,12 @@ def test_a_key_tells_the_tools_of_the_cell_from_others(grid: Path) -> None:
 
 def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "grid")
-    with folder.working({"file": "grid.yml"}):
-        assert folder.options()["file"] == "grid.yml"
-        with pytest.raises(UserError, match="another process works on this run"), folder.working({}):
+    with folder.working(ASKED):
+        assert folder.options().file == "grid.yml"
+        with pytest.raises(UserError, match="another process works on this run"), folder.working(ASKED):
             pass
-    with folder.working({"file": "other.yml"}):
-        assert folder.options()["file"] == "other.yml"
+    with folder.working(RunOptions(file="other.yml")):
+        assert folder.options().file == "other.yml"
 
 
 def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +150,7 @@ def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch:
     held: list[int] = []
     own = fcntl.flock
     monkeypatch.setattr(fcntl, "flock", lambda file, how: held.append(file) or own(file, how))
-    with folder.working({}):
+    with folder.working(ASKED):
         (file,) = held
         assert stat.S_ISREG(os.fstat(file).st_mode)
         assert fcntl.fcntl(file, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
@@ -148,12 +159,12 @@ def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(UserError, match=r"\.lock: cannot be locked: No locks available"), folder.working({}):
+    with pytest.raises(UserError, match=r"\.lock: cannot be locked: No locks available"), folder.working(ASKED):
         pass
     monkeypatch.setattr(fcntl, "flock", own)
     (folder.path / ".lock").unlink()
     (folder.path / ".lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=r"\.lock: cannot be written"), folder.working({}):
+    with pytest.raises(UserError, match=r"\.lock: cannot be written"), folder.working(ASKED):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -162,7 +173,7 @@ def test_the_run_to_resume(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="found no run"):
         find_unfinished(tmp_path)
     one = RunFolder.create(tmp_path, "grid")
-    with one.working({"file": "grid.yml"}):
+    with one.working(ASKED):
         pass
     two = RunFolder.create(tmp_path, "grid")
     assert find_unfinished(tmp_path).path == find_unfinished(tmp_path, "grid").path == two.path

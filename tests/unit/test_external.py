@@ -69,7 +69,7 @@ def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
 
 
 def test_a_run_goes_on_in_the_lab_it_began_in(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Choice(lab=str(inventory)).as_dict()
+    recorded = Choice(lab=str(inventory)).recorded(EXPERIMENT, ())
     assert Choice().after(recorded).place == Choice(lab=str(inventory)).after(recorded).place == str(inventory)
     # The path is kept whole: from another folder it leads to the same lab.
     monkeypatch.chdir(inventory.parent)

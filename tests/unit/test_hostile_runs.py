@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostile_captures import CAPTURES
-from hostile_runs import BEGIN, BESIDE, CELL, PROGRESS, RUNS, SCRIPT, TABLES, TEXTS
+from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.live.openmetrics import exposition
@@ -29,6 +29,8 @@ from qoslab.live.page import page_of
 from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, tables
+from qoslab.results.progress import PROGRESS
+from qoslab.results.seal import sealed
 from qoslab.schema import CellIdentity
 
 INTERFACE, ENHANCED_PACKET = 1, 6
@@ -221,17 +223,6 @@ def assert_read_by_all(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.usefixtures("small_machine")
-def test_a_hostile_run_is_no_fault_for_whatever_reads_it(
-    reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    run = Path(shutil.copytree(reported, tmp_path / reported.name))
-    RUNS[name][0](run)
-    sample_run.seal_anew(run)
-    assert_read_by_all(run, capsys)
-
-
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_hostile_comparison_is_no_fault_of_qoslab(
     reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -248,15 +239,15 @@ def said_so_far(run: Path, *lines: str) -> None:
         pass
     first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]
     last = json.dumps({"event": "end", "how": "interrupted"})
-    (run / "progress.jsonl").write_text("".join(f"{line}\n" for line in (*first, *lines, last)))
+    (run / PROGRESS).write_text("".join(f"{line}\n" for line in (*first, *lines, last)))
 
 
-@pytest.mark.parametrize("name", PROGRESS)
+@pytest.mark.parametrize("name", LINES)
 def test_what_a_hostile_run_says_is_told_or_left_out(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
-    line, status, said = PROGRESS[name]
+    line, status, said = LINES[name]
     said_so_far(run, line)
     for words in (["watch", str(run)], ["watch", str(run), "--json"]):
         assert main(words) == status
@@ -286,6 +277,50 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     json.dumps(page_of(watched), allow_nan=False)
     assert exposition(watched)
     Console(file=io.StringIO(), width=200).print(screen(watched))
+
+
+def ask(run: Path, text: str) -> None:
+    """Have a run say what it was asked for, and that it has broken off."""
+    (run / "run.json").write_bytes(sealed(text.encode()))
+    (run / PROGRESS).write_text("")
+
+
+@pytest.mark.parametrize("name", [*RUNS, *TEXTS])
+@pytest.mark.usefixtures("small_machine")
+def test_no_command_trips_over_a_hostile_run(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
+    (RUNS[name][0] if name in RUNS else TEXTS[name])(run)
+    ask(run, asked())
+    sample_run.seal_anew(run)
+    export = ["--format", "ro-crate", "--to", str(tmp_path / "crate.zip")]
+    for command, *options in (["verify"], ["watch"], ["compare"], ["export", *export]):
+        began = time.process_time()
+        status = main([command, str(run), *options])
+        told = capsys.readouterr()
+        assert status in (0, 1, 2, 3), f"{command}: {told.err}"
+        assert time.process_time() - began < SECONDS, command
+        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err, command
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.usefixtures("small_machine")
+def test_what_a_run_was_asked_for_is_read_with_care(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    text, said = OPTIONS[name]
+    ask(run, text)
+    assert main(["run", "--resume", str(run)]) == 2
+    told = capsys.readouterr().err
+    assert re.search(said, told), told
+    for command, *options in (["verify"], ["watch"], ["report", "--junit", str(tmp_path / "report.xml")]):
+        status = main([command, str(run), *options])
+        told = capsys.readouterr().err
+        assert status in (0, 1, 2, 3) and "Traceback" not in told, f"{command}: {told}"
+    assert not list(tmp_path.rglob("PWNED"))
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -27,7 +27,7 @@ from qoslab.model.experiment import Flow
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import SIMULATION
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
+from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, RunOptions, Step
 from qoslab.run.costs import learnt_costs
 from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
@@ -244,11 +244,11 @@ def test_results_of_two_labs_and_of_two_simulators_are_never_mixed(tmp_path: Pat
 
 
 def test_a_resumed_run_stays_in_its_lab() -> None:
-    recorded = Choice(lab=Simulated.name).as_dict()
+    file = TOP / "experiments/policing-vs-shaping.yml"
+    recorded = Choice(lab=Simulated.name).recorded(file, ["a=b"])
     assert Choice().after(recorded).lab == Simulated.name
-    assert Choice().as_dict()["lab"] == Virtual.name
-    before = {name: value for name, value in Choice().as_dict().items() if name != "lab"}
-    assert Choice().after(before).lab == Virtual.name, "runs had no kind of lab once"
+    assert Choice().recorded(file, ()).lab == Virtual.name
+    assert Choice().after(RunOptions(file="a")).lab == Virtual.name, "runs had no kind of lab once"
     with pytest.raises(UserError, match="found --lab virtual for a run with --lab simulated"):
         Choice(lab=Virtual.name).after(recorded)
 

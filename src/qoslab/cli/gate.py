@@ -127,7 +127,7 @@ def in_repository(file: str, environment: Mapping[str, str] = os.environ) -> str
 def _file_of(folder: RunFolder) -> str:
     """The experiment's file as the run was given it; empty where the run does not know it any more."""
     try:
-        return str(folder.options()["file"])
+        return folder.options().file
     except UserError:
         return ""
 

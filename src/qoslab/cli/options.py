@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -21,6 +21,9 @@ from qoslab.plan import Options, Plan, make_plan
 from qoslab.schema import Sweep
 from qoslab.schema.near import did_you_mean
 from qoslab.units import Duration, Quantity, QuantityError, Rate
+
+if TYPE_CHECKING:
+    from qoslab.results import RunOptions
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -169,34 +172,35 @@ class Choice:
         found += [f"--lab {self.lab}"] if self.lab is not None else []
         return tuple(found)
 
-    def as_dict(self) -> dict[str, Any]:
-        """For a record; `after` reads it."""
-        return {
-            "arms": list(self.arms),
-            "only": list(self.only),
-            "duration": None if self.duration is None else str(self.duration),
-            "repetitions": self.repetitions,
-            "order": self.order,
-            "lab": self.lab or DEFAULT_LAB,
-        }
+    def recorded(self, file: Path, sets: Sequence[str]) -> RunOptions:
+        """What was asked for of an experiment; `after` takes it."""
+        from qoslab.results import RunOptions
 
-    def after(self, recorded: Mapping[str, Any]) -> Choice:
+        return RunOptions(
+            file=str(file.resolve()),
+            sets=tuple(sets),
+            arms=self.arms,
+            only=self.only,
+            duration=self.duration,
+            repetitions=self.repetitions,
+            order=self.order,
+            lab=self.lab or DEFAULT_LAB,
+        )
+
+    def after(self, recorded: RunOptions) -> Choice:
         """What was recorded, but for what is given anew. `UserError` for another lab: results of two are not mixed."""
-        length = recorded["duration"]
-        # Runs from before there were several kinds say nothing of it.
-        lab = recorded.get("lab", DEFAULT_LAB)
-        if self.lab not in (None, lab):
+        if self.lab not in (None, recorded.lab):
             raise UserError(
-                f"found --lab {self.lab} for a run with --lab {lab}, expected the same",
+                f"found --lab {self.lab} for a run with --lab {recorded.lab}, expected the same",
                 hint="Leave --lab out, or start a new run without --resume.",
             )
         return Choice(
-            arms=self.arms or tuple(recorded["arms"]),
-            only=self.only or tuple(recorded["only"]),
-            duration=self.duration or (None if length is None else Duration.parse(length)),
-            repetitions=self.repetitions or recorded["repetitions"],
-            order=self.order or recorded["order"],
-            lab=lab,
+            arms=self.arms or recorded.arms,
+            only=self.only or recorded.only,
+            duration=self.duration or recorded.duration,
+            repetitions=self.repetitions or recorded.repetitions,
+            order=self.order or recorded.order,
+            lab=recorded.lab,
         )
 
 

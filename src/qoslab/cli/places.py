@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from qoslab.errors import UserError
 from qoslab.labs import kind_at
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.schema import Sweep, load_sweep, parse_set
+from qoslab.schema.near import shown
 from qoslab.shipped import shipped
 
 EXPERIMENTS = Path("experiments")
@@ -19,7 +21,13 @@ RUNS = Path("runs")
 def experiment_file(given: str) -> Path:
     """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
     path = Path(given)
-    if not path.exists() and path.name == given:
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise UserError(
+            f"{shown(given)}: {error.strerror}", hint="expected the path or name of an experiment"
+        ) from error
+    if not there and path.name == given:
         for folder in (EXPERIMENTS, shipped("experiments")):
             named = folder / f"{given}.yml"
             if named.exists():

@@ -184,12 +184,12 @@ def prepare(
         analysis.published,
         (*(f"--set {each}" for each in sets), *choice.words()),
         runs,
+        choice.recorded(file, sets),
         jobs=side_by_side,
         # In a sweep, whose labs leave little time, it would only be in the way; docs/live.md says what that costs.
         meanwhile=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=resume,
-        options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
         attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
         scheduler=scheduler,
         broken_off=_report_what_there_is,
@@ -406,7 +406,7 @@ def _after(
 ) -> tuple[str, Sequence[str], Choice]:
     """What the run was asked for, but for what is given anew."""
     recorded = folder.options()
-    return experiment or str(recorded["file"]), [*recorded["sets"], *sets], choice.after(recorded)
+    return experiment or recorded.file, [*recorded.sets, *sets], choice.after(recorded)
 
 
 def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:

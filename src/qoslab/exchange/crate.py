@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
 from qoslab.exchange.signed import author_of
 from qoslab.results import Manifest
@@ -136,6 +137,8 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in (CRATE, LOCK):
+            if not name.isprintable():
+                raise UserError(f"{folder}: found the file {name!r}, expected a name that is text", hint="rename it")
             yield name, path
 
 

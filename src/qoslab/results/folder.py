@@ -33,7 +33,7 @@ from qoslab.results.files import (
     write_once,
     writing,
 )
-from qoslab.results.records import FORMAT, CellRecord, CellSummary, Manifest
+from qoslab.results.records import FORMAT, CellRecord, CellSummary, Manifest, RunOptions
 from qoslab.results.seal import (
     CELL_RECORD,
     FileSeal,
@@ -406,7 +406,7 @@ class RunFolder:
             raise FileExistsError(errno.EEXIST, "a thousand runs in one second")
 
     @contextmanager
-    def working(self, options: Mapping[str, Any]) -> Iterator[None]:
+    def working(self, options: RunOptions) -> Iterator[None]:
         """Keep others from working on this run meanwhile, and keep in `run.json` what was asked for.
 
         `UserError` where another process works on it.
@@ -428,7 +428,7 @@ class RunFolder:
                     f"{lock}: cannot be locked: {error.strerror}",
                     hint="have the file system's server keep locks, or run where the disk is this machine's own",
                 ) from error
-            replace(path, sealed((json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode()))
+            replace(path, sealed(_json(options)))
             sync_names(self.path, 3)  # runs may be new, too
             yield
         finally:
@@ -450,14 +450,16 @@ class RunFolder:
             os.close(looked)
         return False
 
-    def options(self) -> dict[str, Any]:
-        """What `run.json` keeps; `UserError` where it is missing, damaged or of another format."""
+    def options(self) -> RunOptions:
+        """What `run.json` keeps; `UserError` where it is missing, damaged, or of another format or shape."""
         path = self.path / "run.json"
         if not path.exists():
             if self.finished:
                 self.manifest()  # refuses another format
             raise UserError(f"{self.path}: found no run.json, expected a run", hint="`qoslab list` shows the runs")
-        return _formatted(path, _read_sealed(path, RECORD_MOST))
+        text = _read_sealed(path, RECORD_MOST)
+        _formatted(path, text)
+        return _parsed(RunOptions, path, text)
 
     @property
     def finished(self) -> bool:

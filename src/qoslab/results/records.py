@@ -1,4 +1,4 @@
-"""What `manifest.json` and `cell.json` say."""
+"""What `run.json`, `manifest.json` and `cell.json` say."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from qoslab.model.comparison import PublishedFigure
-from qoslab.model.experiment import Experiment
+from qoslab.model.experiment import Experiment, Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.results.seal import FileSeal
 from qoslab.schema import CellIdentity
+from qoslab.units import Duration
 
 FORMAT = 3
 """Version of the run folder's layout and records. A reader refuses every other version."""
@@ -28,6 +29,29 @@ class Record(BaseModel):
     """A part of a file in the run folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+def _path(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("found a null character, expected a path")
+    return text
+
+
+class RunOptions(Record):
+    """`run.json`: what a run was asked for, which `--resume` repeats."""
+
+    format: int = FORMAT
+    file: Annotated[str, Field(min_length=1), AfterValidator(_path)]
+    """Of the experiment."""
+    sets: tuple[str, ...] = ()
+    """`--set`, as typed; so are the arms and `--only`."""
+    arms: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    duration: Duration | None = None
+    repetitions: Annotated[int, Field(ge=1)] | None = None
+    order: Order | None = None
+    lab: str = DEFAULT_LAB
+    """A kind's name, or the place of a lab."""
 
 
 class Step(Record):

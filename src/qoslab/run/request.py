@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qoslab.plan import Plan
 
 if TYPE_CHECKING:
     # Slow to load, and of a run that is only estimated nobody needs it.
     from qoslab.model.comparison import PublishedFigure
-    from qoslab.results import Cell, RunFolder
+    from qoslab.results import Cell, RunFolder, RunOptions
     from qoslab.run.meanwhile import Begin
 
 
@@ -28,6 +28,8 @@ class Request:
     """As typed, for the manifest."""
     runs: Path
     """The folder of run folders."""
+    options: RunOptions
+    """What a resumed run repeats; kept in `run.json`."""
     jobs: int | None = 1
     """Cells that have traffic at the same time; None: as many as the machine has time for."""
     meanwhile: Begin | None = None
@@ -35,8 +37,6 @@ class Request:
     punctual in a thread of least priority. It has ended before `carry_out` gives the folder."""
     resume: RunFolder | None = None
     """Run what this run lacks, into its folder."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """What a resumed run repeats; kept in `run.json`."""
     enough: Callable[[Sequence[Cell]], str] | None = None
     """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
     attempts: int = 1
