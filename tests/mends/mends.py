@@ -642,6 +642,13 @@ MENDS = (
         "tests/unit/test_planted.py",
     ),
     Mend(
+        "a received run names the inventory and the experiment that --resume runs",
+        "src/qoslab/cli/run.py",
+        "    if not kind_at(recorded.lab).placed:\n",
+        "    if True:\n",
+        "tests/unit/test_external.py::test_nothing_that_reaches_a_device_is_taken_from_a_run",
+    ),
+    Mend(
         "run.json of another shape is a defect of qoslab",
         "src/qoslab/results/folder.py",
         "        return _parsed(RunOptions, path, text)\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from qoslab.cli import main
 from qoslab.cli.options import Choice, LabType
 from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.labs import LABS, kind_at
+from qoslab.results import RunFolder, RunOptions
 from qoslab.schema import load_sweep
 
 TOP = Path(__file__).parents[2]
@@ -78,6 +80,34 @@ def test_a_run_goes_on_in_the_lab_it_began_in(inventory: Path, monkeypatch: pyte
     with pytest.raises(UserError) as caught:
         Choice(lab=str(other)).after(recorded)
     assert caught.value.message == f"found --lab {other} for a run with --lab {inventory}, expected the same"
+
+
+def test_nothing_that_reaches_a_device_is_taken_from_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = RunFolder.create(Path("runs"), "policing-vs-shaping", datetime(2099, 1, 1, tzinfo=UTC)).path.absolute()
+    inventory = run / "rack.yml"
+    inventory.write_text("#!/bin/sh\ntouch PWNED\n")
+    inventory.chmod(0o755)
+    (run / "e.yml").write_text(EXPERIMENT.read_text())
+    recorded = RunOptions(file=str(run / "e.yml"), lab=str(inventory), sets=("duration=10 s",), duration=None)
+    with RunFolder(run).working(recorded):
+        pass
+    asked = ["--lab", str(inventory), "--set", "duration=10 s"]
+    for words in (
+        ["--resume"],
+        ["--resume", str(run), *asked],
+        [str(EXPERIMENT), "--resume", *asked[2:]],
+        [str(EXPERIMENT), "--resume", *asked[:2]],
+    ):
+        assert main(["run", *words]) == ExitStatus.USER_MISTAKE
+        told = capsys.readouterr().err
+        assert "run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each --set" in told
+        assert f"qoslab run {recorded.file} --lab {inventory} --set 'duration=10 s' --resume " in told
+    assert not list(tmp_path.rglob("PWNED"))
+    # What is said again is what is run.
+    assert main(["run", str(EXPERIMENT), *asked, "--resume", "--dry-run"]) == ExitStatus.WITHIN
 
 
 def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:

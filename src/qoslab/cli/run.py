@@ -35,7 +35,7 @@ from qoslab.cli.options import (
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.labs import LabKind
+from qoslab.labs import LabKind, kind_at
 from qoslab.plan import Plan
 from qoslab.platforms import routers_of
 from qoslab.printing import echo
@@ -119,7 +119,8 @@ def command(
     EXPERIMENT is a file, or the name of one in experiments/. The figures go to standard output, everything else to
     standard error; the last line says where the report is. The exit status is 0 when every figure is within its
     tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
-    invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
+    invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew. In the lab of
+    an inventory EXPERIMENT, --lab and --set are to be given again.
     """
     _check_scheduler(scheduler, jobs, tls)
     if dry_run and (gate != Gate() or live.wanted):
@@ -128,7 +129,7 @@ def command(
         )
     folder = None
     if resume is not None:
-        folder = _to_resume(experiment, resume, sets)
+        folder = _to_resume(experiment, resume, sets, choice.kind.name)
         experiment, sets, choice = _after(folder, experiment, sets, choice)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
@@ -384,15 +385,15 @@ def _report_what_there_is(made: RunFolder) -> None:
         echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
 
 
-def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunFolder:
+def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
     from qoslab.results import find_unfinished
 
     if experiment is not None and resume == NEWEST:
-        _, sweep = open_sweep(experiment, sets)
+        _, sweep = open_sweep(experiment, sets, lab)
         resume = sweep.experiment.name
     found = find_unfinished(RUNS, resume or None)
     if experiment is not None:
-        name = open_sweep(experiment, sets)[1].experiment.name
+        name = open_sweep(experiment, sets, lab)[1].experiment.name
         if found.path.parent.name != name:
             raise UserError(
                 f"{found.path} is a run of {found.path.parent.name}, not of {name}",
@@ -404,9 +405,22 @@ def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunF
 def _after(
     folder: RunFolder, experiment: str | None, sets: Sequence[str], choice: Choice
 ) -> tuple[str, Sequence[str], Choice]:
-    """What the run was asked for, but for what is given anew."""
+    """What the run was asked for, but for what is given anew.
+
+    In a lab that is at a place the user says himself what is run and where, so that no folder of another does.
+    """
+    from qoslab.run.request import resuming
+
     recorded = folder.options()
-    return experiment or recorded.file, [*recorded.sets, *sets], choice.after(recorded)
+    if not kind_at(recorded.lab).placed:
+        return experiment or recorded.file, [*recorded.sets, *sets], choice.after(recorded)
+    if experiment is None or choice.lab is None or not set(recorded.sets) <= set(sets):
+        raise UserError(
+            f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
+            "--set again: an inventory is a program, and a run's folder may be another's",
+            hint=f"If this is what you want: {resuming(recorded, folder.path)}",
+        )
+    return experiment, sets, choice.after(recorded)
 
 
 def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qoslab.labs import kind_at
 from qoslab.plan import Plan
 
 if TYPE_CHECKING:
@@ -51,3 +53,16 @@ class Request:
     """Called when the run has begun: serves it to those who watch. `note` takes lines for people."""
     tls: Mapping[str, Path | None] = field(default_factory=dict)
     """The files with which the scheduler is reached; see `qoslab.run.cluster.dask_cluster.Tls`."""
+
+
+def resuming(options: RunOptions, run: Path) -> str:
+    """The command that goes on with a run.
+
+    What reaches devices is typed again: a run's folder may be another's, an inventory is a program, and an experiment
+    with hardware may do whatever the login may.
+    """
+    words = ["qoslab", "run"]
+    if kind_at(options.lab).placed:
+        sets = (word for each in options.sets for word in ("--set", each))
+        words += [options.file, "--lab", options.lab, *sets]
+    return shlex.join([*words, "--resume", str(run)])

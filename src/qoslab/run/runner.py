@@ -15,7 +15,7 @@ from typing import Any
 from qoslab.errors import DamageError
 from qoslab.labs import lab_kind
 from qoslab.redaction import KNOWN
-from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
+from qoslab.results import Cell, CellRecord, Manifest, RunFolder, RunOptions, Session
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted, cells_at_a_time
@@ -24,7 +24,7 @@ from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
 from qoslab.run.meanwhile import Meanwhile
 from qoslab.run.progress import RunProgress
-from qoslab.run.request import Request
+from qoslab.run.request import Request, resuming
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask, asked_of_hosts, asked_of_routers, longest_traffic
 from qoslab.run.told import Told
@@ -123,7 +123,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
                 request.broken_off(folder)
             told.end(error)
-            told.note(_how_to_go_on(cells, folder))
+            told.note(_how_to_go_on(cells, request.options, folder))
             raise
         finally:
             # However it ends, no lab and no temporary file stays.
@@ -132,9 +132,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         told.end()
 
 
-def _how_to_go_on(cells: RunCells, folder: RunFolder) -> str:
+def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
     kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
-    return f"{kept}; qoslab run --resume {folder.path} does the rest"
+    return f"{kept}; {resuming(options, folder.path)} does the rest"
 
 
 class _Crew:
