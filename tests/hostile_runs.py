@@ -106,23 +106,23 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     ),
     "a cell of no kind of lab": (
         changed(RECORD, lambda cell: cell.update(lab="nonsense")),
-        2,
-        r'found the kind of lab "nonsense"',
+        3,
+        r'policed/1: .*found the kind of lab "nonsense"',
     ),
     "the record of another cell": (
         changed(RECORD, lambda cell: cell.update(arm="shaped")),
-        2,
-        r"cell\.json: found the record of shaped/1, expected that of policed/1",
+        3,
+        r"policed/1: cell\.json: found the record of shaped/1, expected that of policed/1",
     ),
     "a record of other parameters": (
         changed(RECORD, lambda cell: cell.update(parameters={"p": "9" * 4000})),
-        2,
-        r"found the record of policed/p=9.*expected that of policed/1",
+        3,
+        r"policed/1: cell\.json: found the record of policed/p=9.*expected that of policed/1",
     ),
     "traffic that nobody recorded": (
         changed(RECORD, lambda cell: cell.update(flows=[])),
-        2,
-        r'cell\.json: found no traffic "transfer"',
+        3,
+        r'policed/1: cell\.json: found no traffic "transfer"',
     ),
     "traffic of another age": (
         changed(RECORD, lambda cell: cell["flows"][0].update(started="0001-01-01T00:00:00Z")),
@@ -136,20 +136,50 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     ),
     "an experiment of another arm": (
         changed(EXPERIMENT, lambda experiment: experiment["arms"][0].update(name="other")),
-        2,
-        r'experiment\.json: found no arm "policed"',
+        3,
+        r'policed/1: experiment\.json: found no arm "policed"',
     ),
     "an experiment without the traffic": (
         changed(EXPERIMENT, lambda experiment: experiment.update(traffic=[])),
-        2,
-        r'experiment\.json: found no traffic "transfer"',
+        3,
+        r'policed/1: experiment\.json: found no traffic "transfer"',
     ),
     "an experiment of three years": (
         changed(EXPERIMENT, lambda experiment: experiment.update(duration="99999999 s")),
         3,
-        r"policed/1: iperf3 server, .*the test ended after 4\.2 s, expected 99999999 s",
+        r"policed/1: experiment\.json: duration: found 99999999 s, expected at most 31622400 s",
     ),
-    "an experiment that is deep": (written("experiment.json", "[" * 20000), 2, r"experiment\.json: .*recursion limit"),
+    "an experiment of a year": (
+        changed(EXPERIMENT, lambda experiment: experiment.update(duration="31622400 s")),
+        3,
+        r"policed/1: iperf3 server, .*the test ended after 4\.2 s, expected 31622400 s",
+    ),
+    "a run of three years": (
+        changed(MANIFEST, lambda run: run["experiment"].update(duration="99999999 s")),
+        2,
+        r"manifest\.json: duration: found 99999999 s, expected at most 31622400 s",
+    ),
+    "an experiment that is deep": (
+        written("experiment.json", "[" * 20000),
+        3,
+        r"policed/1: experiment\.json: .*recursion limit",
+    ),
+    "an experiment without end": (
+        written("experiment.json", "{" + " " * 2**24 + "}"),
+        3,
+        r"policed/1: experiment\.json: found 16777218 bytes, expected at most 16777216",
+    ),
+    "no experiment": (lambda run: (run / EXPERIMENT).unlink(), 3, r"policed/1: experiment\.json: cannot be read: "),
+    "intervals of no length": (
+        received(lambda stream: stream.update(end=stream["start"])),
+        1,
+        r"",
+    ),
+    "intervals of a nanosecond": (
+        received(lambda stream: stream.update(end=stream["start"] + 1e-9)),
+        1,
+        r"",
+    ),
     "counters that are empty": (written("counters/R1.jsonl", ""), 3, r"policed/1: R1 left no counters"),
     "counters that are refusals": (
         written("counters/R1.jsonl", '{"ok": false}\n' * 100_000),

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from qoslab.analysis import Outcome, Readings, analyse, references
+from qoslab.analysis.reading import MisfitError
 from qoslab.programs import python_module
 from qoslab.results import Cell, RunFolder
 
@@ -40,7 +41,7 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
 def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> None:
     """Have all cells read, by at most so many helpers; None: one for each further processor.
 
-    What a helper fails at is left, so that its error comes from whoever asks for that cell.
+    What a helper fails at is left, and so is a cell whose records fit nothing: its error comes from whoever asks for it.
     """
     left = deque(cell for cell in cells if readings.lacks(cell))
     spare = len(os.sched_getaffinity(0)) - 1 if most is None else most
@@ -52,7 +53,8 @@ def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> 
         thread.start()
     try:
         for cell in _taken(left):
-            readings.of(cell)
+            with suppress(MisfitError):
+                readings.of(cell)
     finally:
         # Of no use any more where this was interrupted, or a cell's error ended it.
         left.clear()

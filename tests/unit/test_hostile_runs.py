@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import sample_run
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +22,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostile_captures import CAPTURES
-from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked
+from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked, changed
+from qoslab.analysis.goodput import summed
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.live.openmetrics import exposition
@@ -125,7 +127,7 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
         ("manifest.json", "empty", 3),
         ("manifest.json", "deep", 3),
         ("cells/**/cell.json", "list", 3),
-        ("cells/**/experiment.json", "cut", 2),
+        ("cells/**/experiment.json", "cut", 3),
         ("cells/**/*.engine.json", "empty", 1),  # shown as it is; one figure of the sample is outside its tolerance
         ("cells/**/traffic/*.json", "deep", 3),
         ("cells/**/counters/*.jsonl", "list", 3),
@@ -368,6 +370,21 @@ def test_a_packet_of_another_year_costs_nothing(
     assert table["time_s"].min() >= 0 and table["time_s"].max() < 10
 
 
+@pytest.mark.parametrize(("duration", "seconds"), [("99999999 s", 9e7), ("31622400 s", 3e7)], ids=["refused", "a year"])
+def test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing(
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float
+) -> None:
+    changed(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
+    stamped_later(run / CELL / "captures" / "server.pcapng", 3, seconds)
+    sample_run.seal_anew(run)
+    began = time.process_time()
+    assert main(["report", str(run)]) == 3
+    assert time.process_time() - began < 2 * SECONDS
+    told = capsys.readouterr().out
+    assert re.search(r"policed/1: (experiment\.json: duration: found|iperf3 server, )", told), told
+    assert (run / "report.html").stat().st_size < 40_000_000
+
+
 def test_an_interval_of_another_year_costs_nothing(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None
 ) -> None:
@@ -399,6 +416,46 @@ def test_files_without_end_are_not_read(
     os.truncate(first_cell(run).parent / name, size)  # larger, with a hole
     assert main(["report", str(run)]) == 3
     assert re.search(f"policed/1: {said}", capsys.readouterr().out)
+
+
+def test_changes_without_end_say_nothing(run: Path, small_machine: None) -> None:
+    file = run / "restore" / "1" / "changes.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    os.truncate(file, 5 * 2**30)
+    assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("the record of another cell", "a cell of no kind of lab", "traffic that nobody recorded"),
+        *("an experiment of another arm", "an experiment of three years", "an experiment that is deep"),
+    ],
+)
+@pytest.mark.parametrize("cells", [1, 2], ids=["one", "all"])
+def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(run: Path, name: str, cells: int) -> None:
+    RUNS[name][0](run)
+    if cells == 2:
+        (run / "cells/shaped/1/experiment.json").write_text("{}")
+    sample_run.seal_anew(run)
+    assert main(["report", str(run)]) == 3
+    rows = json.loads((run / "comparison.json").read_text())
+    measured = {(row["arm"], row["metric"]): row["measured"] for row in rows}
+    assert (measured["shaped", "goodput.sum"] is None) == (cells == 2)
+    assert all(value is None for (arm, _), value in measured.items() if arm == "policed")
+    assert "policed/1" in (run / "report.html").read_text()
+    assert main(["export", str(run), "--format", "flent", "--to", str(run.parent / "flent")]) == (
+        0 if cells == 1 else 2
+    )
+
+
+def test_intervals_of_no_length_take_no_memory(small_machine: None) -> None:
+    starts = [0.0, *([1.0] * 40), 600.0]
+    table = pd.DataFrame({"start_s": starts, "end_s": starts, "offset_s": 0.0, "bytes": 1000})
+    assert len(summed(table)[0]) == 0
+    bits, seconds = summed(table.assign(end_s=table["start_s"] + 1e-9))
+    assert len(bits) == 2**28 // 42 and seconds.sum() == pytest.approx(600)
 
 
 def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:

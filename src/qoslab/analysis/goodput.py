@@ -39,21 +39,37 @@ def total_bps(flows: pd.DataFrame) -> float:
     return float(flows["bytes"].sum()) * 8 / span
 
 
+PAIRS_MOST, PAIRS_AT_ONCE = 2**28, 2**20
+"""Steps times intervals: six hours, second by second, are as many."""
+
+
 def summed(intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """What entries that come and go received together: bits and seconds of equal steps, from first start to last end.
 
-    A step is as long as the usual interval; an interval that lies in two of them is divided between them.
+    A step is as long as the usual interval; an interval that lies in two of them is divided between them. Nothing where
+    the usual interval has no length; where steps times intervals are more than `PAIRS_MOST`, steps are longer.
     """
     starts = (intervals["start_s"] + intervals["offset_s"]).to_numpy(float)
     ends = (intervals["end_s"] + intervals["offset_s"]).to_numpy(float)
     bits = intervals["bytes"].to_numpy(float) * 8
     step = float(np.median(ends - starts))
     origin = float(starts.min())
-    steps = max(1, int((float(ends.max()) - origin) / step))
+    span = float(ends.max()) - origin
+    if not step > 0:
+        return np.zeros(0), np.zeros(0)
+    steps = max(1, int(span / step))
+    if steps > (most := max(1, PAIRS_MOST // len(starts))):
+        steps, step = most, span / most
     edges = origin + step * np.arange(steps + 1)
-    overlap = np.minimum(ends[:, None], edges[None, 1:]) - np.maximum(starts[:, None], edges[None, :-1])
-    share = np.clip(overlap, 0, None) / np.maximum(ends - starts, 1e-9)[:, None]
-    return (bits[:, None] * share).sum(axis=0), np.full(steps, step)
+    found = np.zeros(steps)
+    # Some at a time: all intervals against all steps take the memory of their product.
+    some = max(1, PAIRS_AT_ONCE // len(starts))
+    for first in range(0, steps, some):
+        low, high = edges[first : first + some + 1][:-1], edges[first + 1 : first + some + 1]
+        overlap = np.minimum(ends[:, None], high[None, :]) - np.maximum(starts[:, None], low[None, :])
+        share = np.clip(overlap, 0, None) / np.maximum(ends - starts, 1e-9)[:, None]
+        found[first : first + some] = (bits[:, None] * share).sum(axis=0)
+    return found, np.full(steps, step)
 
 
 def jain(goodputs: pd.Series) -> float:

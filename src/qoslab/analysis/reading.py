@@ -44,6 +44,10 @@ TABLES = (
 """Those of rows that are read from a cell's files."""
 
 
+class MisfitError(UserError):
+    """What a cell says of itself cannot be read, or is of another cell."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """What one cell's files say."""
@@ -96,7 +100,8 @@ class Readings:
         self._known.pop(cell.path, None)
 
     def of(self, cell: Cell) -> Reading:
-        """What the cell's files say; they are read where that was not done before."""
+        """What the cell's files say; they are read where that was not done before. `MisfitError` where they are not
+        this cell's."""
         if self.lacks(cell):
             seal = cell.record_seal()
             self.take(cell, seal, self._read(cell))
@@ -113,9 +118,7 @@ class Readings:
         return Gathered(gathered, {name: each.problems for name, each in found.items() if each.problems})
 
     def _read(self, cell: Cell) -> Reading:
-        record = cell.record()
-        own = self._experiment(cell)
-        _check(cell, record, own)
+        record, own = self._records(cell)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
         problems = _collect(cell, record, own, lambda name, row: rows[name].append(keys | row))
@@ -138,10 +141,21 @@ class Readings:
         read["metrics"] = metrics(read, around, self._wanted)
         return Reading(read, tuple(dict.fromkeys(problems)))
 
+    def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
+        """How the cell went, and the experiment that it is; `MisfitError` where these are none, or of another cell."""
+        try:
+            record = cell.record()
+            own = self._experiment(cell)
+            _check(cell, record, own)
+            lab_kind(record.lab)
+        except UserError as error:
+            raise MisfitError(error.message.replace(f"{cell.path}/", ""), hint=error.hint) from error
+        return record, own
+
     def _experiment(self, cell: Cell) -> Experiment:
         """The experiment that the cell is. Those of many cells are alike, and reading each is the dearest part of a
         small cell."""
-        content = cell.experiment_file.read_bytes() if cell.experiment_file.exists() else b""
+        content = cell.experiment_content()
         if content not in self._experiments:
             self._experiments[content] = cell.experiment()
         return self._experiments[content]

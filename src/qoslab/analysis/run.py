@@ -11,7 +11,7 @@ import pandas as pd
 from qoslab.analysis import compare as comparing
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.metrics import of_all_cells
-from qoslab.analysis.reading import Readings, references
+from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.errors import ExitStatus
@@ -61,14 +61,20 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
     Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
-    one, as figures that decide nothing. Of cells whose files are not what was written nothing is taken. Arms that the
+    one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
+    another cell, nothing is taken. Arms that the
     run was told to leave out are not compared. `readings` are of cells that were read before, for all metrics that the
     manifest's experiment names.
     """
     manifest = folder.manifest()
     experiment = manifest.experiment
-    measured = folder.cells()
     readings = readings or Readings(references(experiment, manifest.published))
+    for cell in folder.cells():
+        try:
+            readings.of(cell)
+        except MisfitError as error:
+            folder.set_aside(cell, (error.message,))
+    measured = folder.cells()
     gathered = readings.gather(measured)
     found = gathered.tables
     invalid = set(gathered.problems)

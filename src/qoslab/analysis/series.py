@@ -14,6 +14,8 @@ from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
 from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
+VALUES_MOST = 2**23
+"""Bins times flows: a day of ten flows."""
 MANY = 32
 """Streams of one traffic that are drawn and listed one by one."""
 
@@ -95,11 +97,18 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
 
 
 def _by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
-    """Bits per second of whole frames by bin, a column for each flow of the table, `all` among them."""
+    """Bits per second of whole frames by bin, a column for each flow of the table, `all` among them.
+
+    Of a time with more bins than `VALUES_MOST` has room for, each is of several.
+    """
     bins = (packets_io["time_s"].astype(float) / BIN_S).round().astype(int)
+    values = (int(bins.max()) - int(bins.min()) + 1) * packets_io["flow"].nunique()
+    each = -(-values // VALUES_MOST)
+    bins //= each
     table = packets_io.assign(bin=bins).pivot_table(index="bin", columns="flow", values="bytes", aggfunc="sum")
-    table = table.reindex(range(int(bins.min()), int(bins.max()) + 1)).fillna(0).astype(float) * 8 / BIN_S
-    table.index = pd.Index(np.round(np.array(table.index) * BIN_S, 3), name="time_s")
+    width_s = BIN_S * each
+    table = table.reindex(range(int(bins.min()), int(bins.max()) + 1)).fillna(0).astype(float) * 8 / width_s
+    table.index = pd.Index(np.round(np.array(table.index) * width_s, 3), name="time_s")
     return table
 
 

@@ -49,7 +49,8 @@ def steady_figures(
         entries = [summed(intervals)]
     else:
         entries = [_series(entry) for _, entry in intervals.groupby("traffic")]
-    entries = [(bits, seconds) for bits, seconds in entries if len(bits)]
+    # There is no rate in no time.
+    entries = [(bits[seconds > 0], seconds[seconds > 0]) for bits, seconds in entries if (seconds > 0).any()]
     if not entries:
         return
     known, lasts = int(policed), False

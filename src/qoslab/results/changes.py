@@ -7,11 +7,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from qoslab.results.files import replace, writing
+from qoslab.errors import UserError
+from qoslab.results.files import read_bytes, replace, writing
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Record
 
 NAME = "changes.json"
+CHANGES_MOST = 64 * 2**20
+"""Bytes of them."""
 
 
 class RouterChanges(Record):
@@ -43,8 +46,8 @@ def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
     found: dict[str, RouterChanges] = {}
     for file in sorted(run.path.glob(f"restore/*/{NAME}"), key=lambda file: file.stat().st_mtime_ns):
         try:
-            changes = _Changes.validate_json(file.read_bytes())
-        except (OSError, ValidationError):
+            changes = _Changes.validate_json(read_bytes(file, CHANGES_MOST))
+        except (UserError, ValidationError):
             continue
         for router, each in changes.items():
             before = found.get(router)

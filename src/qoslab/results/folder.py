@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from qoslab.errors import DamageError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import Value
+from qoslab.model.limits import beyond
 from qoslab.model.matrix import as_number
 from qoslab.redaction import KNOWN
 from qoslab.results.files import (
@@ -81,6 +82,12 @@ def _parsed(kind: type[_R], path: Path, text: bytes) -> _R:
         if first["type"] == "literal_error" and where.endswith(".platform"):
             hint += ", or the package that adds it is not installed"
         raise UserError(f"{path}: {where}: {first['msg']}", hint=hint) from error
+
+
+def _check_limits(path: Path, record: BaseModel) -> None:
+    """`UserError` for a quantity that no experiment may have: of a file it was refused before it was run."""
+    for steps, told in beyond(record):
+        raise UserError(f"{path}: {'.'.join(map(str, steps))}: {told}", hint="the file was changed or damaged")
 
 
 def _read_sealed(path: Path, most: int) -> bytes:
@@ -153,9 +160,15 @@ class Cell(Identified):
         """Keep the experiment that the cell is."""
         self.write(self.experiment_file, _json(experiment))
 
+    def experiment_content(self) -> bytes:
+        """What `experiment` is made of."""
+        return read_bytes(self.experiment_file, RECORD_MOST)
+
     def experiment(self) -> Experiment:
         """Read the experiment that the cell is."""
-        return _parsed(Experiment, self.experiment_file, read_bytes(self.experiment_file, RECORD_MOST))
+        found = _parsed(Experiment, self.experiment_file, self.experiment_content())
+        _check_limits(self.experiment_file, found)
+        return found
 
     def configuration(self, name: str) -> Path:
         """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
@@ -554,7 +567,9 @@ class RunFolder:
             )
         text = _read_sealed(path, MANIFEST_MOST)
         _formatted(path, text)
-        return _parsed(Manifest, path, text)
+        found = _parsed(Manifest, path, text)
+        _check_limits(path, found.experiment)
+        return found
 
     def damaged(self) -> dict[str, tuple[str, ...]]:
         """How the cells of the manifest differ from what was written, by name; those that are whole are not in it.
@@ -567,6 +582,10 @@ class RunFolder:
             if (summary.record is not None or cell.record_file.exists()) and (damage := self._damage(cell, summary)):
                 found[summary.name] = damage
         return found
+
+    def set_aside(self, cell: Cell, why: tuple[str, ...]) -> None:
+        """Take one of `cells` for damaged until its files change: what it says of itself fits nothing else."""
+        self._checked[cell.path] = (self._checked[cell.path][0], why)
 
     def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
         """As `Cell.damage`; what has not been touched since is not read again."""

@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, cast
-
-from pydantic import BaseModel
+from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.comparison import Average, Comparison, Least, Pair
@@ -24,6 +22,7 @@ from qoslab.model.experiment import (
     Trigger,
 )
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
+from qoslab.model.limits import beyond
 from qoslab.model.matrix import Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Bound, Reference, as_float
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
@@ -41,11 +40,9 @@ from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
 from qoslab.traffic.endpoints import FAMILIES, families_of, with_family
-from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.units import Percent, QuantityError
 
 ALL = Percent.parse("100 %")
-LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 86400 * 10**9), Percent(10**12))
-"""What the quantities of an experiment may be at most: more than any line, memory or patience has."""
 
 
 class _Named(Protocol):
@@ -57,7 +54,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
     """Everything that does not fit, in the order of the file; options and other files last."""
     checker = _Checker(experiment, document, file)
     found = [
-        *checker.bounded(experiment),
+        *checker.bounded(),
         *checker.nodes(),
         *checker.links(),
         *checker.cells(),
@@ -102,21 +99,10 @@ class _Checker:
                     f"the first is at {place.file}:{place.line}:{place.column}",
                 )
 
-    def bounded(self, value: Any, steps: Steps = ()) -> Iterator[Finding]:
+    def bounded(self) -> Iterator[Finding]:
         """Quantities that no lab can have."""
-        if isinstance(value, BaseModel):
-            for name, field in type(value).model_fields.items():
-                yield from self.bounded(getattr(value, name), (*steps, field.alias or name))
-        elif isinstance(value, dict):
-            for key, inner in value.items():
-                yield from self.bounded(inner, (*steps, key))
-        elif isinstance(value, tuple):
-            for index, inner in enumerate(value):
-                yield from self.bounded(inner, (*steps, index))
-        elif isinstance(value, Quantity):
-            largest = next(each for each in LARGEST if type(each) is type(value))
-            if value > largest:
-                yield self.document.finding(steps, f"found {value}, expected at most {largest}")
+        for steps, told in beyond(self.experiment):
+            yield self.document.finding(steps, told)
 
     # Topology
 
