@@ -41,7 +41,7 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
 def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> None:
     """Have all cells read, by at most so many helpers; None: one for each further processor.
 
-    What a helper fails at is left, and so is a cell whose records fit nothing: its error comes from whoever asks for it.
+    What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
     """
     left = deque(cell for cell in cells if readings.lacks(cell))
     spare = len(os.sched_getaffinity(0)) - 1 if most is None else most

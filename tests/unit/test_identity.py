@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_sweep
 from verdicts import newest_run, status_of
 
+SOURCES = Path(identity.__file__).parents[2]
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 
 
@@ -76,6 +79,44 @@ def test_sources_are_those_that_have_a_part_in_results(monkeypatch: pytest.Monke
         assert identity.sources() != before
     finally:
         identity.sources.cache_clear()
+
+
+def module_file(name: str) -> Path | None:
+    """The file of a module of ours; None where it is none."""
+    path = SOURCES.joinpath(*name.split("."))
+    found = (path / "__init__.py", path.with_suffix(".py"))
+    return next((each for each in found if each.exists()), None)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Modules of ours that a module imports anywhere but for its annotations."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body.clear()
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module is not None
+            inner = ((f"{node.module}.{each.name}") for each in node.names)
+            yield from (each if module_file(each) else node.module for each in inner)
+
+
+def test_nothing_that_decides_whether_a_cell_is_valid_is_left_out() -> None:
+    """Whatever `run` imports, and what that imports, is of the sources; what only readers import is not."""
+    inner = (path.relative_to(SOURCES).with_suffix("") for path in (SOURCES / "qoslab/run").rglob("*.py"))
+    left = {".".join(each.parts).removesuffix(".__init__") for each in inner}
+    reached: set[str] = set()
+    while left:
+        name = left.pop()
+        if name not in reached and (path := module_file(name)) is not None:
+            reached.add(name)
+            left |= set(imported(path))
+    assert {"qoslab.run.cell.journal", "qoslab.results.folder", "qoslab.analysis.conservation"} <= reached
+    files = {path.relative_to(SOURCES).as_posix() for name in reached if (path := module_file(name)) is not None}
+    named = {name for name, _ in identity._sources()}
+    assert sorted(files - named) == []
+    readers = {name.removeprefix("qoslab/") for name in named if name.split("/")[1] in identity.READERS}
+    assert readers == identity.DECIDING == {each for each in readers if f"qoslab/{each}" in files}
 
 
 def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: pytest.MonkeyPatch) -> None:

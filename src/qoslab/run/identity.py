@@ -15,7 +15,11 @@ from qoslab.programs import OWN_PROGRAMS, own_program, variable_of
 from qoslab.shipped import shipped
 
 READERS = ("analysis", "cli", "report")
-"""Packages that only read results: what they compute is computed again with each report."""
+"""Packages that only read results, but for `DECIDING`: what they compute is computed again with each report."""
+DECIDING = frozenset(
+    f"analysis/{name}.py" for name in ("classes", "conservation", "counters", "observed", "raw", "show_readings")
+)
+"""Modules of these that are asked when a cell ends whether it is valid, which is kept with it."""
 SHORT = 16
 """Hex digits that tell programs and sources apart for people."""
 
@@ -25,7 +29,9 @@ def _sources() -> Iterator[tuple[str, Path]]:
     for top, name in ((package, "qoslab"), (shipped("playbooks"), "playbooks")):
         for path in sorted(top.rglob("*")):
             inner = path.relative_to(top)
-            if "__pycache__" in inner.parts or inner.parts[0] in (*READERS, "data") or not path.is_file():
+            if "__pycache__" in inner.parts or inner.parts[0] == "data" or not path.is_file():
+                continue
+            if inner.parts[0] in READERS and inner.as_posix() not in DECIDING:
                 continue
             yield f"{name}/{inner.as_posix()}", path
 
