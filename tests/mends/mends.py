@@ -253,7 +253,35 @@ MENDS = (
             return
 """,
         "",
-        "tests/lab/test_iosd.py::test_no_other_user_is_answered",
+        "tests/unit/test_other_users.py::test_another_user_is_told_nothing[router by SSH]",
+    ),
+    Mend(
+        "other users may guess the passwords of a router by telnet",
+        "src/qoslab/lab/telnetd.py",
+        """        if not is_own(writer.get_extra_info("socket")):
+            writer.transport.abort()
+            return
+""",
+        "",
+        "tests/unit/test_other_users.py::test_another_user_is_told_nothing[router by telnet]",
+    ),
+    Mend(
+        "other users come to the hosts of a lab that is exposed",
+        "src/qoslab/lab/hostd.py",
+        """        if not is_own(conn.get_extra_info("socket")):
+            conn.abort()
+""",
+        "        pass\n",
+        "tests/unit/test_other_users.py::test_another_user_is_told_nothing[host]",
+    ),
+    Mend(
+        "other users come to the doors of real devices",
+        "src/qoslab/run/door/process.py",
+        """        if not is_own(conn.get_extra_info("socket")):
+            conn.abort()
+""",
+        "        pass\n",
+        "tests/unit/test_other_users.py::test_another_user_is_told_nothing[door]",
     ),
     Mend(
         "connections that do nothing keep a router from answering",

@@ -1,13 +1,15 @@
 """Takes back one mend of a weakness after another, in a copy, and asks whether the tests that hold it fail.
 
 `tox -e mends` runs it; `--only WORD` takes those whose weakness has the word in it. Ends with 1 where a mend can go
-without a test that fails, with 2 where tests fail before anything is taken back, or a mend is not found any more.
+without a test that fails, with 2 where tests fail before anything is taken back, or a mend is not found any more. Mends
+whose tests this machine or this user has to skip are not tried, which is said.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +23,8 @@ from mends import MENDS
 ROOT = Path(__file__).parents[2]
 FAILED = 1
 """Exit status of pytest where tests failed; others say that it could not run them."""
+SKIPPED = -1
+"""In place of an exit status: no test failed, and none was run."""
 SECONDS = 300
 """What takes longer hangs, which does not go unnoticed."""
 BUILDING = 6
@@ -28,7 +32,7 @@ BUILDING = 6
 
 
 def run(tests: str, top: Path, seconds: float = SECONDS) -> int:
-    """The exit status of these tests with the code of the folder: 0, `FAILED`, or another one."""
+    """The exit status of these tests with the code of the folder: 0, `FAILED`, or another one; or `SKIPPED`."""
     environment = {**os.environ, "PYTHONPATH": str(top / "src"), "CARGO_TARGET_DIR": str(ROOT / "target/mends")}
     if tests.startswith("tests/"):
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", tests]
@@ -48,6 +52,8 @@ def run(tests: str, top: Path, seconds: float = SECONDS) -> int:
                 os.killpg(tried.pid, signal.SIGKILL)
     if "test result: FAILED" in output:  # cargo's own status is that of a build that failed, too
         return FAILED
+    if tried.returncode == 0 and not any(map(int, re.findall(r"\b(\d+) passed", output))):
+        return SKIPPED
     if tried.returncode not in (0, FAILED):
         print(output[-2000:], errors[-2000:])
     return tried.returncode
@@ -68,11 +74,18 @@ def main() -> int:
         subprocess.run(["git", "clone", "-q", "--shared", ROOT, top], check=True)
         (top / "target").mkdir()
         (top / "target/release").symlink_to(ROOT / "target/release")
+        skipped = set()
         for tests in dict.fromkeys(mend.tests for mend in chosen):
-            if run(tests, top, BUILDING * SECONDS) != 0:
+            status = run(tests, top, BUILDING * SECONDS)
+            if status == SKIPPED:
+                skipped.add(tests)
+            elif status != 0:
                 print(f"fail with all mends in place: {tests}")
                 return 2
         for mend in chosen:
+            if mend.tests in skipped:
+                print(f"not tried, its tests are skipped here: {mend.weakness} ({mend.path}; {mend.tests})")
+                continue
             path = top / mend.path
             text = path.read_text(encoding="utf-8")
             try:
@@ -82,7 +95,8 @@ def main() -> int:
                 return 2
             status = run(mend.tests, top)
             path.write_text(text, encoding="utf-8")
-            said = {0: "NOT NOTICED", FAILED: "noticed"}.get(status, f"tests did not run (status {status})")
+            names = {0: "NOT NOTICED", FAILED: "noticed", SKIPPED: "tests were skipped"}
+            said = names.get(status, f"tests did not run (status {status})")
             print(f"{said}: {mend.weakness} ({mend.path}; {mend.tests})", flush=True)
             worst = max(worst, 0 if status == FAILED else 1)
     return worst

@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mends"))
+from take_back import FAILED, SKIPPED, run  # noqa: E402
+
 from mends import MENDS, Mend  # noqa: E402
 
 
@@ -29,3 +31,18 @@ def test_its_tests_are_there(mend: Mend) -> None:
     else:
         crate, _, name = file.partition(":")
         assert any(f"fn {name}" in each.read_text() for each in (ROOT / "crates" / crate).rglob("*.rs"))
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("def test_it(): pass", 0),
+        ("def test_it(): assert False", FAILED),
+        ("import pytest\n\ndef test_it(): pytest.skip('not here')", SKIPPED),
+        ("import pytest\n\ndef test_it(): pass\n\ndef test_too(): pytest.skip('not here')", 0),
+    ],
+)
+def test_tests_that_are_skipped_have_not_passed(text: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text(text + "\n")
+    assert run("tests/test_it.py", tmp_path) == status

@@ -1,0 +1,119 @@
+"""What listens on this machine answers its own user, and closes the connection of another before a word is said.
+
+As root another user calls. Others can be nobody else, so that the server is told that it is: it then meets a caller
+whose connection the kernel gives to another user than it has itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+HERE = Path(__file__).parent
+NOBODY = 65534
+SOMEBODY_ELSE = "import os; me = os.geteuid(); os.geteuid = lambda: me + 1\n"
+PORTS = {
+    "router": """
+import sys
+from pathlib import Path
+from fake_device import FakeDevice
+with FakeDevice(Path(sys.argv[1])) as device:
+    print({"ssh": device.ssh, "telnet": device.telnet}[sys.argv[2]], flush=True)
+    sys.stdin.read()
+""",
+    "host": """
+import json, os, sys, threading, time
+from pathlib import Path
+from qoslab.lab import hostd
+folder = Path(sys.argv[1])
+spec = {"format": 1, "listen": "127.0.0.1", "authorized": sys.argv[2], "ready": str(folder / "ready"),
+        "hosts": {"client": "/proc/self/ns/net"}}
+(folder / "spec").write_text(json.dumps(spec))
+def tell():
+    while not (folder / "ready").exists():
+        time.sleep(0.01)
+    print(json.loads((folder / "ready").read_text())["hosts"]["client"]["port"], flush=True)
+    sys.stdin.read()
+    os.kill(os.getpid(), 15)
+threading.Thread(target=tell).start()
+sys.exit(hostd.main([str(folder / "spec")]))
+""",
+    "door": """
+from qoslab.run.door import process
+process.main()
+""",
+}
+"""Servers, each as a program that says its port on its output, and ends with its input."""
+CALL = """
+import encodings.idna, os, socket, sys
+port, user = int(sys.argv[1]), int(sys.argv[2])
+if user != os.geteuid():
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    try:
+        print(connection.recv(4096))
+    except ConnectionResetError:
+        print(b"")
+"""
+
+
+def called(port: int, user: int) -> str:
+    """What a caller of this user id is told first."""
+    argv = [sys.executable, "-I", "-c", CALL, str(port), str(user)]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+@contextmanager
+def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[int]:
+    """A server's port; `before` is what its program does first."""
+    argument = way
+    if name == "host":
+        argument = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    argv = [sys.executable, "-c", before + PORTS[name], str(folder), argument]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        try:
+            if name == "door":
+                ways = {"R1": {"host": "127.0.0.1", "port": 1}}
+                server.stdin.write(json.dumps({"ways": ways, "passwords": {"R1": "x"}}) + "\n")
+                server.stdin.flush()
+            said = server.stdout.readline()
+            yield json.loads(said)["ports"]["R1"] if name == "door" else int(said)
+            server.stdin.close()
+            server.wait(30)
+        finally:
+            server.kill()
+
+
+@pytest.mark.parametrize(
+    ("name", "way", "greeting"),
+    [
+        pytest.param("router", "ssh", "SSH-2.0-", id="router by SSH"),
+        pytest.param("router", "telnet", r"\xff\xfb", id="router by telnet"),
+        pytest.param("host", "ssh", "SSH-2.0-", id="host"),
+        pytest.param("door", "ssh", "SSH-2.0-", id="door"),
+    ],
+)
+def test_another_user_is_told_nothing(name: str, way: str, greeting: str, tmp_path: Path) -> None:
+    me = os.geteuid()
+    with listening(name, way, tmp_path) as port:
+        assert greeting in called(port, me)
+        if me == 0:
+            assert called(port, NOBODY) == "b''"
+            return
+    (tmp_path / "ready").unlink(missing_ok=True)
+    with listening(name, way, tmp_path, SOMEBODY_ELSE) as port:
+        assert called(port, me) == "b''"
