@@ -768,4 +768,18 @@ MENDS = (
         ":\n",
         "tests/unit/test_identity.py::test_nothing_that_decides_whether_a_cell_is_valid_is_left_out",
     ),
+    Mend(
+        "everybody reads the configuration that prepare keeps by hand",
+        "playbooks/prepare.yml",
+        '        mode: "0600"\n',
+        "",
+        "tests/unit/test_ansible.py::test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed",
+    ),
+    Mend(
+        "whole configurations of real routers are printed",
+        "playbooks/roles/ios/tasks/verify.yml",
+        '  no_log: "{{ ios_by_hand }}"\n',
+        "",
+        "tests/unit/test_ansible.py::test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed",
+    ),
 )

@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
 from ansible.template import Templar
+from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
@@ -356,12 +358,62 @@ def test_a_session_loads_it_in_the_process_whose_forks_do_the_tasks(tmp_path: Pa
     assert int(found[1]) == ansible.pid != int(found[2])
 
 
-@pytest.mark.parametrize("playbook", ["apply.yml", "restore.yml", "session.yml"])
-def test_playbooks_that_push_ask_for_such_an_ansible(playbook: str) -> None:
+@pytest.mark.parametrize("playbook", ["prepare.yml", "apply.yml", "verify.yml", "restore.yml", "session.yml"])
+def test_playbooks_ask_for_such_an_ansible(playbook: str) -> None:
     for play in yaml.safe_load((shipped("playbooks") / playbook).read_text()):
         first = play["tasks"][0]
         if play["hosts"] != "ios:linux_router":  # the session's second play: its first has asked
             assert "2.19" in first["ansible.builtin.assert"]["that"]
+
+
+def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
+    """What a user sees of a playbook with -v, under the usual umask."""
+    argv: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), "-v", "-i", inventory]
+    for name, value in variables.items():
+        argv += ["-e", f"{name}={value}"]
+    home = inventory.parent / "home"
+    done = subprocess.run(
+        [*argv, shipped("playbooks") / playbook],
+        env=os.environ
+        | {"ANSIBLE_CONFIG": str(shipped("playbooks").parent / "ansible.cfg"), "HOME": str(home)}
+        | {"ANSIBLE_ROLES_PATH": str(shipped("playbooks") / "roles"), "ANSIBLE_HOST_KEY_CHECKING": "False"},
+        cwd=inventory.parent,
+        capture_output=True,
+        text=True,
+        umask=0o022,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "device").mkdir()
+    before, kept = tmp_path / "before", tmp_path / "before/R1.before.ios"
+    if there:
+        before.mkdir(0o755)
+        kept.touch(0o644)
+    with FakeDevice(tmp_path / "device") as device:
+        words = {
+            "ansible_host": "127.0.0.1",
+            "ansible_port": device.ssh,
+            "ansible_user": USER,
+            "ansible_password": PASSWORD,
+            "ansible_become": True,
+            "ansible_become_method": "ansible.netcommon.enable",
+            "ansible_become_password": ENABLE,
+            "ansible_connection": "ansible.netcommon.network_cli",
+            "ansible_network_os": "cisco.ios.ios",
+        }
+        inventory = tmp_path / "inventory.yml"
+        inventory.write_text(yaml.safe_dump({"all": {"children": {"ios": {"hosts": {"R1": words}}}}}))
+        printed = by_hand("prepare.yml", inventory, ios_before_folder=str(before))
+        printed += by_hand("verify.yml", inventory, ios_intended_folder=str(tmp_path))
+    assert "interface FastEthernet0/0\n" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    # A folder that is there may be for others as well.
+    assert stat.S_IMODE(before.stat().st_mode) == (0o755 if there else 0o700)
+    assert "Read the router back" in printed and "FastEthernet0/0" not in printed
 
 
 def test_what_ansible_prints_is_kept_without_secrets(tmp_path: Path) -> None:
