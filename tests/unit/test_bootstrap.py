@@ -464,6 +464,28 @@ def test_what_was_removed_since_the_first_start_is_missed(clone: Path, bare: dic
     assert "no packages are installed" in failed.stderr
 
 
+SUDO = """
+kept=${1#--preserve-env=}
+shift
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+    case ",$kept," in *",$name,"*) ;; *) unset "$name" ;; esac
+done
+exec "$@"
+"""
+"""As the real one: of the variables that may lead through a proxy only those that it is told to keep."""
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
+def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
+    programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$UV_CALLS"'}
+    for program, text in programs.items():
+        (clone.parent / "bin" / program).unlink()
+        (clone.parent / "bin" / program).write_text(f"#!/bin/sh\n{text}\n")
+        (clone.parent / "bin" / program).chmod(0o755)
+    start(clone, **bare, **{name: "proxy.example.net"})
+    assert "install through proxy.example.net" in calls(clone)
+
+
 def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
     apt = clone.parent / "bin/apt-get"
     apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")

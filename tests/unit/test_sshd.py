@@ -1,0 +1,41 @@
+"""The SSH port of a virtual router, to who does not log in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import asyncssh
+import pytest
+from fake_device import USER, FakeDevice
+
+from qoslab.lab import sshd
+
+SOON_S = 20
+"""Until whoever says nothing has been hung up on, even on a busy machine, where the port waits for one second only."""
+
+
+def test_three_tries(tmp_path: Path) -> None:
+    class Guesser(asyncssh.SSHClient):
+        def password_auth_requested(self) -> str:
+            return "a guess"
+
+    async def guess(port: int) -> None:
+        with pytest.raises(asyncssh.PermissionDenied):
+            await asyncssh.connect(
+                *("127.0.0.1", port), username=USER, known_hosts=None, client_keys=(), client_factory=Guesser
+            )
+
+    with FakeDevice(tmp_path) as device:
+        asyncio.run(asyncio.wait_for(guess(device.ssh), SOON_S))
+        assert device.asked == 3 == sshd.TRIES
+
+
+def test_who_does_not_log_in_is_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sshd, "LOGIN_S", 1)
+    with FakeDevice(tmp_path) as device, socket.create_connection(("127.0.0.1", device.ssh), SOON_S) as client:
+        said = b""
+        while data := client.recv(4096):
+            said += data
+        assert said.startswith(b"SSH-2.0-")
