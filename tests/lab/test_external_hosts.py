@@ -117,6 +117,9 @@ def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
         assert all("congctl reno" in told[f"route {route['prefix']}"] for route in routes), told
     if way == "in place":
         assert state(lab, "client").count("congctl reno") == len(routes)
+    else:
+        quiet = [f"/proc/sys/net/ipv6/conf/eth0/{name}" for name in ("accept_ra", "accept_dad", "autoconf")]
+        assert host.read(*quiet).split() == ["0", "0", "0"], "as in the virtual lab"
     assert host.close() == []
     assert state(lab, "client") == before
 
