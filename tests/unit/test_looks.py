@@ -364,6 +364,18 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             "expected nothing that the experiment would overwrite; give it another name"
         ],
     ),
+    "interface that limits and queues": (
+        {
+            "running": RUNNING.replace(
+                "20.1 255.255.255.0\n", "20.1 255.255.255.0\n custom-queue-list 3\n rate-limit input who knows\n"
+            )
+        },
+        [
+            f"R1: found `{line}` on FastEthernet0/1, expected only what is asked for to limit or queue for the link "
+            "wan; take it off"
+            for line in ("custom-queue-list 3", "rate-limit input who knows")
+        ],
+    ),
     "half duplex at the host": (
         {"server": {"cards": {"eth0": card(MACS["server"], duplex="half", mbps=10)}}},
         ["server: found eth0 half duplex, expected full duplex; ", "server: found eth0 at 10 Mb/s, expected 100 Mb/s"],

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from qoslab.ios.beside import own_queueing
 from qoslab.ios.interface_names import InterfaceNames
+from qoslab.ios.model.device import Hardware
 from qoslab.ios.restore import collisions
 from qoslab.run.devices.routers import own_hardware
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
+OWN_HINT = "take it off until the run is over, or have it in the experiment's template"
 HINT = "give it another name in the experiment's template, or take it off the router"
 
 
 def configuration(facts: Facts) -> Iterator[Found]:
-    """Policies, classes, lists and operations of the same name, and interfaces that carry a policy."""
+    """Policies, classes, lists and operations of the same name, and interfaces that limit or queue packets already."""
     for name, router in facts.routers.items():
         if not router.ios or router.refused:
             continue
         names = InterfaceNames(facts.router_settings[name].interfaces)
         hardware = own_hardware(facts.experiment.topology, name, names)
         asked = [names.to_device(text) for text in facts.asked.get(name, ())]
-        for what in dict.fromkeys(each for text in asked for each in collisions(router.running, text, hardware)):
+        taken = [*dict.fromkeys(each for text in asked for each in collisions(router.running, text, hardware))]
+        for what in taken:
             yield Found(name, f"found that {what}, expected nothing that the experiment would overwrite", HINT)
+        for line, device, link in _own_queueing(facts, name, asked, hardware):
+            if not any(each.startswith(f"`{line}` is in force already under") for each in taken):
+                message = (
+                    f"found `{line}` on {device}, expected only what is asked for to limit or queue for the link {link}"
+                )
+                yield Found(name, message, OWN_HINT)
+
+
+def _own_queueing(
+    facts: Facts, router: str, asked: Sequence[str], hardware: Hardware
+) -> Iterator[tuple[str, str, str]]:
+    """Lines of its own that would act on the experiment's packets, in any cell: with the interface, and its link."""
+    running = facts.routers[router].running
+    for link, near, _ in facts.experiment.topology.links_of(router):
+        device = facts.device(near)
+        lines = (line for text in asked or ("",) for line in own_queueing(running, text, device, hardware))
+        yield from ((line, device, link.name) for line in dict.fromkeys(lines))
