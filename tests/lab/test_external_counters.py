@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import run
+from ruamel.yaml import YAML
 from test_run import EXPERIMENT, latest
 
 from qoslab.analysis import raw
@@ -131,15 +132,34 @@ def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     yield from _made(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
 
 
-def _made(folder: Path, length_s: int, arm: str) -> Iterator[Ran]:
-    topology = load_sweep(EXPERIMENT, {}).experiment.topology
+@pytest.fixture(scope="module")
+def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    """As long, with a class that drops two of three packets, which come evenly: no TCP that answers to it in bursts."""
+    folder = tmp_path_factory.mktemp("even")
+    yaml = YAML(typ="safe")
+    experiment = yaml.load(EXPERIMENT.read_text())
+    del experiment["compare"]
+    experiment["traffic"] = [
+        {"name": "load", "tool": "flood", "protocol": "udp", "from": "client", "to": "server", "rate": "3 Mb/s"}
+        | {"size": "500 B", "port": 5001}
+    ]
+    experiment["captures"][0]["filter"] = "udp"
+    shutil.copytree(EXPERIMENT.parent / "templates", folder / "templates")
+    file = folder / "even.yml"
+    with file.open("w") as out:
+        yaml.dump(experiment, out)
+    yield from _made(folder, LONG_S, "policed", file)
+
+
+def _made(folder: Path, length_s: int, arm: str, experiment: Path = EXPERIMENT) -> Iterator[Ran]:
+    topology = load_sweep(experiment, {}).experiment.topology
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        yield from _ran(folder, topology, length_s, arm)
+        yield from _ran(folder, experiment, topology, length_s, arm)
 
 
-def _ran(folder: Path, topology: Topology, length_s: int, arm: str) -> Iterator[Ran]:
-    with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}") as lab:
+def _ran(folder: Path, experiment: Path, topology: Topology, length_s: int, arm: str) -> Iterator[Ran]:
+    with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}-{arm}") as lab:
         file = folder / "here.yml"
         expose(lab, file)
         text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
@@ -147,7 +167,7 @@ def _ran(folder: Path, topology: Topology, length_s: int, arm: str) -> Iterator[
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
         with data_plane(lab, "R1") as replies, watched(folder) as seen:
             words = ("--lab", str(file), "--duration", f"{length_s}s", "--arm", arm)
-            status, output, errors = run(folder, "run", str(EXPERIMENT), *words)
+            status, output, errors = run(folder, "run", str(experiment), *words)
         assert status == status_of(newest_run(folder)), errors + output
         yield Ran(latest(folder), arm, replies, folder / "unshifted.pcapng", seen)
 
@@ -295,7 +315,22 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
 def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
     ran_long: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    truth, read = both(ran_long, table, place)
+    _near(ran_long, table, place, columns)
+
+
+@pytest.mark.quiet
+@pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
+def test_so_are_those_of_a_class_that_drops_evenly(
+    ran_even: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+) -> None:
+    _near(ran_even, table, place, columns)
+    dropped = both(ran_even, "classes", {"class": "class-default"})[0]["drops_police_packets"]
+    assert dropped.iloc[-1] > 10_000
+
+
+def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
+    """Whether rates between the readings at the ends of the window are those of the data plane."""
+    truth, read = both(ran, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()
     assert len(inside) >= 6 and ends[1] - ends[0] > LONG_S / 2
