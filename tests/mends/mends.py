@@ -541,6 +541,14 @@ MENDS = (
         "qos-core:a_link_holds_so_many_frames",
     ),
     Mend(
+        "a password that was typed last is in what is told of a router that falls silent",
+        "src/qoslab/run/devices/collector_process.py",
+        'text = _WAITED_FOR.sub("", " ".join(str(error).split()))',
+        'text = " ".join(str(error).split())',
+        "tests/unit/test_collector.py::"
+        "test_of_a_router_that_is_silent_neither_what_was_typed_nor_what_was_waited_for_is_told",
+    ),
+    Mend(
         "everybody reads what runs keep of real routers",
         "src/qoslab/results/folder.py",
         "path.mkdir(0o700 if private else 0o777)",

@@ -13,6 +13,7 @@ import pytest
 
 from qoslab.errors import DeviceError
 from qoslab.run.devices.collector import Collector, SharedCollector
+from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _said
 from qoslab.run.devices.inventory import IosAccess, LinuxAccess
 from qoslab.run.faults import PassingFault
 
@@ -114,3 +115,20 @@ def test_nothing_in_that_process_writes_all_disks() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, check=True)
     assert done.stderr.endswith(b"Noneqoslab.run.devices.collector_process")
+
+
+def test_of_a_router_that_is_silent_neither_what_was_typed_nor_what_was_waited_for_is_told() -> None:
+    """Unicon says both: a password, and the words of every refusal."""
+    waited = "['^.*% (Bad secrets|Access denied)', '^.*[Pp]assword( for )?: ?$', '^.*[Pp]ermission denied']"
+    silent = TimeoutError(
+        f"timeout occurred:\n timeout value: 20\n last_command: 'xEDNv0s60FQe\\r'\n pattern: {waited}\n"
+    )
+    state = ConnectionError('Failed while bringing device to "any" state')
+    error = ConnectionError("failed to connect to R1")
+    state.__cause__, error.__cause__ = silent, state
+    said = _said(error)
+    assert said.startswith("failed to connect to R1: ") and said.endswith("timeout occurred: timeout value: 20")
+    assert not _LOGIN_TROUBLE.search(said)
+    refused = ConnectionError("failed to connect")
+    refused.__cause__ = PermissionError("Permission denied, please try again")
+    assert _LOGIN_TROUBLE.search(_said(refused))

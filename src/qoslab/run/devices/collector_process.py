@@ -46,6 +46,9 @@ COMMAND_S = 60
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
 """Unicon adds the command that it started."""
+_WAITED_FOR = re.compile(r" last_command: .*\]")
+"""Of a device that is silent it adds what it typed last, be it a password, and all that it would have known: the words
+of every refusal."""
 
 
 class ConnectError(Exception):
@@ -175,7 +178,7 @@ def _said(error: BaseException | None) -> str:
     """The messages of an exception and of what led to it, the innermost last, each once."""
     texts: list[str] = []
     while error is not None:
-        text = " ".join(str(error).split())
+        text = _WAITED_FOR.sub("", " ".join(str(error).split()))
         if text and not any(text in other for other in texts):
             texts.append(text)
         error = error.__cause__ or error.__context__
