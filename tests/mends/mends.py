@@ -881,4 +881,11 @@ MENDS = (
         "RANGE_LIMIT = 10**13\n",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: range]",
     ),
+    Mend(
+        "a loss of power leaves half a record of a cell",
+        "src/qoslab/results/folder.py",
+        "            sync_all(self.path)\n            replace(self.record_file, sealed(_json(record)))\n",
+        "            write_once(self.record_file, sealed(_json(record)))\n            sync_all(self.path)\n",
+        "tests/unit/test_faulty_disk.py::test_power_may_be_lost_at_any_moment[here-and names of empty files]",
+    ),
 )

@@ -144,12 +144,22 @@ class Cell(Identified):
     Each further attempt has a folder of its own: `REPETITION.2`, `REPETITION.3`, …
     """
 
-    def __init__(self, path: Path, identity: CellIdentity, attempt: int = 1, *, coming: Path | None = None) -> None:
-        """`coming`: where others look for what comes, if not in this folder."""
+    def __init__(
+        self,
+        path: Path,
+        identity: CellIdentity,
+        attempt: int = 1,
+        *,
+        coming: Path | None = None,
+        sent: bool = False,
+    ) -> None:
+        """`coming`: where others look for what comes, if not in this folder. One that is `sent` to its run's folder is
+        synced there."""
         self.path = path
         self.identity = identity
         self.attempt = attempt
         self._coming = coming
+        self._sent = sent
 
     @property
     def experiment_file(self) -> Path:
@@ -309,20 +319,24 @@ class Cell(Identified):
         return self.path / CELL_RECORD
 
     def write_record(self, record: CellRecord) -> CellRecord:
-        """Write `cell.json`, the last thing of a cell, and return it with the seals of all other files."""
+        """Write `cell.json`, the last thing of a cell, and return it with the seals of all other files.
+
+        It is there once all it names would outlast a loss of power, and is whole then.
+        """
         with writing(self.record_file):
+            if self.record_file.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.record_file))
             record = record.model_copy(update={"files": seals(self.path)})
-        write_once(self.record_file, sealed(_json(record)))
+        if self._sent:
+            write_once(self.record_file, sealed(_json(record)))
+        else:
+            sync_all(self.path)
+            replace(self.record_file, sealed(_json(record)))
         return record
 
     def record(self) -> CellRecord:
         """Read `cell.json`; `DamageError` where it is not what was written."""
         return _parsed(CellRecord, self.record_file, _read_sealed(self.record_file, RECORD_MOST))
-
-    def sync(self) -> None:
-        """Have the cell outlast a loss of power, with its place in its run's folder."""
-        sync_all(self.path)
-        self.sync_place()
 
     def sync_place(self) -> None:
         """Have the names of its folder, and of all around it up to the run's, outlast a loss of power."""

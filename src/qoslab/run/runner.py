@@ -226,7 +226,7 @@ class _Crew:
         shared = self._shared
         cell = shared.folder_of(task)
         record = worker.run(task, cell, turn=shared.turn(number))
-        cell.sync()
+        cell.sync_place()
         with shared.schedule.changed:
             shared.lab = shared.lab or dict(worker.described)
         shared.finish(task, record, worker=number)

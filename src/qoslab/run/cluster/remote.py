@@ -100,7 +100,7 @@ def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
             if files:
                 _extract(files, draft)
             else:
-                Cell(draft, cell.identity, cell.attempt).write_record(record)
+                Cell(draft, cell.identity, cell.attempt, sent=True).write_record(record)
             sync_all(draft)
             DISK.rename(draft, cell.path)
         cell.sync_place()

@@ -57,7 +57,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     scratch = Scratch("cell")
     try:
         coming = None if task["coming"] is None else Path(task["coming"])
-        cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming)
+        cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming, sent=True)
         record = _worker(told.lab).run(told, cell)
         return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
