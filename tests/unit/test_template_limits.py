@@ -1,0 +1,50 @@
+"""What a template may do, and that one step more is refused by the limit that stands for it, not by one behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostile_files import TEMPLATED
+from qoslab.errors import ExperimentError
+from qoslab.schema import load_experiment
+
+VALUE, RANGE, WORK = 65_536, 10_000, 200_000
+"""The limits, written once more: one that is moved is to be noticed."""
+GROWN = "{% set x = '" + "a" * 32 + "' %}" + "{% set x = x ~ x %}" * 11
+"""As long as a value may be."""
+LOOP = "{% for i in range(999) %}"
+WITHIN = {
+    "value": GROWN + "hostname R9\n",
+    "range": f"{{% for i in range({RANGE}) %}}{{% endfor %}}hostname R9\n",
+    "work": f"{LOOP}{{% endfor %}}hostname R9\n",
+}
+BEYOND = {
+    "value": (GROWN + "{% set x = x ~ 'a' %}", f"a value of it has {VALUE + 1} characters"),
+    "range": (
+        f"{{% for i in range({RANGE + 1}) %}}{{% endfor %}}",
+        f"a range of more than {RANGE} numbers",
+    ),
+    "work": (f"{LOOP}{LOOP}{{% endfor %}}{{% endfor %}}", f"it does more than {WORK} steps"),
+}
+
+
+def written(folder: Path, template: str) -> Path:
+    (folder / "e.yml").write_text(TEMPLATED)
+    (folder / "t.j2").write_text(template)
+    return folder / "e.yml"
+
+
+@pytest.mark.parametrize("limit", WITHIN)
+def test_a_template_may_go_as_far_as_its_limits(tmp_path: Path, limit: str) -> None:
+    assert load_experiment(written(tmp_path, WITHIN[limit])).name == "e"
+
+
+@pytest.mark.parametrize("limit", BEYOND)
+def test_a_template_that_goes_further_is_refused_by_its_limit(tmp_path: Path, limit: str) -> None:
+    text, said = BEYOND[limit]
+    file = written(tmp_path, text)
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(file)
+    assert any(said in finding.message for finding in raised.value.findings), raised.value.findings
