@@ -7,6 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CODE = "reading what others wrote does something for them"
+NO_END = "reading what others wrote takes time or memory without end"
+MISTAKEN = "what others wrote is told as a defect of qoslab"
+LET_IN = "others are let in, or get more than they are given"
+RIGHTS = "a program has rights that it does not need"
+SECRETS = "secrets of devices lie open"
+DAMAGE = "what is damaged passes for a result"
+FOREIGN = "what was measured otherwise passes for a result of these"
+FAULT = "a fault takes more with it than its cell, or is told as another"
+INSTALLED = "what is installed is not what was meant, or half of it"
+FIGURES = "a model does something else than the device"
+DANGERS = (CODE, NO_END, MISTAKEN, LET_IN, RIGHTS, SECRETS, DAMAGE, FOREIGN, FAULT, INSTALLED, FIGURES)
+"""What a weakness may lead to; `take_back.py --dangers` counts the mends that stand against each."""
+
 
 @dataclass(frozen=True)
 class Mend:
@@ -18,6 +32,8 @@ class Mend:
     before: str
     tests: str
     """For pytest; or a crate and a test's name, as `crate:name`, for cargo."""
+    danger: str = ""
+    """One of `DANGERS`; empty where it is of the checks themselves."""
     also: tuple[tuple[str, str], ...] = ()
     """Further changes of that file, where one mend stands behind another."""
 
@@ -41,6 +57,7 @@ MENDS = (
         "        return True\n",
         "tests/unit/test_hostile.py",
         also=(("        if not __self.is_safe_callable(__obj):\n", "        if False:\n"),),
+        danger=CODE,
     ),
     Mend(
         "a faulty template is a defect of qoslab",
@@ -48,6 +65,7 @@ MENDS = (
         "    except Exception as error:\n        if isinstance(error, TemplateSyntaxError):\n",
         "    except TemplateSyntaxError as error:\n        if isinstance(error, TemplateSyntaxError):\n",
         "tests/unit/test_hostile.py",
+        danger=MISTAKEN,
     ),
     Mend(
         "certificates for an address without encryption are taken in silence",
@@ -55,6 +73,7 @@ MENDS = (
         "        if given:\n",
         "        if False:\n",
         "tests/unit/test_cluster_crew.py",
+        danger=LET_IN,
     ),
     Mend(
         "lines of a router's own access list that no model knows are lost",
@@ -69,6 +88,7 @@ MENDS = (
         "distributed.Security(require_encryption=True, **{name: str(path) for name, path in given.items()})",
         "None\n    return security",
         "tests/unit/test_cluster_crew.py",
+        danger=LET_IN,
     ),
     Mend(
         "damaged raw results are figures",
@@ -76,6 +96,7 @@ MENDS = (
         "    if found == written or found.sha256 == written.sha256:\n",
         "    if True:\n",
         "tests/unit/test_damage.py",
+        danger=DAMAGE,
     ),
     Mend(
         "cells without number",
@@ -83,6 +104,7 @@ MENDS = (
         "    if (count := sweep.count) > CELL_LIMIT:\n",
         "    if (count := sweep.count) < 0:\n",
         "tests/unit/test_hostile.py",
+        danger=NO_END,
     ),
     Mend(
         "what builds is not locked",
@@ -90,6 +112,7 @@ MENDS = (
         'build=(--build-constraints "$top/requirements/build.txt")',
         "build=()",
         "tests/unit/test_bootstrap.py",
+        danger=INSTALLED,
     ),
     Mend(
         "a copied clone runs the other's code",
@@ -97,6 +120,7 @@ MENDS = (
         '    [ "$place" = "$top" ] && [ "$1/bin/python" -ef "$interpreter" ]\n',
         '    [ "$1/bin/python" -ef "$interpreter" ]\n',
         "tests/unit/test_bootstrap.py",
+        danger=INSTALLED,
     ),
     Mend(
         "two first starts at once disturb each other",
@@ -104,6 +128,7 @@ MENDS = (
         "    if have flock && ! flock -n 9; then\n",
         "    if false; then\n",
         "tests/unit/test_bootstrap.py",
+        danger=INSTALLED,
     ),
     Mend(
         "an environment that is half made stays so",
@@ -111,6 +136,7 @@ MENDS = (
         'logged "$uv" venv --clear --python',
         'logged "$uv" venv --python',
         "tests/unit/test_bootstrap.py",
+        danger=INSTALLED,
     ),
     Mend(
         "results of other sources pass for these",
@@ -119,6 +145,7 @@ MENDS = (
 """,
         '        digest.update(f"{name}\\n".encode())\n',
         "tests/unit/test_identity.py",
+        danger=FOREIGN,
     ),
     Mend(
         "results of another program pass for these",
@@ -126,6 +153,7 @@ MENDS = (
         "    return hashlib.sha256(path.read_bytes()).hexdigest()\n",
         "    return path.name\n",
         "tests/unit/test_identity.py",
+        danger=FOREIGN,
     ),
     Mend(
         "one passing fault ends a night",
@@ -133,6 +161,7 @@ MENDS = (
         '        return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""\n',
         '        return ""\n',
         "tests/lab/test_faults.py::test_ansible_that_dies_costs_one_attempt_and_a_collector_none",
+        danger=FAULT,
     ),
     Mend(
         "a dead lab has another name",
@@ -142,6 +171,7 @@ MENDS = (
 """,
         "",
         "tests/unit/test_faults.py::test_a_dead_lab_is_the_reason_whatever_it_made_others_say",
+        danger=FAULT,
     ),
     Mend(
         "a push that fails in a dead lab is the push's fault",
@@ -152,6 +182,7 @@ MENDS = (
         "",
         "tests/lab/test_faults.py::test_a_lab_that_dies_during_a_push_is_a_dead_lab",
         also=(("            raise LabDied(death)\n", "            pass\n"),),
+        danger=FAULT,
     ),
     Mend(
         "titles are markup of the terminal",
@@ -159,6 +190,7 @@ MENDS = (
         """TextColumn("{task.description}", markup=False)""",
         """TextColumn("{task.description}")""",
         "tests/unit/test_hostile.py",
+        danger=CODE,
     ),
     Mend(
         "escape codes of strangers reach the terminal",
@@ -166,6 +198,7 @@ MENDS = (
         "    return _OBEYED.sub(_escaped, text)\n",
         "    return text\n",
         "tests/unit/test_hostile.py",
+        danger=CODE,
     ),
     Mend(
         "a file in a received run is a link to one outside",
@@ -173,6 +206,7 @@ MENDS = (
         "            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):\n",
         "            if False:\n",
         "tests/unit/test_hostile_runs.py",
+        danger=CODE,
     ),
     Mend(
         "a cell's folder in a received run is a script, or outside",
@@ -181,6 +215,7 @@ MENDS = (
 """,
         "    if parts is None:\n",
         "tests/unit/test_hostile_runs.py",
+        danger=CODE,
     ),
     Mend(
         "an expression behind a show command hangs",
@@ -188,6 +223,7 @@ MENDS = (
         "        states = self._closed([self._begin], first=True, last=not line)\n",
         "        import re\n\n        return re.search(self.text, line) is not None\n",
         "tests/unit/test_hostile.py",
+        danger=NO_END,
     ),
     Mend(
         "a command that is observed writes files",
@@ -195,6 +231,7 @@ MENDS = (
         "    if kind not in filters.KINDS:\n",
         "    if False:\n",
         "tests/unit/test_hostile.py",
+        danger=CODE,
     ),
     Mend(
         "a command that is observed has keys in it",
@@ -204,6 +241,7 @@ MENDS = (
         """    if control := re.search("$^", command):
 """,
         "tests/unit/test_hostile.py",
+        danger=CODE,
     ),
     Mend(
         "a packet of another year takes the machine's memory",
@@ -213,6 +251,7 @@ MENDS = (
         """        stray = table["time_s"].isna()
 """,
         "tests/unit/test_hostile_runs.py",
+        danger=NO_END,
     ),
     Mend(
         "power that is lost leaves a valid cell without content",
@@ -223,6 +262,7 @@ MENDS = (
 """,
         "    pass\n",
         "tests/unit/test_faulty_disk.py",
+        danger=DAMAGE,
     ),
     Mend(
         "a clock that is set goes unnoticed",
@@ -230,6 +270,7 @@ MENDS = (
         "        if abs(self.stepped_ns) > CLOCK_STEP_NS:\n",
         "        if False:\n",
         "tests/unit/test_validity.py",
+        danger=FOREIGN,
     ),
     Mend(
         "a suspended machine goes unnoticed",
@@ -237,6 +278,7 @@ MENDS = (
         "        if abs(self.asleep_ns) > CLOCK_STEP_NS:\n",
         "        if False:\n",
         "tests/unit/test_validity.py",
+        danger=FOREIGN,
     ),
     Mend(
         "a terminal that is closed leaves a run without end",
@@ -244,6 +286,7 @@ MENDS = (
         "        signal.signal(signal.SIGHUP, interrupt)\n",
         "        pass\n",
         "tests/lab/test_faults.py::test_a_signal_ends_a_run_as_ctrl_c_does",
+        danger=FAULT,
     ),
     Mend(
         "other users keep a router from answering",
@@ -254,6 +297,7 @@ MENDS = (
 """,
         "",
         "tests/unit/test_other_users.py::test_another_user_is_told_nothing[router by SSH]",
+        danger=LET_IN,
     ),
     Mend(
         "other users may guess the passwords of a router by telnet",
@@ -264,6 +308,7 @@ MENDS = (
 """,
         "",
         "tests/unit/test_other_users.py::test_another_user_is_told_nothing[router by telnet]",
+        danger=LET_IN,
     ),
     Mend(
         "other users come to the hosts of a lab that is exposed",
@@ -273,6 +318,7 @@ MENDS = (
 """,
         "        pass\n",
         "tests/unit/test_other_users.py::test_another_user_is_told_nothing[host]",
+        danger=LET_IN,
     ),
     Mend(
         "other users come to the doors of real devices",
@@ -282,6 +328,7 @@ MENDS = (
 """,
         "        pass\n",
         "tests/unit/test_other_users.py::test_another_user_is_told_nothing[door]",
+        danger=LET_IN,
     ),
     Mend(
         "connections that do nothing keep a router from answering",
@@ -289,6 +336,7 @@ MENDS = (
         "        if len(self._starting) > MOST_STARTING:\n",
         "        if False:\n",
         "tests/lab/test_iosd.py::test_idle_connections_do_not_stop_a_login",
+        danger=LET_IN,
     ),
     Mend(
         "anybody opens ports of a responder without number",
@@ -296,6 +344,7 @@ MENDS = (
         "count() >= MOST_PORTS {",
         "count() > u16::MAX as usize {",
         "ip-sla:ten_thousand_control_messages",
+        danger=LET_IN,
     ),
     Mend(
         "secrets of routers lie in run folders",
@@ -303,6 +352,7 @@ MENDS = (
         '    r"snmp-server community",\n',
         "",
         "tests/unit/test_ios_secrets.py",
+        danger=SECRETS,
     ),
     Mend(
         "Ubuntu is told to open namespaces for all programs",
@@ -310,6 +360,7 @@ MENDS = (
         "cp {shlex.quote(str(APPARMOR_PROFILE))} ",
         "",
         "tests/unit/test_lab_supervision.py",
+        danger=RIGHTS,
     ),
     Mend(
         "other users reach the workers of a run",
@@ -322,6 +373,7 @@ MENDS = (
         ours = cls.listener.accept()
 """,
         "tests/lab/test_other_users.py::test_nothing_of_a_simulated_run_listens",
+        danger=LET_IN,
     ),
     Mend(
         "a fuzz target is in no check",
@@ -336,6 +388,7 @@ MENDS = (
         r"""(?P<what>[^\s{}][^{}]*)\}")""",
         r"""(?P<what>[^{}]+)\}")""",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[note: blanks]",
+        danger=NO_END,
     ),
     Mend(
         "a number of many digits is a defect of qoslab",
@@ -343,6 +396,7 @@ MENDS = (
         """            if len(found["number"]) > DIGIT_LIMIT:\n""",
         "            if False:\n",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[expression: digits]",
+        danger=MISTAKEN,
     ),
     Mend(
         "brackets in brackets are a defect of qoslab",
@@ -350,6 +404,7 @@ MENDS = (
         "        if self.depth > DEPTH_LIMIT:\n",
         "        if False:\n",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[expression: brackets in few words]",
+        danger=MISTAKEN,
     ),
     Mend(
         "a key that is no text is a defect of qoslab",
@@ -357,6 +412,7 @@ MENDS = (
         "            text.encode()\n        except UnicodeEncodeError as error:\n",
         '            text.encode("utf-8", "surrogatepass")\n        except UnicodeEncodeError as error:\n',
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[YAML: a key that is no text]",
+        danger=MISTAKEN,
     ),
     Mend(
         "a template is any file of the reader",
@@ -364,6 +420,7 @@ MENDS = (
         """return "" if inside else f"expected""",
         """return "" if True else f"expected""",
         "tests/unit/test_hostile.py::test_links_lead_nowhere_else",
+        danger=CODE,
     ),
     Mend(
         "one broken experiment ends the list of all",
@@ -371,6 +428,7 @@ MENDS = (
         "    except Exception as error:  # one",
         "    except QoslabError as error:  # one",
         "tests/unit/test_hostile.py::test_one_experiment_that_a_defect_meets_is_listed_among_the_others",
+        danger=MISTAKEN,
     ),
     Mend(
         "a script in a received run is run",
@@ -378,6 +436,7 @@ MENDS = (
         """" ".join(_hash(each) for each in (plotly, script) if each) or "'none'\"""",
         """"'unsafe-inline'\"""",
         "tests/unit/test_hostile_runs.py::test_a_whole_run_is_reported",
+        danger=CODE,
     ),
     Mend(
         "an emptied configuration is a defect of qoslab",
@@ -385,6 +444,7 @@ MENDS = (
         '    except (ValueError, RecursionError):\n        return content or "(the file is empty)"\n',
         "    except RecursionError:\n        return content\n",
         "tests/unit/test_hostile_runs.py::test_damage_is_no_fault_of_qoslab",
+        danger=MISTAKEN,
     ),
     Mend(
         "figures of another shape are a defect of qoslab",
@@ -392,6 +452,7 @@ MENDS = (
         "    except (TypeError, KeyError, AttributeError, ValueError):\n",
         "    except KeyError:\n",
         "tests/unit/test_hostile.py::test_list_shows_foreign_titles_and_what_is_broken",
+        danger=MISTAKEN,
     ),
     Mend(
         "what a killed run left stays",
@@ -399,6 +460,7 @@ MENDS = (
         "            if not _alive(owner):\n",
         "            if False:\n",
         "tests/unit/test_scratch.py::test_the_next_run_removes_what_even_the_guard_left",
+        danger=FAULT,
     ),
     Mend(
         "a collector that died stays so",
@@ -406,6 +468,7 @@ MENDS = (
         "            if self._collector is not None and self._collector.over:\n",
         "            if False:\n",
         "tests/unit/test_collector.py::test_a_shared_one_that_is_killed_is_started_again",
+        danger=FAULT,
     ),
     Mend(
         "a line that is no answer ends the collector",
@@ -413,6 +476,7 @@ MENDS = (
         "who waits for an answer goes on waiting.\n                continue\n",
         "\n                break\n",
         "tests/unit/test_collector.py::test_a_line_that_is_no_answer",
+        danger=FAULT,
     ),
     Mend(
         "a responder answers anybody",
@@ -420,6 +484,7 @@ MENDS = (
         "        if !self.allows(from.0) {\n            return Err",
         "        if false {\n            return Err",
         "ip-sla:what_a_control_message_may_not_ask_for",
+        danger=LET_IN,
     ),
     Mend(
         "a responder's port is open for weeks",
@@ -427,6 +492,7 @@ MENDS = (
         "        if message.duration_ms > LONGEST_MS {\n",
         "        if false {\n",
         "ip-sla:what_a_control_message_may_not_ask_for",
+        danger=LET_IN,
     ),
     Mend(
         "a responder opens privileged ports",
@@ -434,6 +500,7 @@ MENDS = (
         "            if message.port < LEAST_PORT {\n",
         "            if false {\n",
         "ip-sla:what_a_control_message_may_not_ask_for",
+        danger=LET_IN,
     ),
     Mend(
         "two responders answer each other for ever",
@@ -441,6 +508,7 @@ MENDS = (
         "            if again {\n",
         "            if false {\n",
         "ip-sla:two_responders_do_not_answer_each_other_for_ever",
+        danger=LET_IN,
     ),
     Mend(
         "a first start without network says nothing of it",
@@ -448,6 +516,7 @@ MENDS = (
         """    if tail -c +"$((from + 1))" "$log" | grep -qiE "$unreachable"; then\n""",
         "    if false; then\n",
         "tests/unit/test_bootstrap.py::test_without_network",
+        danger=INSTALLED,
     ),
     Mend(
         "packages are installed where none may be",
@@ -455,6 +524,7 @@ MENDS = (
         """    if [ -n "${QOSLAB_NO_APT:-}" ] || """,
         "    if ",
         "tests/unit/test_bootstrap.py::test_no_package_is_installed_where_none_may_be",
+        danger=INSTALLED,
     ),
     Mend(
         "a packet of exactly what the excess bucket has violates",
@@ -462,6 +532,7 @@ MENDS = (
         "                if needed > self.excess {\n",
         "                if needed >= self.excess {\n",
         "qos-core:buckets_at_exact_equality",
+        danger=FIGURES,
     ),
     Mend(
         "what is left of a nanosecond is lost",
@@ -469,6 +540,7 @@ MENDS = (
         "if ready > self.free { 0 }",
         "if ready >= self.free { 0 }",
         "qos-core:a_frame_that_is_ready_when_the_link_is_free_waits_for_the_rest_of_the_nanosecond",
+        danger=FIGURES,
     ),
     Mend(
         "frames that are not IP are policed",
@@ -476,6 +548,7 @@ MENDS = (
         "        if !descriptor.is_ip() {\n            return true;\n        }\n        let bytes",
         "        let bytes",
         "qos-core:frames_that_are_not_ip_are_not_policed",
+        danger=FIGURES,
     ),
     Mend(
         "a precedence clears the rest of the code point",
@@ -483,6 +556,7 @@ MENDS = (
         "((value as u8 & 0x07) << 3) | descriptor.dscp & 0x07;",
         "(value as u8 & 0x07) << 3;",
         "qos-core:a_precedence_is_three_bits",
+        danger=FIGURES,
     ),
     Mend(
         "neq means eq in an access list",
@@ -490,6 +564,7 @@ MENDS = (
         "PortOperator::Neq => !wanted",
         "PortOperator::Neq => wanted",
         "qos-core:entries_with_ports",
+        danger=FIGURES,
     ),
     Mend(
         "gt means ge in an access list",
@@ -497,6 +572,7 @@ MENDS = (
         "PortOperator::Gt => port > wanted",
         "PortOperator::Gt => port >= wanted",
         "qos-core:entries_with_ports",
+        danger=FIGURES,
     ),
     Mend(
         "a deny with ports is of later fragments too",
@@ -504,6 +580,7 @@ MENDS = (
         "LaterFragments::ByNetworkLayer && entry.action == AccessAction::Permit;",
         "LaterFragments::ByNetworkLayer;",
         "qos-core:denies_and_later_fragments",
+        danger=FIGURES,
     ),
     Mend(
         "established matches every segment",
@@ -511,6 +588,7 @@ MENDS = (
         "        && (!entry.established || descriptor.established)\n",
         "",
         "qos-core:entries_without_ports",
+        danger=FIGURES,
     ),
     Mend(
         "an ICMP type matches every message",
@@ -518,6 +596,7 @@ MENDS = (
         "        && entry.icmp_type.is_none_or(|wanted| descriptor.icmp.is_some_and(|(kind, _)| kind == wanted))\n",
         "",
         "qos-core:entries_without_ports",
+        danger=FIGURES,
     ),
     Mend(
         "BGP has another port",
@@ -525,6 +604,7 @@ MENDS = (
         "port(179)",
         "port(180)",
         "qos-core:protocols_by_name",
+        danger=FIGURES,
     ),
     Mend(
         "SMTP has another port",
@@ -532,6 +612,7 @@ MENDS = (
         "port(25)",
         "port(26)",
         "qos-core:protocols_by_name",
+        danger=FIGURES,
     ),
     Mend(
         "a sender is a hundred times as far ahead of its link",
@@ -539,6 +620,7 @@ MENDS = (
         "self.backlog.len() >= LINK_BACKLOG_FRAMES {",
         "self.backlog.len() >= 100 * LINK_BACKLOG_FRAMES {",
         "qos-core:a_link_holds_so_many_frames",
+        danger=FIGURES,
     ),
     Mend(
         "a password that was typed last is in what is told of a router that falls silent",
@@ -554,6 +636,7 @@ MENDS = (
         "path.mkdir(0o700 if private else 0o777)",
         "path.mkdir()",
         "tests/unit/test_results.py::test_nobody_else_enters_a_run_with_configurations_of_routers",
+        danger=SECRETS,
     ),
     Mend(
         "a stranger's package of the name qoslab is installed in CI on GitLab",
@@ -561,6 +644,7 @@ MENDS = (
         ': "${QOSLAB:?set it to the wheel of qoslab}"',
         "QOSLAB=${QOSLAB:-qoslab}",
         "tests/unit/test_templates.py::test_nothing_is_installed_where_no_wheel_is_named",
+        danger=INSTALLED,
     ),
     Mend(
         "a stranger's package of the name qoslab is installed in CI on GitHub",
@@ -568,6 +652,7 @@ MENDS = (
         "QOSLAB: ${{ vars.QOSLAB }}",
         "QOSLAB: qoslab",
         "tests/unit/test_templates.py::test_the_files_have_no_wheel_of_their_own",
+        danger=INSTALLED,
     ),
     Mend(
         "frames of a stop right behind the reading of the clock are as early as that",
@@ -575,6 +660,7 @@ MENDS = (
         "            event.min(self.now())\n",
         "            read\n",
         "qos-router:a_frame_that_came_since_the_clock_was_read_came_then",
+        danger=FIGURES,
     ),
     Mend(
         "tools in a lab have all capabilities in its user namespace",
@@ -582,6 +668,7 @@ MENDS = (
         """["setpriv", "--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in allowed)]), "--no-new-privs"]""",
         '["setpriv", "--no-new-privs"]',
         "tests/lab/test_rights.py::test_a_program_may_what_it_needs",
+        danger=RIGHTS,
     ),
     Mend(
         "every tool in a lab may what its shells may",
@@ -589,6 +676,7 @@ MENDS = (
         "PROGRAMS.get(Path(argv0).name, OTHERS)",
         "OTHERS",
         "tests/lab/test_rights.py::test_a_program_may_what_it_needs",
+        danger=RIGHTS,
     ),
     Mend(
         "who talks to a router's visitors may enter namespaces",
@@ -597,6 +685,7 @@ MENDS = (
         "        keep((*SERVING, *ENTERING))\n",
         "tests/lab/test_rights.py::test_daemons_give_up_what_they_needed_to_start",
         also=(("import SERVING, keep", "import ENTERING, SERVING, keep"),),
+        danger=RIGHTS,
     ),
     Mend(
         "a data plane may look into all processes of the lab for good",
@@ -604,6 +693,7 @@ MENDS = (
         "    let rest = !(1 << CAP_SYS_PTRACE);\n",
         "    let rest = !0;\n",
         "qos-router:a_data_plane_that_has_its_namespaces_cannot_look_for_others",
+        danger=RIGHTS,
     ),
     Mend(
         "a run confirms that a router erases its flash, with the image it starts from",
@@ -732,6 +822,7 @@ MENDS = (
         "            Err(_) => self.rests_until = now + REST,\n",
         "            Err(_) => {}\n",
         "qos-router:a_process_without_descriptors_rests_before_it_takes_a_connection",
+        danger=FAULT,
     ),
     Mend(
         "a cell of a run may last for years",
@@ -782,6 +873,7 @@ MENDS = (
         '        mode: "0600"\n',
         "",
         "tests/unit/test_ansible.py::test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed",
+        danger=SECRETS,
     ),
     Mend(
         "whole configurations of real routers are printed",
@@ -789,6 +881,7 @@ MENDS = (
         '  no_log: "{{ ios_by_hand }}"\n',
         "",
         "tests/unit/test_ansible.py::test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed",
+        danger=SECRETS,
     ),
     Mend(
         "a worker sends files without number",
@@ -796,6 +889,7 @@ MENDS = (
         "            if len(entries) > MOST_FILES:\n",
         "            if False:\n",
         "tests/unit/test_cluster_crew.py::test_what_a_worker_sends_is_bounded[sends_too_many_files]",
+        danger=LET_IN,
     ),
     Mend(
         "a worker sends files without end",
@@ -803,6 +897,7 @@ MENDS = (
         "if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:",
         "if (size := sum(entry.file_size for entry in entries)) < 0:",
         "tests/unit/test_cluster_crew.py::test_what_a_worker_sends_is_bounded[sends_a_large_file]",
+        danger=LET_IN,
     ),
     Mend(
         "a worker writes where it likes",
@@ -810,6 +905,7 @@ MENDS = (
         "                if not place.is_relative_to(folder.resolve()):\n",
         "                if False:\n",
         "tests/unit/test_cluster_crew.py::test_no_file_of_a_worker_leads_out_of_its_cell",
+        danger=LET_IN,
     ),
     Mend(
         "a worker of another version has a say",
@@ -817,6 +913,7 @@ MENDS = (
         "    if found != own:\n",
         "    if False:\n",
         "tests/unit/test_cluster_crew.py::test_one_that_comes_in_mid_run_is_refused",
+        danger=FOREIGN,
     ),
     Mend(
         "a lab that always fails is tried for all cells of a night",
@@ -824,6 +921,7 @@ MENDS = (
         "        if faults >= FAULTS_IN_A_ROW:\n",
         "        if False:\n",
         "tests/unit/test_schedule.py::test_a_lab_that_always_fails_ends_the_run",
+        danger=FAULT,
     ),
     Mend(
         "passwords of a router can be guessed over one connection",
@@ -831,6 +929,7 @@ MENDS = (
         "self._tries >= TRIES",
         "self._tries >= 10 * TRIES",
         "tests/unit/test_sshd.py::test_three_tries",
+        danger=LET_IN,
     ),
     Mend(
         "who never logs in keeps a connection to a router",
@@ -838,6 +937,7 @@ MENDS = (
         "            login_timeout=LOGIN_S,\n",
         "            login_timeout=0,\n",
         "tests/unit/test_sshd.py::test_who_does_not_log_in_is_hung_up_on",
+        danger=LET_IN,
     ),
     Mend(
         "packages do not come through a proxy",
@@ -845,6 +945,7 @@ MENDS = (
         "run=(sudo --preserve-env=http_proxy,https_proxy,no_proxy,HTTP_PROXY,HTTPS_PROXY,NO_PROXY)",
         "run=(sudo --preserve-env=http_proxy,https_proxy,no_proxy,HTTP_PROXY,NO_PROXY)",
         "tests/unit/test_bootstrap.py::test_behind_a_proxy_packages_come_through_it[HTTPS_PROXY]",
+        danger=INSTALLED,
     ),
     Mend(
         "combinations without number are planned",
@@ -852,6 +953,7 @@ MENDS = (
         "COMBINATION_LIMIT = 200_000\n",
         "COMBINATION_LIMIT = 10**12\n",
         "tests/unit/test_hostile.py::test_combinations_are_counted_before_they_are_made",
+        danger=NO_END,
     ),
     Mend(
         "a template works without end",
@@ -859,6 +961,7 @@ MENDS = (
         "WORK_LIMIT = 200_000\n",
         "WORK_LIMIT = 10**12\n",
         "tests/unit/test_template_limits.py::test_a_template_that_goes_further_is_refused_by_its_limit[work]",
+        danger=NO_END,
     ),
     Mend(
         "a value of a template takes the machine's memory",
@@ -866,6 +969,7 @@ MENDS = (
         "VALUE_LIMIT = 2**16\n",
         "VALUE_LIMIT = 2**60\n",
         "tests/unit/test_template_limits.py::test_a_template_that_goes_further_is_refused_by_its_limit[value]",
+        danger=NO_END,
     ),
     Mend(
         "a template counts to any number",
@@ -873,6 +977,7 @@ MENDS = (
         "RANGE_LIMIT = 10_000\n",
         "RANGE_LIMIT = 10**13\n",
         "tests/unit/test_template_limits.py::test_a_template_that_goes_further_is_refused_by_its_limit[range]",
+        danger=NO_END,
     ),
     Mend(
         "a loss of power leaves half a record of a cell",

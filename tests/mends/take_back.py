@@ -1,6 +1,7 @@
 """Takes back one mend of a weakness after another, in a copy, and asks whether the tests that hold it fail.
 
-`tox -e mends` runs it; `--only WORD` takes those whose weakness has the word in it. Ends with 1 where a mend can go
+`tox -e mends` runs it; `--only WORD` takes those whose weakness or danger has the word in it, `--dangers` tells which
+mends stand against which danger, and takes nothing back. Ends with 1 where a mend can go
 without a test that fails, with 2 where tests fail before anything is taken back, or a mend is not found any more. Mends
 whose tests this machine or this user has to skip are not tried, which is said.
 """
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
-from mends import MENDS
+from mends import DANGERS, MENDS
 
 ROOT = Path(__file__).parents[2]
 FAILED = 1
@@ -63,11 +64,18 @@ def main() -> int:
     """Take back each mend."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="", help="those whose weakness has this word in it")
-    only = parser.parse_args().only
-    chosen = [mend for mend in MENDS if only in mend.weakness]
+    parser.add_argument("--only", default="", help="those whose weakness or danger has this word in it")
+    parser.add_argument("--dangers", action="store_true", help="tell which mends stand against which danger, and end")
+    arguments = parser.parse_args()
+    only = arguments.only
+    chosen = [mend for mend in MENDS if only in mend.weakness or only in mend.danger]
     if not chosen:
-        parser.error(f"found no weakness with {only!r}, expected a word of one")
+        parser.error(f"found no weakness and no danger with {only!r}, expected a word of one")
+    if arguments.dangers:
+        for danger in DANGERS:
+            print(f"{danger}:")
+            print(*(f"    {mend.weakness}" for mend in chosen if mend.danger == danger), sep="\n")
+        return 0
     worst = 0
     with tempfile.TemporaryDirectory(prefix="qoslab-mends-") as folder:
         top = Path(folder) / "qoslab"

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mends"))
 from take_back import FAILED, SKIPPED, run  # noqa: E402
 
-from mends import MENDS, Mend  # noqa: E402
+from mends import DANGERS, MENDS, Mend  # noqa: E402
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.weakness)
@@ -46,3 +46,9 @@ def test_tests_that_are_skipped_have_not_passed(text: str, status: int, tmp_path
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_it.py").write_text(text + "\n")
     assert run("tests/test_it.py", tmp_path) == status
+
+
+def test_each_danger_has_mends_against_it() -> None:
+    assert {mend.danger for mend in MENDS} == {*DANGERS, ""}
+    assert {mend.weakness for mend in MENDS if not mend.danger} == {"a fuzz target is in no check"}
+    assert len({mend.weakness for mend in MENDS}) == len(MENDS)

@@ -12,16 +12,16 @@ from qoslab.schema import load_experiment
 
 VALUE, RANGE, WORK = 65_536, 10_000, 200_000
 """The limits, written once more: one that is moved is to be noticed."""
-GROWN = "{% set x = '" + "a" * 32 + "' %}" + "{% set x = x ~ x %}" * 11
-"""As long as a value may be."""
+GROWN = "{% set x = '" + "a" * 8192 + "' %}{% set x = x" + " ~ x" * 7
+"""A value as long as one may be; what follows may make it longer."""
 LOOP = "{% for i in range(999) %}"
 WITHIN = {
-    "value": GROWN + "hostname R9\n",
+    "value": GROWN + " %}hostname R9\n",
     "range": f"{{% for i in range({RANGE}) %}}{{% endfor %}}hostname R9\n",
     "work": f"{LOOP}{{% endfor %}}hostname R9\n",
 }
 BEYOND = {
-    "value": (GROWN + "{% set x = x ~ 'a' %}", f"a value of it has {VALUE + 1} characters"),
+    "value": (GROWN + " ~ 'a' %}", f"a value of it has {VALUE + 1} characters"),
     "range": (
         f"{{% for i in range({RANGE + 1}) %}}{{% endfor %}}",
         f"a range of more than {RANGE} numbers",
