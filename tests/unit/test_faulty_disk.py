@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -325,6 +326,63 @@ def test_power_may_be_lost_at_any_moment(
         assert ("1 of 1 cells are there already" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
         assert set(raw_of(run).values()) == set(raw_of(whole).values())
+
+
+def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -> None:
+    """Keep what a kill would leave at every `some`-th moment, and at all of a cell's record: after a change of the
+    disk, synced or not, and in the middle of each write."""
+    moments, one = itertools.count(), threading.RLock()
+
+    def keep(path: Path) -> None:
+        if ((number := next(moments)) % some == 0 or CELL_RECORD in path.name) and Path("runs").exists():
+            shutil.copytree("runs", left / f"{number:04}" / "runs", symlinks=True)
+
+    def watched(name: str, own: Callable[..., None]) -> Callable[..., None]:
+        def change(self: Disk, path: Path, *rest: Any) -> None:
+            with one:
+                if name in ("create", "append"):
+                    before = path.read_bytes() if path.exists() else None
+                    own(self, path, rest[0][: len(rest[0]) // 2])
+                    keep(path)
+                    path.unlink() if before is None else path.write_bytes(before)
+                own(self, path, *rest)
+                keep(path)
+
+        return change
+
+    for name in CHANGING:
+        monkeypatch.setattr(Disk, name, watched(name, getattr(Disk, name)))
+
+
+@pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
+def test_a_run_may_be_killed_at_any_write(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+) -> None:
+    """Nothing is lost then of what was written, but a file may be half there, under its own name."""
+    left = tmp_path / "left"
+    some = 1 if EVERY in os.environ else 7
+    with monkeypatch.context() as patch:
+        killed_at_each_write(patch, left, some)
+        status = main(words)
+        assert status == status_of(newest_run(Path())) in (0, 1)
+    states = [state for state in sorted(left.iterdir()) if (run := newest(state)) and (run / "run.json").exists()]
+    assert len(states) > 140 // some
+    resumed = max(1, len(states) // (30 if some == 1 else 4))
+    for number, state in enumerate(states):
+        run = newest(state)
+        assert run is not None
+        found = verify(RunFolder(run))
+        assert found.damage == [], state.name
+        kept = raw_of(run)
+        # A cell has its record whole, or none; those without are named for what they are.
+        assert kept in ({}, raw_of(whole)), state.name
+        if number % resumed == 0:
+            monkeypatch.chdir(state)
+            capsys.readouterr()
+            assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), state.name
+            assert ("1 of 1 cells are there already" in capsys.readouterr().err) == bool(kept), state.name
+            assert verify(RunFolder(run)).damage == [], state.name
+            assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
 
 
 def test_what_is_appended_and_cut_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
