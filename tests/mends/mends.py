@@ -986,4 +986,18 @@ MENDS = (
         "            write_once(self.record_file, sealed(_json(record)))\n            sync_all(self.path)\n",
         "tests/unit/test_faulty_disk.py::test_power_may_be_lost_at_any_moment[here-and names of empty files]",
     ),
+    Mend(
+        "an experiment file that somebody added passes for the run's",
+        "src/qoslab/results/folder.py",
+        "        named = self.manifest().files if self.finished else None\n",
+        "        named = None\n",
+        "tests/unit/test_damage.py::test_an_added_experiment_file_is_told_and_not_taken",
+    ),
+    Mend(
+        "damage of what was changed on routers passes unnoticed",
+        "src/qoslab/results/changes.py",
+        "    if not whole:\n",
+        "    if False:\n",
+        "tests/unit/test_damage.py::test_damage_of_what_was_changed_on_routers_is_named",
+    ),
 )

@@ -15,6 +15,7 @@ from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.results import RunFolder, find_unfinished
+from qoslab.results.changes import RouterChanges, read_changes, write_changes
 from qoslab.results.seal import seal_of
 from qoslab.results.tables import read_table
 from qoslab.results.verify import verify
@@ -186,6 +187,29 @@ def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -
             assert str(path) in error.message and "computes the tables again" in error.hint
             unreadable += 1
     assert unreadable >= 20
+
+
+def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = RunFolder(run).experiment_text()
+    (run / "experiment.9.yml").write_text("title: somebody else's\n")
+    status, said = verified(run, capsys)
+    assert status == 0 and "experiment.9.yml: the manifest does not name it" in said
+    assert RunFolder(run).experiment_text() == before != ""
+    (run / "manifest.json").unlink()
+    assert RunFolder(run).experiment_text() == "title: somebody else's\n", "a run that goes on was given it last"
+
+
+@pytest.mark.parametrize("damage", [cut, empty, flip])
+def test_damage_of_what_was_changed_on_routers_is_named(
+    run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
+) -> None:
+    changes = {"R1": RouterChanges(arms={"policed": ("+policy-map Police",)}, left=(), why="")}
+    write_changes(run / "restore" / "1", changes)
+    assert read_changes(RunFolder(run)) == changes and verified(run, capsys)[0] == 0
+    damage(run / "restore" / "1" / "changes.json")
+    status, said = verified(run, capsys)
+    assert status == 3 and "restore/1/changes.json: found " in said
+    assert read_changes(RunFolder(run)) == {}
 
 
 def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from qoslab.errors import UserError
+from qoslab.errors import DamageError, UserError
 from qoslab.results.files import read_bytes, replace, writing
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Record
+from qoslab.results.seal import sealed, unsealed
 
 NAME = "changes.json"
 CHANGES_MOST = 64 * 2**20
@@ -35,18 +36,18 @@ def write_changes(folder: Path, changes: Mapping[str, RouterChanges]) -> None:
     """Write them, by router, to a folder of the run."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        replace(folder / NAME, _Changes.dump_json(dict(changes), indent=2) + b"\n")
+        replace(folder / NAME, sealed(_Changes.dump_json(dict(changes), indent=2) + b"\n"))
 
 
 def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
     """Those of a run, by router; of one whose lab was left and reached again, all together.
 
-    Files that are none of ours say nothing.
+    Files that are none of ours, or not what was written, say nothing.
     """
     found: dict[str, RouterChanges] = {}
-    for file in sorted(run.path.glob(f"restore/*/{NAME}"), key=lambda file: file.stat().st_mtime_ns):
+    for file in sorted(_files(run), key=lambda file: file.stat().st_mtime_ns):
         try:
-            changes = _Changes.validate_json(read_bytes(file, CHANGES_MOST))
+            changes = _Changes.validate_json(_content(file))
         except (UserError, ValidationError):
             continue
         for router, each in changes.items():
@@ -54,3 +55,24 @@ def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
             arms = {**each.arms, **(before.arms if before else {})}
             found[router] = each.model_copy(update={"arms": arms})
     return found
+
+
+def damaged_changes(run: RunFolder) -> Iterator[str]:
+    """Which of these files are not what was written."""
+    for file in sorted(_files(run)):
+        try:
+            _content(file)
+        except UserError as error:
+            yield error.message
+
+
+def _files(run: RunFolder) -> Iterator[Path]:
+    return run.path.glob(f"restore/*/{NAME}")
+
+
+def _content(file: Path) -> bytes:
+    content, whole = unsealed(read_bytes(file, CHANGES_MOST))
+    if not whole:
+        message = f"{file}: found {len(content)} bytes that are not what was written: its seal is missing or another's"
+        raise DamageError(message, hint="copy the run again, if there is another copy")
+    return content

@@ -556,11 +556,15 @@ class RunFolder:
                 return
 
     def experiment_text(self) -> str:
-        """The experiment file as it was given last; empty where there is none."""
-        files = self._given()
+        """The experiment file as it was given last; empty where there is none.
+
+        Of a run that came to its manifest it is one that this names.
+        """
+        named = self.manifest().files if self.finished else None
+        files = [each for each in self.given() if named is None or each.name in named]
         return _read_text(files[-1]) if files else ""
 
-    def _given(self) -> list[Path]:
+    def given(self) -> list[Path]:
         """The experiment files as they were given, in order."""
         return sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
 
@@ -568,7 +572,7 @@ class RunFolder:
         """Write `manifest.json`, the last thing of a run; a resumed run replaces it."""
         path = self.path / MANIFEST
         with writing(path):
-            files = {each.name: seal_of(each) for each in self._given()}
+            files = {each.name: seal_of(each) for each in self.given()}
         replace(path, sealed(_json(manifest.model_copy(update={"files": files}))))
 
     def manifest(self) -> Manifest:

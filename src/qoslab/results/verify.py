@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from qoslab.errors import UserError
+from qoslab.results.changes import damaged_changes
 from qoslab.results.files import read_text
 from qoslab.results.folder import MANIFEST, MANIFEST_MOST, Cell, RunFolder
 from qoslab.results.records import Manifest
@@ -34,10 +35,10 @@ class Verification:
 def verify(folder: RunFolder) -> Verification:
     """Compare everything of a run that says what was written into it.
 
-    That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, and the
-    configurations that the manifest has hashes of. Tables are looked at for whether they can be read. `comparison.csv`,
-    `comparison.json` and `report.html` are computed from the rest and say nothing of themselves; where the run
-    came as an RO-Crate, its list has them too.
+    That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, the
+    configurations that the manifest has hashes of, and what was changed on routers. Tables are looked at for whether
+    they can be read. `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and say nothing
+    of themselves; where the run came as an RO-Crate, its list has them too.
     """
     found = Verification()
     _run_file(folder, found)
@@ -46,6 +47,7 @@ def verify(folder: RunFolder) -> Verification:
     if manifest is not None:
         _experiment_files(folder, manifest, found)
         _configurations(folder, manifest, found)
+    found.damage += [_inner(folder, told) for told in damaged_changes(folder)]
     for path in _attempts(folder, written):
         name = path.relative_to(folder.path).as_posix()
         if not (path / CELL_RECORD).exists() and written.get(name) is None:
@@ -120,6 +122,12 @@ def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification
     for name, seal in manifest.files.items():
         if told := difference(folder.path / Path(name).name, name, seal):
             found.damage.append(told)
+    for file in folder.given():
+        if file.name not in manifest.files:
+            found.notes.append(
+                f"{file.name}: the manifest does not name it, and no report takes it; the call that was given it broke "
+                "off, or somebody else put it there"
+            )
 
 
 def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
