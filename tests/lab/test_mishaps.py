@@ -32,6 +32,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 LEAVES_S = 5.0
 """Until a run is over whose user has interrupted it twice."""
+SILENT_S = 400.0
+"""Until a run is over of which a router says nothing any more: a command, a login, and what restores it, each waits as
+long as a slow router may take."""
 AHEAD_NS = 250_000_000
 CLOCK = """
 import os, sys, time
@@ -330,6 +333,30 @@ def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[La
         while programs(lab) or hosts(lab) != kept:
             assert time.monotonic() < began + LEAVES_S + CLEAN_S, programs(lab)
             time.sleep(0.05)
+        assert any("service-policy output Police" in line for line in running(lab))
+        relay.flow()
+        status, output, errors = run(clean, "lab", "rescue", str(mine))
+        assert status == 0, errors + output
+    assert running(lab) == before
+
+
+def test_a_router_that_falls_silent_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = rack
+    before, kept = running(lab), hosts(lab)
+    with (
+        behind(lab, file, clean) as (relay, mine),
+        begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"), started=True) as command,
+    ):
+        iperf3_runs(lab)
+        relay.stall()
+        output, errors = command.process.communicate(timeout=SILENT_S)
+        assert command.process.returncode == 3 and "Traceback" not in errors, errors + output
+        assert not programs(lab) and hosts(lab) == kept
+        record = cell(clean, "policed")
+        (reason,) = record["reasons"]
+        assert record["fault"] and not record["valid"]
+        assert reason.startswith("R1 cannot be reached: ") and reason.endswith(" (in the step: traffic)"), reason
+        assert f"routers may not be as they were; try again: qoslab lab rescue {mine}" in errors
         assert any("service-policy output Police" in line for line in running(lab))
         relay.flow()
         status, output, errors = run(clean, "lab", "rescue", str(mine))
