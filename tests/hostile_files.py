@@ -127,6 +127,7 @@ EXPRESSIONS = {
 """Of parameters."""
 
 MATRIX = BASE.replace("to: server}", "to: server, start_after: $(p) s}") + "matrix: "
+CROSSED = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB")
 NUMBERS = ", ".join(map(str, range(1, 900)))
 
 CHANGES = {
@@ -247,6 +248,15 @@ def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     yield "matrix: many values", {"e.yml": f"{MATRIX}{{p: [{NUMBERS}, {', '.join(map(str, range(900, 2000)))}]}}\n"}
     lists = ", ".join(f"{name}: [{NUMBERS}]" for name in "pqr")
     yield "matrix: many included", {"e.yml": f"{MATRIX}{{include: [{{{lists}}}]}}\n"}
+    crossed = f"{CROSSED}{{p: {list(range(1, 447))}, q: {list(range(1, 447))}, "
+    yield "matrix: much excluded", {"e.yml": f"{crossed}exclude: [{{p: {list(range(1, 9500))}}}]}}\n"}
+    yield "matrix: excluded often", {"e.yml": f"{crossed}exclude: [{', '.join(['{p: 1000}'] * 100)}]}}\n"}
+    yield "matrix: constrained often", {"e.yml": f"{crossed}constraints: [{', '.join(['p>0'] * 9000)}]}}\n"}
+    crossed = f"{CROSSED}{{p: {list(range(1, 101))}, q: {list(range(1, 101))}}}\ncompare:\n"
+    average = f'{{title: A, arm: one, metric: goodput.sum, at_least: 1 b/s, condition: "p > 999{" or p > 999" * 9}"}}'
+    yield "comparison: no cell", {"e.yml": f"{crossed}  averages:\n    - {average}\n"}
+    expectation = '{arm: one, metric: tcp.timeouts, at_least: "$(p + q)"}'
+    yield "comparison: expected often", {"e.yml": crossed + "  expectations:\n" + f"    - {expectation}\n" * 20}
     yield "matrix: digits", {"e.yml": f"{MATRIX}{{p: ['{'9' * 5000} ms']}}\n"}
     numbers = {"digits": "9" * 5000, "large": "9" * 25, "too much": "9" * 12, "blanks": "1" + " " * 50000 + "x"}
     for key, text in {"rate": "10 Mb/s", "duration": "20 s"}.items():

@@ -768,6 +768,20 @@ MENDS = (
         "tests/unit/test_planted.py",
     ),
     Mend(
+        "what excludes and constrains combinations is not bounded",
+        "src/qoslab/schema/sweep.py",
+        "        work += matrix.count * matrix.tests\n",
+        "",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[matrix: excluded often]",
+    ),
+    Mend(
+        "what is expected of all combinations is not bounded",
+        "src/qoslab/schema/document.py",
+        "        self.looks.work += work\n",
+        "",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[comparison: expected often]",
+    ),
+    Mend(
         "a received run names the inventory and the experiment that --resume runs",
         "src/qoslab/cli/run.py",
         "    if not kind_at(recorded.lab).placed:\n",

@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag
 
 from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, read_value, show_value
 from qoslab.model.frozen import NAME, Frozen
-from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, fits
+from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, fitting
 from qoslab.model.metrics import Reference, Unit, as_float, format_value
 from qoslab.units import Duration, Percent, Quantity, Rate, Size
 
@@ -237,10 +237,11 @@ def expanded(
     where it takes no parameter. `ExpressionError` for an expression that cannot be read.
     """
     names = names_taken(expectation, quantities) | {*expectation.each}
+    about = fitting(expectation.where)
     seen: set[tuple[Value, ...]] = set()
     for cell in cells:
         chosen = {name: value for name, value in cell.items() if name in names}
-        if not fits(cell, expectation.where) or tuple(chosen.values()) in seen:
+        if not about(cell) or tuple(chosen.values()) in seen:
             continue
         seen.add(tuple(chosen.values()))
         yield expectation.model_copy(update={"where": _where(expectation, chosen, cell), "each": ()}), chosen

@@ -126,6 +126,8 @@ class Expression:
     text: str
     names: frozenset[str]
     """The parameters that it takes."""
+    words: int
+    """Values, names and operators: what an evaluation takes."""
     _evaluate: _Evaluate
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
@@ -161,7 +163,7 @@ def parse_expression(text: str) -> Expression:
     """Read an expression. `ExpressionError` names the place where it stops making sense."""
     parser = _Parser(text)
     evaluate = parser.whole()
-    return Expression(text.strip(), frozenset(parser.names), evaluate)
+    return Expression(text.strip(), frozenset(parser.names), len(parser.tokens) - 1, evaluate)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from qoslab.model.expressions import Value, parse_expression, read_value, show_value
+from qoslab.model.expressions import ExpressionError, Value, parse_expression, read_value, show_value
 from qoslab.units import Duration, Percent, Rate, Size
 
 Scalar = str | int | float | bool
@@ -30,6 +30,9 @@ CELL_LIMIT = 200_000
 """Cells of an experiment, repetitions counted: twice what docs/scaling.md promises. Plan and manifest name each."""
 VALUE_LIMIT = 1_000
 """Values of all parameters of all arms: each is checked in an experiment of its own, which takes about 10 ms."""
+
+WORK_LIMIT = 2_000_000
+"""Comparisons and words of expressions that are looked at for all combinations of a file, which takes some seconds."""
 
 Parameters = dict[str, Value]
 """A cell's parameters with their values, in the order of the file."""
@@ -73,6 +76,18 @@ class Matrix(BaseModel):
         ]
         return sum(prod(len(each) if isinstance(each, tuple) else 1 for each in entry.values()) for entry in entries)
 
+    @property
+    def tests(self) -> int:
+        """What each combination is compared with before it is run: values of `exclude`, words of the constraints."""
+        return sum(map(len, self.exclude)) + sum(map(_words, self.constraints))
+
+
+def _words(text: str) -> int:
+    try:
+        return parse_expression(text).words
+    except ExpressionError:
+        return 1  # told where it stands
+
 
 def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[Parameters]:
     """The cross product of the entry's values."""
@@ -93,9 +108,9 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
         return
     constraints = [parse_expression(text) for text in matrix.constraints]
     crossed = combinations(matrix.parameters) if matrix.parameters else ()
+    excluded = excluding(matrix)
     for found in crossed:
-        kept = not any(fits(found, entry) for entry in matrix.exclude)
-        if kept and all(each.holds({**found, "arm": arm}) for each in constraints):
+        if not excluded(found) and all(each.holds({**found, "arm": arm}) for each in constraints):
             yield found
     for entry in matrix.include:
         yield from combinations({name: entry[name] for name in matrix.names})
@@ -103,13 +118,27 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
 
 def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
     """Whether the parameters have these values; one that is missing has none."""
-    for name, wanted in entry.items():
-        if name not in parameters:
-            return False
-        values = wanted if isinstance(wanted, tuple) else (wanted,)
-        if not any(same(parameters[name], read_value(each)) for each in values):
-            return False
-    return True
+    return fitting(entry)(parameters)
+
+
+def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mapping[str, Value]], bool]:
+    """`fits` for many combinations: the entry's values are read once."""
+    wanted = [
+        (name, frozenset(_kept(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
+        for name, value in entry.items()
+    ]
+    return lambda parameters: all(name in parameters and _kept(parameters[name]) in values for name, values in wanted)
+
+
+def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
+    """Whether a combination is left out by `exclude`."""
+    entries = [fitting(entry) for entry in matrix.exclude]
+    return lambda parameters: any(each(parameters) for each in entries)
+
+
+def _kept(value: Value) -> tuple[bool, Value]:
+    """What is equal where `same` holds."""
+    return isinstance(value, bool), value
 
 
 def same(one: Value, other: Value) -> bool:

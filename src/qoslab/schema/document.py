@@ -14,6 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from qoslab.errors import ExperimentError, Finding
+from qoslab.model.matrix import WORK_LIMIT
 from qoslab.schema.files import FileRefusedError, read_bytes
 
 Step: TypeAlias = str | int
@@ -47,6 +48,15 @@ class Place:
 
 
 @dataclass
+class Looks:
+    """What of a file is looked at for all its combinations: once, however many of these are checked."""
+
+    found: dict[Any, list[Finding]] = field(default_factory=dict)
+    """What did not hold, by what was asked."""
+    work: int = 0
+
+
+@dataclass
 class Document:
     """Plain values (dict, list, str, int, float, bool, None) and their places."""
 
@@ -56,6 +66,8 @@ class Document:
     keys: dict[Steps, Place] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     """Duplicate keys and other things that YAML allows and we do not."""
+    looks: Looks = field(default_factory=Looks)
+    """The same of all documents that the file's values are filled into."""
 
     def get(self, steps: Iterable[Step]) -> Any:
         """The value there; `KeyError` or `IndexError` where there is none."""
@@ -88,6 +100,14 @@ class Document:
             else:
                 text += f".{step}"
         return text.removeprefix(".")
+
+    def look(self, steps: Steps, work: int) -> None:
+        """Count what is looked at for combinations; `ExperimentError` beyond what a machine has time for."""
+        self.looks.work += work
+        if self.looks.work > WORK_LIMIT:
+            message = f"found more than {WORK_LIMIT} comparisons and words to look at for all combinations"
+            hint = "give fewer values, fewer expectations or shorter expressions, or several files"
+            raise ExperimentError(findings=[self.finding(steps, f"{message} of the file, expected fewer", hint)])
 
     def finding(self, steps: Steps, message: str, hint: str = "", *, at_key: bool = False) -> Finding:
         """A finding about the value there."""

@@ -28,6 +28,10 @@ from qoslab.units import Percent, QuantityError
 MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 
 
+EXPANDED = 50
+"""Words of an expression that are evaluated while an expectation is filled in for a combination."""
+
+
 class ExpectationChecker:
     """Checks each expectation with the values of every cell that it is about."""
 
@@ -92,8 +96,23 @@ class ExpectationChecker:
             return  # reported
         if unknown or len(forms) != 1 or names_taken(expectation, quantities) & self.bad:
             return
+        # All else of it is the same, whichever combination is checked.
+        asked, known = (*steps, self.experiment.duration), self.document.looks.found
+        if asked not in known:
+            known[asked] = [*self.everywhere(steps, expectation, quantities)]
+        yield from known[asked]
+
+    def everywhere(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+        """Figures of the first combination for which one does not fit."""
         arm = self.experiment.arm(expectation.arms[0])
-        for each, values in expanded(expectation, quantities, cells_of(self.experiment.matrix_of(arm), arm.name)):
+        matrix = self.experiment.matrix_of(arm)
+        if matrix is not None:
+            self.document.look(steps, matrix.count * (1 + matrix.tests))
+        texts = [text for _, text in expectation.formulas()]
+        texts += [value for value in needed(expectation, quantities).values() if isinstance(value, str)]
+        words = sum(formula(text).words for text in texts)
+        for each, values in expanded(expectation, quantities, cells_of(matrix, arm.name)):
+            self.document.look(steps, EXPANDED + words)
             problems = [*self.figures(steps, each, values, quantities)]
             yield from problems
             if problems:

@@ -21,9 +21,9 @@ from qoslab.model.experiment import (
     Tcp,
     Trigger,
 )
-from qoslab.model.expressions import ExpressionError, parse_expression, read_value
+from qoslab.model.expressions import Expression, ExpressionError, parse_expression, read_value
 from qoslab.model.limits import beyond
-from qoslab.model.matrix import Scalar, combinations, same
+from qoslab.model.matrix import Matrix, Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Bound, Reference, as_float
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
 from qoslab.schema.devices import refused
@@ -505,17 +505,27 @@ class _Checker:
         matrix = self.experiment.matrix_of(self.experiment.arm(arm))
         if unknown or matrix is None:
             return
+        asked, found = (*steps, "condition"), self.document.looks.found
+        if asked not in found:
+            found[asked] = list(self.holding(asked, arm, matrix, expression))
+        yield from found[asked]
+
+    def holding(self, steps: Steps, arm: str, matrix: Matrix, condition: Expression) -> Iterator[Finding]:
+        """The condition must hold for some combination."""
         entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
             *([matrix.parameters] if matrix.parameters else []),
             *matrix.include,
         ]
-        cells = (cell for entry in entries for cell in combinations(entry))
         try:
-            if not any(expression.holds({**cell, "arm": arm}) for cell in cells):
-                message = f'found "{condition}", which holds for no cell of arm "{arm}"'
-                yield self.document.finding((*steps, "condition"), message)
+            for cell in (cell for entry in entries for cell in combinations(entry)):
+                self.document.look(steps, condition.words)
+                if condition.holds({**cell, "arm": arm}):
+                    return
         except ExpressionError as error:
-            yield self.document.finding((*steps, "condition"), error.message, error.hint)
+            yield self.document.finding(steps, error.message, error.hint)
+        else:
+            message = f'found "{condition.text}", which holds for no cell of arm "{arm}"'
+            yield self.document.finding(steps, message)
 
     def parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:
         """A parameter of the arm must be called so."""

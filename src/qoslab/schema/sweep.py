@@ -29,12 +29,13 @@ from qoslab.model.matrix import (
     COMBINATION_LIMIT,
     RESERVED,
     VALUE_LIMIT,
+    WORK_LIMIT,
     Matrix,
     Parameters,
     Scalar,
     as_texts,
     combinations,
-    fits,
+    excluding,
     parameters_text,
     slug,
 )
@@ -367,12 +368,17 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
 
 def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
     """Refuse more combinations, or values to check, than a machine has room and time for: before they are made."""
-    total = values = 0
+    total = values = work = 0
     for steps, matrix in matrices:
         total += matrix.count
         values += sum(map(len, matrix.parameters.values())) + len(matrix.include) + len(matrix.exclude)
+        work += matrix.count * matrix.tests
         sizes = " × ".join(f"{len(each)} of {name}" for name, each in islice(matrix.parameters.items(), 10))
-        counts = {"combinations": (total, COMBINATION_LIMIT), "values": (values, VALUE_LIMIT)}
+        counts = {
+            "combinations": (total, COMBINATION_LIMIT),
+            "values": (values, VALUE_LIMIT),
+            "comparisons with exclude and words of constraints": (work, WORK_LIMIT),
+        }
         for what, (count, limit) in counts.items():
             if count > limit:
                 message = f"found {_number(count)} {what} ({sizes}), expected at most {limit} of all arms"
@@ -576,8 +582,9 @@ class _Reader:
         return found
 
     def chosen(self, arm: str, steps: Steps, matrix: Matrix, constraints: Sequence[Expression]) -> Iterator[Parameters]:
+        excluded = excluding(matrix)
         for parameters in combinations(matrix.parameters) if matrix.parameters else ():
-            if any(fits(parameters, entry) for entry in matrix.exclude):
+            if excluded(parameters):
                 continue
             if all(constraint.holds({**parameters, "arm": arm}) for constraint in constraints):
                 yield parameters
