@@ -782,6 +782,20 @@ MENDS = (
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[comparison: expected often]",
     ),
     Mend(
+        "an inventory is read by an ansible.cfg of the current folder",
+        "src/qoslab/run/devices/inventory.py",
+        "environment = {**_TAKEN, **own, **os.environ, **plain}",
+        "environment = {**_TAKEN, **os.environ, **plain}",
+        "tests/unit/test_inventory.py::test_nothing_beside_the_caller_is_obeyed",
+    ),
+    Mend(
+        "an inventory has variables of the current folder",
+        "src/qoslab/run/devices/inventory.py",
+        '"-i", str(source), "--playbook-dir", str(playbooks), *arguments]',
+        '"-i", str(source), *arguments]',
+        "tests/unit/test_inventory.py::test_nothing_beside_the_caller_is_obeyed",
+    ),
+    Mend(
         "a received run names the inventory and the experiment that --resume runs",
         "src/qoslab/cli/run.py",
         "    if not kind_at(recorded.lab).placed:\n",

@@ -110,6 +110,25 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     assert read_inventory(other)["R1"] == IosAccess("192.0.2.1", "kim", "{another}", 22, None)
 
 
+def test_nothing_beside_the_caller_is_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = tmp_path / "mine.yml"
+    login = "ansible_host: '{{ \"10.0.0.1\" }}', ansible_user: kim, ansible_password: secret"
+    mine.write_text(f"all: {{children: {{ios: {{hosts: {{R1: {{{login}}}}}}}}}}}\n")
+    received = tmp_path / "received"
+    for folder in ("plugins", "group_vars"):
+        (received / folder).mkdir(parents=True)
+    (received / "ansible.cfg").write_text("[defaults]\ncallback_plugins = plugins\ninventory_plugins = plugins\n")
+    code = f"open({str(tmp_path / 'PWNED')!r}, 'w').close()\n"
+    for name in ("json", "yaml", "host_list", "ini", "auto"):
+        (received / "plugins" / f"{name}.py").write_text(code)
+    piped = f"{{{{ lookup('pipe', 'touch {tmp_path / 'PWNED'}; echo 23') }}}}"
+    (received / "group_vars" / "all.yml").write_text(f'ansible_port: "{piped}"\n')
+    monkeypatch.chdir(received)
+    monkeypatch.delenv("ANSIBLE_CONFIG", raising=False)
+    assert read_inventory(mine)["R1"] == IosAccess("10.0.0.1", "kim", "secret", 22)
+    assert not (tmp_path / "PWNED").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

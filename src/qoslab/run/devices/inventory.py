@@ -19,6 +19,7 @@ from qoslab.extras import how_to_get
 from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
 from qoslab.redaction import KNOWN, LITERAL
 from qoslab.schema.inventory import Nodes, Reader
+from qoslab.shipped import shipped
 
 LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
@@ -424,12 +425,16 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
     """What one of Ansible's programs prints about the inventory."""
     program = Path(sys.executable).parent / name
-    environment = {**_TAKEN, **os.environ, **UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    playbooks = shipped("playbooks")
+    # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from beside it.
+    own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
+    plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    environment = {**_TAKEN, **own, **os.environ, **plain}
     if callback is not None:
         environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
     try:
         done = subprocess.run(
-            [str(program), "-i", str(source), *arguments],
+            [str(program), "-i", str(source), "--playbook-dir", str(playbooks), *arguments],
             capture_output=True,
             encoding="utf-8",
             errors="replace",
