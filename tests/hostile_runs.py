@@ -97,7 +97,12 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "no kind of lab": (
         changed(MANIFEST, lambda run: run.update(lab="nonsense")),
         2,
-        r'found the kind of lab "nonsense", expected one of virtual, simulated',
+        r'manifest\.json: lab: found the kind of lab "nonsense", expected one of virtual, simulated',
+    ),
+    "an arm elsewhere": (
+        changed(MANIFEST, lambda run: run["cells"][0].update(arm="../../../other", folder="")),
+        2,
+        r'manifest\.json: cells\.0\.arm: .*found the arm "\.\./\.\./\.\./other", expected a name',
     ),
     "a number below the first": (
         changed(MANIFEST, lambda run: run["cells"][0].update(repetition=-1)),
@@ -107,7 +112,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "a cell of no kind of lab": (
         changed(RECORD, lambda cell: cell.update(lab="nonsense")),
         3,
-        r'policed/1: .*found the kind of lab "nonsense"',
+        r'policed/1/cell\.json: lab: found the kind of lab "nonsense"',
     ),
     "the record of another cell": (
         changed(RECORD, lambda cell: cell.update(arm="shaped")),

@@ -796,6 +796,13 @@ MENDS = (
         "tests/unit/test_inventory.py::test_nothing_beside_the_caller_is_obeyed",
     ),
     Mend(
+        "the name of an arm in a manifest leads out of the run",
+        "src/qoslab/results/records.py",
+        "    arm: Annotated[str, AfterValidator(_part)]\n",
+        "    arm: str\n",
+        "tests/unit/test_hostile_runs.py::test_a_hostile_run_is_a_finding_or_an_invalid_cell[an arm elsewhere]",
+    ),
+    Mend(
         "a received run names the inventory and the experiment that --resume runs",
         "src/qoslab/cli/run.py",
         "    if not kind_at(recorded.lab).placed:\n",

@@ -164,6 +164,7 @@ class Readings:
 def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
     """`UserError` where a cell's records are not of the cell that the manifest says, or not of each other."""
     hint = "the file was changed"
+    lab_kind(record.lab, cell.record_file)
     identity = CellIdentity(record.arm, tuple(as_values(record.parameters).items()), record.repetition)
     if identity != cell.identity:
         message = f"{cell.record_file}: found the record of {identity.folder}, expected that of {cell.name}"

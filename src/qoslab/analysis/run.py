@@ -15,6 +15,7 @@ from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.errors import ExitStatus
+from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
 from qoslab.model.labs import DEFAULT_LAB
@@ -22,6 +23,7 @@ from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
+from qoslab.results.folder import MANIFEST
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     manifest's experiment names.
     """
     manifest = folder.manifest()
+    lab_kind(manifest.lab, folder.path / MANIFEST)
     experiment = manifest.experiment
     readings = readings or Readings(references(experiment, manifest.published))
     for cell in folder.cells():

@@ -6,6 +6,8 @@ module of the same name in `qoslab.run.labs`. Nobody else compares the names of 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from qoslab.errors import UserError
 from qoslab.labs.base import LabKind, report_step
 from qoslab.labs.external import External
@@ -16,11 +18,12 @@ LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(),
 """By name. Of a kind that is `placed`, `--lab` has the place in its stead."""
 
 
-def lab_kind(name: str) -> LabKind:
-    """The kind of that name; `UserError` where there is none."""
+def lab_kind(name: str, record: Path | None = None) -> LabKind:
+    """The kind of that name, which a record has; `UserError` where there is none."""
     if name not in LABS:
+        place = "" if record is None else f"{record}: lab: "
         raise UserError(
-            f'found the kind of lab "{name}", expected one of {", ".join(LABS)}',
+            f'{place}found the kind of lab "{name}", expected one of {", ".join(LABS)}',
             hint="a record was changed, or a newer qoslab wrote it",
         )
     return LABS[name]

@@ -418,6 +418,13 @@ def _below_cells(folder: str) -> str:
     return folder
 
 
+def _part(name: str) -> str:
+    """A part of a cell's folder, which leads nowhere else."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f'found the arm "{name}", expected a name that a folder may have')
+    return name
+
+
 class ObservedCommand(Record):
     """A show command that was taken, and the files that it is in (without ending)."""
 
@@ -505,7 +512,7 @@ class Attempt(Record):
 class CellSummary(Record):
     """A cell in the manifest."""
 
-    arm: str
+    arm: Annotated[str, AfterValidator(_part)]
     parameters: dict[str, Scalar] = {}
     repetition: int
     key: str = ""
