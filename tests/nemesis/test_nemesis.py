@@ -154,7 +154,11 @@ def nothing_left(clean: Path, pid: int) -> None:
 
 
 def cells_are_told(folder: Path, lab: str, expected: Undisturbed, said: str) -> None:
-    """Each attempt at a cell is whole and right, or invalid with a reason."""
+    """What there is is what was written, before anything goes on with it; each attempt at a cell is right, or invalid
+    with a reason."""
+    if (folder / "run.json").exists():
+        status, output, errors = run(folder.parents[2], "verify", str(folder))
+        assert status == 0, errors + output + said
     for file in folder.glob("cells/policed/*/cell.json"):
         record = json.loads(file.read_text())
         assert record["valid"] or record["reasons"], said
