@@ -441,21 +441,6 @@ def test_host_key_and_identification(routed: Lab) -> None:
     assert version == "SSH-2.0-Cisco-1.25"
 
 
-@pytest.mark.quiet
-def test_time_to_answer(routed: Lab) -> None:
-    """Each line costs a client its latency: a command that reads counters takes far less than Ansible's own 0.1 s."""
-
-    async def run() -> float:
-        async with connection(routed) as client:
-            login = await Login.enabled(routed, client)
-            started = time.monotonic()
-            for _ in range(10):
-                await login.send("show policy-map interface")
-            return (time.monotonic() - started) / 10
-
-    assert asyncio.run(run()) < 0.1
-
-
 STRANGERS = """
 import encodings.idna, os, resource, select, socket, sys, time
 most = 2000

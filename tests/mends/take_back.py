@@ -1,9 +1,9 @@
 """Takes back one mend of a weakness after another, in a copy, and asks whether the tests that hold it fail.
 
 `tox -e mends` runs it; `--only WORD` takes those whose weakness or danger has the word in it, `--dangers` tells which
-mends stand against which danger, and takes nothing back. Ends with 1 where a mend can go
-without a test that fails, with 2 where tests fail before anything is taken back, or a mend is not found any more. Mends
-whose tests this machine or this user has to skip are not tried, which is said.
+mends stand against which danger, and takes nothing back. Ends with 1 where a mend can go without a test that fails,
+with 2 where tests fail before anything is taken back, or a mend is not found any more. Mends whose tests this machine
+or this user has to skip are not tried, which is said.
 """
 
 from __future__ import annotations
