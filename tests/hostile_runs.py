@@ -112,7 +112,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "a cell of no kind of lab": (
         changed(RECORD, lambda cell: cell.update(lab="nonsense")),
         3,
-        r'policed/1/cell\.json: lab: found the kind of lab "nonsense"',
+        r'policed/1: cell\.json: lab: found the kind of lab "nonsense"',
     ),
     "the record of another cell": (
         changed(RECORD, lambda cell: cell.update(arm="shaped")),

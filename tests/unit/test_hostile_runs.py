@@ -32,9 +32,11 @@ from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, tables
 from qoslab.results.progress import PROGRESS
+from qoslab.results.records import RunOptions
 from qoslab.results.seal import sealed
 from qoslab.schema import CellIdentity
 
+ASKED = RunOptions(file="e.yml")
 INTERFACE, ENHANCED_PACKET = 1, 6
 """Kinds of pcapng blocks."""
 SECRET = "a secret of the reader"
@@ -184,7 +186,7 @@ def reported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with its tables."""
     run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("reported") / whole.name))
     assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
-    with RunFolder(run).working({}):
+    with RunFolder(run).working(ASKED):
         pass
     return run
 
@@ -237,7 +239,7 @@ def test_a_hostile_comparison_is_no_fault_of_qoslab(
 
 def said_so_far(run: Path, *lines: str) -> None:
     """What a run says of itself, after its first lines and before its last."""
-    with RunFolder(run).working({}):
+    with RunFolder(run).working(ASKED):
         pass
     first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]
     last = json.dumps({"event": "end", "how": "interrupted"})
