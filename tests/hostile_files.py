@@ -79,6 +79,25 @@ TOO_MUCH = {
     "list": "{{ range(10**12)|list }}",
     "sum": "{{ range(10**12)|sum }}",
     "member": "{{ 'x' in range(10**12) }}",
+    "member of a list": "{% set l = range(9999)|list %}{% set l = l + l %}{% for i in range(9999) %}"
+    + "{% if 'x' in l %}{% endif %}" * 3
+    + "{% endfor %}",
+    "member by a test": "{% set l = range(9999)|list %}{% for i in range(9999) %}"
+    + "{% if 'x' is in l %}{% endif %}" * 3
+    + "{% endfor %}",
+    "equal lists": "{% set l = range(9999)|list %}{% set m = range(9999)|list %}{% for i in range(9999) %}"
+    + "{% if l == m %}{% endif %}" * 3
+    + "{% endfor %}",
+    "changed": "{% set l = range(9999)|list %}{% set m = range(9999)|list %}{% for i in range(9999) %}"
+    + "{% if loop.changed(l) or loop.changed(m) %}{% endif %}" * 3
+    + "{% endfor %}",
+    **{
+        f"{name} of a list": f"{{% set l = range(9999)|list %}}{{% set l = l + l %}}{{% for i in range(9999) %}}"
+        f"{{% if l|{name} %}}{{% endif %}}{{% endfor %}}"
+        for name in ("max", "min")
+    },
+    "trimmed": "{% set t %}" + " " * 9000 + "{% endset %}{% for i in range(9999) %}"
+    "{% if t|trim %}{% endif %}{% endfor %}",
     "doubled text": "{% set x = 'aaaaaaaaaaaa' %}" + "{% set x = x ~ x %}" * 60 + "{{ x }}",
     "added text": "{% set x = 'aaaaaaaaaaaa' %}" + "{% set x = x + x %}" * 60 + "{{ x }}",
     "doubled block": "{% set x %}aaaa{% endset %}" + "{% set x %}{{ x }}{{ x }}{% endset %}" * 60 + "{{ x }}",
@@ -248,6 +267,9 @@ def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     yield "matrix: many values", {"e.yml": f"{MATRIX}{{p: [{NUMBERS}, {', '.join(map(str, range(900, 2000)))}]}}\n"}
     lists = ", ".join(f"{name}: [{NUMBERS}]" for name in "pqr")
     yield "matrix: many included", {"e.yml": f"{MATRIX}{{include: [{{{lists}}}]}}\n"}
+    looking = "{% set l = range(9999)|list %}{% for i in range(15) %}{% if p in l %}{% endif %}{% endfor %}"
+    shown = BASE.replace("- name: one", "- {name: one, configure: {R1: {template: t.j2, variables: {p: $(p)}}}}")
+    yield "matrix: costly templates", {"e.yml": f"{shown}matrix: {{p: {list(range(20000, 20100))}}}\n", "t.j2": looking}
     crossed = f"{CROSSED}{{p: {list(range(1, 447))}, q: {list(range(1, 447))}, "
     yield "matrix: much excluded", {"e.yml": f"{crossed}exclude: [{{p: {list(range(1, 9500))}}}]}}\n"}
     yield "matrix: excluded often", {"e.yml": f"{crossed}exclude: [{', '.join(['{p: 1000}'] * 100)}]}}\n"}

@@ -803,6 +803,27 @@ MENDS = (
         "tests/unit/test_hostile_runs.py::test_a_hostile_run_is_a_finding_or_an_invalid_cell[an arm elsewhere]",
     ),
     Mend(
+        "a template compares lists for nothing",
+        "src/qoslab/schema/sandbox.py",
+        '            node.expr = _call("looked", node.expr, lineno=node.lineno)\n',
+        "            pass\n",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: member of a list]",
+    ),
+    Mend(
+        "a template's filters look at lists for nothing",
+        "src/qoslab/schema/sandbox.py",
+        "        _ACCOUNT.get().charge(sum(map(_size, (*arguments, *named.values()))))\n",
+        "",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: max of a list]",
+    ),
+    Mend(
+        "a template may do as much as one may for each value of a matrix",
+        "src/qoslab/schema/sandbox.py",
+        "            self.whole.charge(work)\n",
+        "            pass\n",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[matrix: costly templates]",
+    ),
+    Mend(
         "a received run names the inventory and the experiment that --resume runs",
         "src/qoslab/cli/run.py",
         "    if not kind_at(recorded.lab).placed:\n",

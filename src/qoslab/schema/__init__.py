@@ -13,6 +13,7 @@ from qoslab.schema.near import did_you_mean
 from qoslab.schema.overrides import apply_overrides, parse_set
 from qoslab.schema.probe_lines import probe_configuration
 from qoslab.schema.published import load_published, published_figures
+from qoslab.schema.sandbox import counted_together
 from qoslab.schema.sweep import CellIdentity, Check, Identified, Sweep, configuration_text, make_sweep
 from qoslab.schema.templates import render_configuration
 
@@ -34,7 +35,8 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
         raise ExperimentError(f"{file}: there is no such file", hint=did_you_mean(str(file), known))
     document = read_document(file)
     apply_overrides(document, sets or {})
-    return make_sweep(document, file, also)
+    with counted_together():
+        return make_sweep(document, file, also)
 
 
 __all__ = [

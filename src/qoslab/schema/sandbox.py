@@ -2,9 +2,9 @@
 
 Jinja2's sandbox keeps templates from Python's attributes; here little else is left either. The only function is
 `range`; there are a few filters and tests; values are texts, numbers, truth values and lists of them, and have no
-methods. What a template does is counted: each node of each turn of a loop or macro, each character that is made. Beyond
-`WORK_LIMIT` it is refused: sooner than a clock would, and at the same place on every machine. Between two counts there
-is at most `NODE_LIMIT` nodes' work on values of `VALUE_LIMIT`.
+methods. What a template does is counted: each node of each turn of a loop or macro, each character or item that is made
+or looked at. Beyond `WORK_LIMIT` it is refused, and beyond `CHECK_LIMIT` with all that a check renders: sooner than a
+clock would, and at the same place on every machine. Between two counts there is at most `NODE_LIMIT` nodes' work.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from jinja2.tests import TESTS
 
 WORK_LIMIT = 200_000
 """Nodes that are evaluated and characters that are made; a template of this repository takes about a hundred."""
+CHECK_LIMIT = 5_000_000
+"""The same of all renderings while a file is checked, which has a configuration for each of its combinations."""
+INCLUDE_WORK = 100
+"""What another template takes to be found."""
 VALUE_LIMIT = 2**16
 """Characters of a text, items of a list, bits of a whole number."""
 
@@ -73,27 +77,55 @@ class LimitError(SecurityError):
 
 @dataclass
 class _Account:
-    """What one rendering has done so far."""
+    """What one rendering has done so far; of a check all of them."""
 
+    limit: int = WORK_LIMIT
+    does: str = "it does"
+    whole: _Account | None = None
     work: int = 0
 
     def charge(self, work: int) -> None:
         self.work += work
-        if self.work > WORK_LIMIT:
-            raise LimitError(f"it does more than {WORK_LIMIT} steps (nodes evaluated, characters made)")
+        if self.work > self.limit:
+            steps = "steps (nodes evaluated, characters made or looked at)"
+            raise LimitError(f"{self.does} more than {self.limit} {steps}")
+        if self.whole is not None:
+            self.whole.charge(work)
 
 
 _ACCOUNT: ContextVar[_Account] = ContextVar("account")
+_CHECK: ContextVar[_Account | None] = ContextVar("check", default=None)
 
 
 @contextmanager
 def counted() -> Iterator[None]:
     """What is rendered inside is one rendering, which must stay within the limits."""
-    token = _ACCOUNT.set(_Account())
+    token = _ACCOUNT.set(_Account(whole=_CHECK.get()))
     try:
         yield
     finally:
         _ACCOUNT.reset(token)
+
+
+@contextmanager
+def counted_together() -> Iterator[None]:
+    """What is rendered inside are all renderings of a check, which together must stay within a limit, too."""
+    token = _CHECK.set(_Account(CHECK_LIMIT, "the configurations of all combinations take"))
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def _size(value: Any) -> int:
+    """Characters or items."""
+    return len(value) if isinstance(value, str | list | tuple | dict | range) else 1
+
+
+def _looked(value: Any) -> Any:
+    """The value, each character or item of which may be looked at."""
+    _ACCOUNT.get().charge(_size(value))
+    return value
 
 
 def _made(value: Any) -> Any:
@@ -129,10 +161,20 @@ def _finalize(_: Any, value: Any) -> Any:
 def _charged(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
+        _ACCOUNT.get().charge(sum(map(_size, (*arguments, *named.values()))))
         result = function(*arguments, **named)
         if not isinstance(result, str | int | float | bool | list | tuple | Undefined | None):
             result = list(islice(result, VALUE_LIMIT + 1))
         return _made(result)
+
+    return call
+
+
+def _looking(test: Any) -> Callable[..., Any]:
+    @wraps(test)
+    def call(*arguments: Any) -> Any:
+        _ACCOUNT.get().charge(sum(map(_size, arguments)))
+        return test(*arguments)
 
     return call
 
@@ -190,6 +232,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # What `_Guard` puts into templates.
     scalar = staticmethod(_scalar)
     made = staticmethod(_made)
+    looked = staticmethod(_looked)
     concatenated = staticmethod(_concatenated)
 
     def __init__(self, loader: BaseLoader) -> None:
@@ -207,7 +250,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters = {name: _charged(FILTERS[name]) for name in _FILTERS}
         self.filters |= {"join": _join, "replace": _replace, "round": _round, "sum": _sum, "string": _string}
         self.filters |= {"length": _length, "count": _length}
-        self.tests = {name: TESTS[name] for name in _TESTS}
+        self.tests = {name: _looking(TESTS[name]) for name in _TESTS}
 
     # What templates may reach
 
@@ -225,7 +268,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return True
         if getattr(obj, "__self__", None).__class__ is LoopContext:
             return True
-        return any(obj is each for each in (_range, _scalar, _made, _concatenated)) or obj == self.tick
+        return any(obj is each for each in (_range, _scalar, _made, _looked, _concatenated)) or obj == self.tick
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as there
         """Call what may be called. The message of a refusal shows no value, which could be of any length."""
@@ -233,6 +276,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             str(__obj)
         if not __self.is_safe_callable(__obj):
             raise SecurityError(f"found a call of a {type(__obj).__name__}, expected range(…) or a macro")
+        if isinstance(getattr(__obj, "__self__", None), LoopContext):
+            _ACCOUNT.get().charge(sum(map(_size, args)))  # loop.changed compares them
         return __context.call(__obj, *args, **kwargs)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -291,6 +336,10 @@ class _Guard:
                 work += sum(self.visit(each) for each in value if isinstance(each, nodes.Node))
                 items = isinstance(node, nodes.List | nodes.Tuple)
                 value[:] = [self.wrapped(each, item=items) for each in value]
+        if isinstance(node, nodes.Compare | nodes.Operand):
+            node.expr = _call("looked", node.expr, lineno=node.lineno)
+        elif isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
+            work += INCLUDE_WORK
         tick = _call("tick", nodes.Const(work), lineno=node.lineno)
         if isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock | nodes.Template | nodes.Block):
             node.body.insert(0, nodes.ExprStmt(tick, lineno=node.lineno))
