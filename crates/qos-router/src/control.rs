@@ -13,8 +13,8 @@ use qos_core::{Duration, Time};
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Most connections at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
-/// How long no connection is taken after a failure to take one. Who waits stays in the kernel's queue, so without this a
-/// process that has no descriptor left would be told of it again at once, and again.
+/// How long no connection is taken after a failure to take one. Who waits stays in the kernel's queue, so without this
+/// a process that has no descriptor left would be told of it again at once, and again.
 const REST: Duration = Duration(100_000_000);
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
