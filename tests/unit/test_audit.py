@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ruamel.yaml import YAML
 
 from script import script
 
@@ -64,3 +65,14 @@ def test_a_package_without_a_known_licence_is_named() -> None:
     options = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["pip-licenses"]
     assert "GPL" not in options["allow-only"].replace("MPL", "")
     assert "qoslab" not in json.dumps(options["ignore-packages"])
+
+
+def test_a_release_has_its_inventories(audit: ModuleType) -> None:
+    jobs = YAML(typ="safe").load(TOP / ".github/workflows/wheels.yml")["jobs"]
+    steps = jobs["linux"]["steps"]
+    made = next(number for number, step in enumerate(steps) if "-e audit" in step.get("run", ""))
+    kept = [step["with"] for step in steps[made + 1 :] if "upload-artifact" in step.get("uses", "")]
+    written = {word for look in audit.looks(Path("python")) for word in look.command if word.endswith(".cdx.json")}
+    assert written == {str(audit.MADE / "python.cdx.json")}
+    (folder,) = (with_["path"] for with_ in kept)
+    assert TOP / folder == audit.MADE / "*.cdx.json"
