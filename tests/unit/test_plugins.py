@@ -9,10 +9,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from qoslab import cli, conformance, plugins
+from qoslab.analysis.missing import Missing
+from qoslab.analysis.registry import functions_of
 from qoslab.exchange.added import FIGURES
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import PLATFORMS
@@ -102,6 +106,14 @@ def test_an_experiment_runs_with_what_another_package_adds(
     assert 'R1.platform: found "bsd", expected one of host, ios, linux' in capsys.readouterr().err
     assert cli.main(["report", "policing-vs-shaping"]) == 2
     assert "the package that adds it is not installed" in capsys.readouterr().err
+
+
+def test_a_figure_whose_function_fails_is_missing_with_the_reason(acme: None) -> None:
+    (function,) = [each for each in functions_of("flows") if "acme.fails" in each.names]
+    selection = SimpleNamespace(rows=pd.DataFrame({"flow": [1]}))
+    ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
+    assert name == "acme.fails"
+    assert figure == Missing("what computes it failed: ZeroDivisionError: division by zero")
 
 
 def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
