@@ -21,7 +21,7 @@ from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import RunSummary, read_run
 from qoslab.report import gate, render_index
 from qoslab.report.page import build_page
-from qoslab.results import RunFolder
+from qoslab.results import RunFolder, RunOptions
 
 TOP = Path(__file__).parents[2]
 OF_PROJECTS = ["project/.gitlab-ci.yml", "project/.github/workflows/qos.yml", "project/README.md"]
@@ -143,7 +143,7 @@ def test_the_command_writes_what_is_asked_for(
     step = tmp_path / "step.md"
     step.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
-    monkeypatch.setattr(RunFolder, "options", lambda self: {"file": str(tmp_path / "mine.yml")})
+    monkeypatch.setattr(RunFolder, "options", lambda self: RunOptions(file=str(tmp_path / "mine.yml")))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     words = ["--junit", "out.xml", "--summary", str(step), "--compare", "policing-vs-shaping"]

@@ -36,11 +36,12 @@ from qoslab.live.server import HEADERS, LiveView
 from qoslab.live.tail import Tail
 from qoslab.live.watched import BROKEN_OFF, WatchedRun
 from qoslab.model.inventory import SHOW_EVERY
-from qoslab.results import Cell, RunFolder, tables
+from qoslab.results import Cell, RunFolder, RunOptions, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
 from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
+ASKED = RunOptions(file="policing-vs-shaping.yml")
 
 CLASS = "R1 FastEthernet0/1 output, policy Police, class class-default"
 
@@ -67,7 +68,7 @@ def printed(times: int) -> list[dict[str, Any]]:
 def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
     """A run with a cell that has traffic."""
     folder = RunFolder.create(tmp_path, "policing-vs-shaping")
-    with folder.working({"file": "policing-vs-shaping.yml"}):
+    with folder.working(ASKED):
         said = ProgressFile(folder.path)
         said.begin(title="Policing <versus> shaping", lab="virtual", cells=2, done=0)
         cell = folder.cell("policed")
@@ -211,7 +212,7 @@ class TestWatchedRun:
     def test_whether_a_run_is_worked_on_is_seen_at_its_lock(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
         assert not folder.worked_on()
-        with folder.working({}):
+        with folder.working(ASKED):
             assert folder.worked_on()
         assert not folder.worked_on()
 
@@ -232,14 +233,14 @@ class TestWatchedRun:
     )
     def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], told: str) -> None:
         folder = RunFolder.create(tmp_path, "a")
-        with folder.working({}):
+        with folder.working(ASKED):
             (folder.path / PROGRESS).write_text(json.dumps({"time": "", **line}) + "\n")
             with pytest.raises(UserError, match=told):
                 WatchedRun(folder).look()
 
     def test_a_run_without_such_lines_is_refused(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
-        with folder.working({}), pytest.raises(UserError, match=r"found no progress\.jsonl"):
+        with folder.working(ASKED), pytest.raises(UserError, match=r"found no progress\.jsonl"):
             WatchedRun(folder)
 
 
