@@ -17,8 +17,9 @@ DAMAGE = "what is damaged passes for a result"
 FOREIGN = "what was measured otherwise passes for a result of these"
 FAULT = "a fault takes more with it than its cell, or is told as another"
 INSTALLED = "what is installed is not what was meant, or half of it"
+LEFT = "a device or a host of a lab is not left as it was found"
 FIGURES = "a model does something else than the device"
-DANGERS = (CODE, NO_END, MISTAKEN, LET_IN, RIGHTS, SECRETS, DAMAGE, FOREIGN, FAULT, INSTALLED, FIGURES)
+DANGERS = (CODE, NO_END, MISTAKEN, LET_IN, RIGHTS, SECRETS, DAMAGE, FOREIGN, FAULT, INSTALLED, LEFT, FIGURES)
 """What a weakness may lead to; `take_back.py --dangers` counts the mends that stand against each."""
 
 
@@ -81,6 +82,7 @@ MENDS = (
         "    return [*found, *_collisions_unread(own, alone, asked)]\n",
         "    return found\n",
         "tests/unit/test_ios_restore.py::test_lines_that_no_model_knows_are_content",
+        danger=LEFT,
     ),
     Mend(
         "a cluster's connection may go unencrypted",
@@ -629,6 +631,7 @@ MENDS = (
         'text = " ".join(str(error).split())',
         "tests/unit/test_collector.py::"
         "test_of_a_router_that_is_silent_neither_what_was_typed_nor_what_was_waited_for_is_told",
+        danger=SECRETS,
     ),
     Mend(
         "everybody reads what runs keep of real routers",
@@ -701,6 +704,7 @@ MENDS = (
         '    re.compile(r"\\b(?:eras|format)[^\\r\\n]*\\[confirm\\] ?$", re.IGNORECASE): b"n",\n',
         "",
         "tests/unit/test_dead_man.py::test_flash_keeps_its_files_where_the_router_offers_to_erase_it",
+        danger=LEFT,
     ),
     Mend(
         "whoever rescues stops the countdown of another's run and takes off what that has configured",
@@ -708,6 +712,7 @@ MENDS = (
         "            refuse_marked(door.ask, ways, state.mark())\n",
         "",
         "tests/unit/test_mark.py::test_whoever_rescues_leaves_a_router_that_another_run_has_by_now",
+        danger=LEFT,
     ),
     Mend(
         "keys of servers in blocks of their own lie in run folders",
@@ -715,6 +720,7 @@ MENDS = (
         "    return _without_keys(_SECRET.sub(",
         "    return (_SECRET.sub(",
         "tests/unit/test_ios_secrets.py",
+        danger=SECRETS,
     ),
     Mend(
         "passwords of hosts are shown, and handed to every process that a run starts",
@@ -722,6 +728,7 @@ MENDS = (
         "HostAccess:\n    _know_secrets(variables)\n",
         "HostAccess:\n",
         "tests/unit/test_lab_inventory.py::test_what_hosts_have_of_passwords_is_kept_out_of_everything",
+        danger=SECRETS,
     ),
     Mend(
         "a countdown that the router would not stop is forgotten",
@@ -729,6 +736,7 @@ MENDS = (
         "            if reason := stop(self._ask, router, choice):\n",
         '            if reason := stop(self._ask, router, choice) and "":\n',
         "tests/unit/test_dead_man.py::test_what_could_not_be_stopped_is_told_and_kept",
+        danger=LEFT,
     ),
     Mend(
         "another run begins before the countdown is stopped, and loses its own",
@@ -738,6 +746,7 @@ MENDS = (
         "        for router in list(self.marked):\n            unmark(self._ask, router, self._who)\n"
         "            self.marked.remove(router)\n        self._inner.disarm()\n",
         "tests/unit/test_mark.py::test_the_mark_stays_until_the_countdown_is_stopped",
+        danger=LEFT,
     ),
     Mend(
         "a run behind sudo moves the card by which the host is reached",
@@ -745,6 +754,7 @@ MENDS = (
         "    while not said and process > 1:\n",
         "    while False:\n",
         "tests/unit/test_agent.py::test_behind_sudo_the_way_in_is_known_by_who_started_it",
+        danger=LEFT,
     ),
     Mend(
         "a run takes a card out of its bridge and never puts it back",
@@ -752,6 +762,7 @@ MENDS = (
         "    if master is not None:\n",
         "    if False:\n",
         "tests/unit/test_agent.py::test_what_the_machine_needs_itself_is_not_moved",
+        danger=LEFT,
     ),
     Mend(
         "a host keeps the experiment's route beside its own of another metric",
@@ -759,6 +770,7 @@ MENDS = (
         '        metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""\n',
         '        metric = ""\n',
         "tests/lab/test_external_hosts.py::test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was",
+        danger=LEFT,
     ),
     Mend(
         "processes of ours import from the current folder",
@@ -766,6 +778,7 @@ MENDS = (
         'return [sys.executable, "-P", "-m", name, *arguments]',
         'return [sys.executable, "-m", name, *arguments]',
         "tests/unit/test_planted.py",
+        danger=CODE,
     ),
     Mend(
         "what excludes and constrains combinations is not bounded",
@@ -773,6 +786,7 @@ MENDS = (
         "        work += matrix.count * matrix.tests\n",
         "",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[matrix: excluded often]",
+        danger=NO_END,
     ),
     Mend(
         "what is expected of all combinations is not bounded",
@@ -780,6 +794,7 @@ MENDS = (
         "        self.looks.work += work\n",
         "",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[comparison: expected often]",
+        danger=NO_END,
     ),
     Mend(
         "an inventory is read by an ansible.cfg of the current folder",
@@ -787,6 +802,7 @@ MENDS = (
         "environment = {**_TAKEN, **own, **os.environ, **plain}",
         "environment = {**_TAKEN, **os.environ, **plain}",
         "tests/unit/test_inventory.py::test_nothing_beside_the_caller_is_obeyed",
+        danger=CODE,
     ),
     Mend(
         "an inventory has variables of the current folder",
@@ -794,6 +810,7 @@ MENDS = (
         '"-i", str(source), "--playbook-dir", str(playbooks), *arguments]',
         '"-i", str(source), *arguments]',
         "tests/unit/test_inventory.py::test_nothing_beside_the_caller_is_obeyed",
+        danger=CODE,
     ),
     Mend(
         "the name of an arm in a manifest leads out of the run",
@@ -801,6 +818,7 @@ MENDS = (
         "    arm: Annotated[str, AfterValidator(_part)]\n",
         "    arm: str\n",
         "tests/unit/test_hostile_runs.py::test_a_hostile_run_is_a_finding_or_an_invalid_cell[an arm elsewhere]",
+        danger=DAMAGE,
     ),
     Mend(
         "a template compares lists for nothing",
@@ -808,6 +826,7 @@ MENDS = (
         '            node.expr = _call("looked", node.expr, lineno=node.lineno)\n',
         "            pass\n",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: member of a list]",
+        danger=NO_END,
     ),
     Mend(
         "a template's filters look at lists for nothing",
@@ -815,6 +834,7 @@ MENDS = (
         "        _ACCOUNT.get().charge(sum(map(_size, (*arguments, *named.values()))))\n",
         "",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: max of a list]",
+        danger=NO_END,
     ),
     Mend(
         "a template may do as much as one may for each value of a matrix",
@@ -822,6 +842,7 @@ MENDS = (
         "            self.whole.charge(work)\n",
         "            pass\n",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[matrix: costly templates]",
+        danger=NO_END,
     ),
     Mend(
         "a received run names the inventory and the experiment that --resume runs",
@@ -829,6 +850,7 @@ MENDS = (
         "    if not kind_at(recorded.lab).placed:\n",
         "    if True:\n",
         "tests/unit/test_external.py::test_nothing_that_reaches_a_device_is_taken_from_a_run",
+        danger=CODE,
     ),
     Mend(
         "run.json of another shape is a defect of qoslab",
@@ -836,6 +858,7 @@ MENDS = (
         "        return _parsed(RunOptions, path, text)\n",
         "        return RunOptions.model_construct(**json.loads(text))\n",
         "tests/unit/test_hostile_runs.py::test_what_a_run_was_asked_for_is_read_with_care",
+        danger=MISTAKEN,
     ),
     Mend(
         "Jupyter runs a configuration of the current folder",
@@ -843,6 +866,7 @@ MENDS = (
         "with chdir(sys.prefix):",
         "with chdir(Path.cwd()):",
         "tests/unit/test_planted.py::test_a_notebook",
+        danger=CODE,
     ),
     Mend(
         "a notebook's kernel imports from the current folder before any cell is run",
@@ -850,6 +874,7 @@ MENDS = (
         '{"PYTHONSAFEPATH": "1", **os.environ}',
         "dict(os.environ)",
         "tests/unit/test_planted.py::test_a_notebook",
+        danger=CODE,
     ),
     Mend(
         "a number beyond all in what a run says ends those who watch it",
@@ -857,6 +882,7 @@ MENDS = (
         "json.loads(line, parse_int=_whole, parse_float=_real, parse_constant=_none)",
         "json.loads(line)",
         "tests/unit/test_hostile_runs.py::test_what_a_hostile_run_says_is_told_or_left_out",
+        danger=MISTAKEN,
     ),
     Mend(
         "a damaged table is a defect of qoslab",
@@ -864,6 +890,7 @@ MENDS = (
         "pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:",
         "pa.ArrowInvalid) as error:",
         "tests/unit/test_damage.py::test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab",
+        danger=MISTAKEN,
     ),
     Mend(
         "a table of somebody else takes all memory",
@@ -871,6 +898,7 @@ MENDS = (
         "    if size > TEXT_MOST:\n",
         "    if False:\n",
         "tests/unit/test_hostile_runs.py::test_a_hostile_table_is_told",
+        danger=NO_END,
     ),
     Mend(
         "a control socket without descriptors keeps the data plane from resting",
@@ -886,6 +914,7 @@ MENDS = (
         "        _check_limits(self.experiment_file, found)\n",
         "",
         "tests/unit/test_hostile_runs.py::test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing",
+        danger=NO_END,
     ),
     Mend(
         "a packet far from all others costs all memory",
@@ -893,6 +922,7 @@ MENDS = (
         "    each = -(-values // VALUES_MOST)\n",
         "    each = 1 if values else 0\n",
         "tests/unit/test_hostile_runs.py::test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing",
+        danger=NO_END,
     ),
     Mend(
         "intervals of no length cost all memory",
@@ -900,6 +930,7 @@ MENDS = (
         "    if steps > (most := max(1, PAIRS_MOST // len(starts))):\n",
         "    if steps < (most := 0):\n",
         "tests/unit/test_hostile_runs.py::test_intervals_of_no_length_take_no_memory",
+        danger=NO_END,
     ),
     Mend(
         "what was changed on routers is read without bound",
@@ -907,6 +938,7 @@ MENDS = (
         "read_bytes(file, CHANGES_MOST)",
         "read_bytes(file, file.stat().st_size)",
         "tests/unit/test_hostile_runs.py::test_changes_without_end_say_nothing",
+        danger=NO_END,
     ),
     Mend(
         "one record that is another cell's keeps the rest of a run from being reported",
@@ -915,6 +947,7 @@ MENDS = (
         "        except ZeroDivisionError as error:\n",
         "tests/unit/test_hostile_runs.py::test_a_record_that_does_not_fit_is_a_problem_of_its_cell",
         also=(("(error.message,)", "(str(error),)"),),
+        danger=FAULT,
     ),
     Mend(
         "a cell is kept that other code has found valid",
@@ -922,6 +955,7 @@ MENDS = (
         " and inner.as_posix() not in DECIDING:\n",
         ":\n",
         "tests/unit/test_identity.py::test_nothing_that_decides_whether_a_cell_is_valid_is_left_out",
+        danger=FOREIGN,
     ),
     Mend(
         "everybody reads the configuration that prepare keeps by hand",
@@ -1041,6 +1075,7 @@ MENDS = (
         "            sync_all(self.path)\n            replace(self.record_file, sealed(_json(record)))\n",
         "            write_once(self.record_file, sealed(_json(record)))\n            sync_all(self.path)\n",
         "tests/unit/test_faulty_disk.py::test_power_may_be_lost_at_any_moment[here-and names of empty files]",
+        danger=DAMAGE,
     ),
     Mend(
         "an experiment file that somebody added passes for the run's",
@@ -1048,6 +1083,7 @@ MENDS = (
         "        named = self.manifest().files if self.finished else None\n",
         "        named = None\n",
         "tests/unit/test_damage.py::test_an_added_experiment_file_is_told_and_not_taken",
+        danger=DAMAGE,
     ),
     Mend(
         "damage of what was changed on routers passes unnoticed",
@@ -1055,5 +1091,6 @@ MENDS = (
         "    if not whole:\n",
         "    if False:\n",
         "tests/unit/test_damage.py::test_damage_of_what_was_changed_on_routers_is_named",
+        danger=DAMAGE,
     ),
 )
