@@ -335,6 +335,7 @@ def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, 
 VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, probability: 10 %}"}
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("link", ["wan", "second"])
 def test_what_the_line_makes_of_jitter_and_loss_is_compared(tmp_path: Path, collector: Collector, link: str) -> None:
     """At a host, which asks for addresses, and between two routers, which ping."""

@@ -85,7 +85,7 @@ RUN = {
 """Programs, each with arguments with which it goes on until it is killed."""
 MAY = {
     "cat": set(),
-    "dumpcap": {"dac_override", "net_raw"},
+    "dumpcap": {"dac_override", "net_admin", "net_raw"},
     "flood": {"net_admin", "net_bind_service", "net_raw"},
     "iperf": {"net_admin", "net_bind_service"},
     "iperf3": {"net_admin", "net_bind_service"},
