@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield lab, file
 
 
+def settled(lab: Lab, host: str) -> str:
+    """The state of a host whose kernel has given itself its link-local addresses, which it does a moment later."""
+    deadline = time.monotonic() + 20
+    while "fe80:" not in (found := state(lab, host)):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+    return found
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
 def test_ipv6_runs_where_only_ssh_leads(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
@@ -54,7 +64,7 @@ def test_ipv6_runs_where_only_ssh_leads(
     try:
         # Together they are one, whose name is the first.
         hosts = ["client"] if together else ["client", "server"]
-        before = {host: state(lab, host) for host in hosts}
+        before = {host: settled(lab, host) for host in hosts}
         cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s")
         status, output, errors = run(clean, "run", str(IPV6), "--lab", str(file), *cell)
         assert status == status_of(newest_run(clean)), errors + output
