@@ -147,7 +147,6 @@ class Readings:
             record = cell.record()
             own = self._experiment(cell)
             _check(cell, record, own)
-            lab_kind(record.lab)
         except UserError as error:
             raise MisfitError(error.message.replace(f"{cell.path}/", ""), hint=error.hint) from error
         return record, own
