@@ -24,12 +24,12 @@ from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.record import devices_seen, others
 from qoslab.run.labs.external.looks.shown import round_trips, router_facts
 from qoslab.run.labs.external.looks.twice import twice
-from qoslab.run.task import asked_of_routers
+from qoslab.run.task import demands_of
 from qoslab.schema import load_sweep
 from qoslab.units import Duration
 
 SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
-POLICING, ASKED = SWEEP.experiment, asked_of_routers(make_plan(SWEEP).cells)
+POLICING, ASKED = SWEEP.experiment, demands_of(make_plan(SWEEP).cells).routers
 RUNNING = """\
 Building configuration...
 

@@ -26,7 +26,7 @@ from qoslab.run.meanwhile import Meanwhile
 from qoslab.run.progress import RunProgress
 from qoslab.run.request import Request, resuming
 from qoslab.run.schedule import Schedule
-from qoslab.run.task import CellTask, asked_of_hosts, asked_of_routers, longest_traffic
+from qoslab.run.task import CellTask, Demands, demands_of
 from qoslab.run.told import Told
 
 
@@ -174,9 +174,7 @@ class _Crew:
                 note=self._shared.told.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
-                asked=asked_of_routers(self._shared.request.plan.cells) if self._kind.placed else {},
-                longest=longest_traffic(self._shared.request.plan.cells),
-                tcp=asked_of_hosts(self._shared.request.plan.cells) if self._kind.placed else {},
+                demands=demands_of(self._shared.request.plan.cells) if self._kind.placed else Demands(),
                 began_in=self._began_in(),
             )
             with self._machinery.worker(slot) as worker:

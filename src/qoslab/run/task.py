@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qoslab import __version__
@@ -51,23 +51,38 @@ def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) 
     return CellTask(planned.identity, planned.experiment, texts, cell_key(planned, tools), attempt, planned.lab)
 
 
-def asked_of_routers(cells: Iterable[PlannedCell]) -> dict[str, tuple[str, ...]]:
-    """The configurations that cells put in force, by router, each once."""
-    asked: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        for router, text in _configurations(cell).items():
-            asked.setdefault(router, {})[text] = None
-    return {router: tuple(texts) for router, texts in asked.items()}
-
-
-def longest_traffic(cells: Iterable[PlannedCell]) -> Duration:
-    """The traffic time of the longest cell."""
-    lengths = [traffic_time(cell.experiment, cell.experiment.arms[0]) for cell in cells]
-    return max(lengths, default=Duration(0), key=lambda each: each.ns)
-
-
 HostTcp = tuple[TcpProfile, bool]
 """TCP settings of a host, and whether its closed ports answer."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What the cells of a run want of the lab."""
+
+    routers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The configurations that they put in force, by router, each once."""
+    hosts: Mapping[str, Sequence[HostTcp]] = field(default_factory=dict)
+    """What hosts are to have, by host, each once."""
+    longest: Duration = field(default_factory=lambda: Duration(0))
+    """The traffic time of the longest cell."""
+
+
+def demands_of(cells: Iterable[PlannedCell]) -> Demands:
+    """What all cells want together. Each is made for that, and a sweep may have very many."""
+    routers: dict[str, dict[str, None]] = {}
+    hosts: dict[str, dict[HostTcp, None]] = {}
+    longest = Duration(0)
+    for cell in cells:
+        for router, text in _configurations(cell).items():
+            routers.setdefault(router, {})[text] = None
+        for host, wanted in tcp_of_hosts(cell.experiment).items():
+            hosts.setdefault(host, {})[wanted] = None
+        longest = max(longest, traffic_time(cell.experiment, cell.experiment.arms[0]), key=lambda each: each.ns)
+    return Demands(
+        {router: tuple(texts) for router, texts in routers.items()},
+        {host: tuple(each) for host, each in hosts.items()},
+        longest,
+    )
 
 
 def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
@@ -76,15 +91,6 @@ def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
     # That ports are closed would be told through the line whose delay is measured.
     silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
     return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
-
-
-def asked_of_hosts(cells: Iterable[PlannedCell]) -> dict[str, tuple[HostTcp, ...]]:
-    """What hosts are to have in cells, by host, each once."""
-    asked: dict[str, dict[HostTcp, None]] = {}
-    for cell in cells:
-        for host, wanted in tcp_of_hosts(cell.experiment).items():
-            asked.setdefault(host, {})[wanted] = None
-    return {host: tuple(each) for host, each in asked.items()}
 
 
 def _configurations(planned: PlannedCell) -> dict[str, str]:

@@ -15,8 +15,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.plan import Plan
 from qoslab.results import Cell, CellRecord
 from qoslab.run.events import Tell
-from qoslab.run.task import CellTask, HostTcp
-from qoslab.units import Duration
+from qoslab.run.task import CellTask, Demands
 
 
 class CellWorker(Protocol):
@@ -61,12 +60,8 @@ class WorkerSlot:
     interrupted: threading.Event
     place: str = ""
     """Where the lab is, of kinds that are `placed`."""
-    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """All configurations that the run will put in force, by router; of the same kinds."""
-    longest: Duration = field(default_factory=lambda: Duration(0))
-    """The traffic time of the run's longest cell; of the same kinds."""
-    tcp: Mapping[str, Sequence[HostTcp]] = field(default_factory=dict)
-    """What hosts will have in the run, by host; of the same kinds."""
+    demands: Demands = field(default_factory=Demands)
+    """What the run wants of it; of the same kinds."""
     began_in: Mapping[str, Any] = field(default_factory=dict)
     """How the lab described itself when the run was begun that is resumed; of the same kinds."""
 

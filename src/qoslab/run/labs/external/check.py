@@ -24,7 +24,7 @@ from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.rest import round_trips
 from qoslab.run.labs.external.reach import reach_hosts, taken
 from qoslab.run.labs.worker import Checked
-from qoslab.run.task import asked_of_hosts, asked_of_routers, longest_traffic
+from qoslab.run.task import demands_of
 from qoslab.schema.inventory import lacking
 
 
@@ -83,9 +83,7 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
         marks = {} if door is None else {name: marked(door.ask, name) for name in routers}
         if found := taken(lab, marks):
             return Looked(None, (*_left_behind(file), *found))
-        cells = plan.cells
-        planned = asked_of_routers(cells), longest_traffic(cells), asked_of_hosts(cells)
-        facts = Gathering(experiment, inventory, lab, door, collector, *planned).facts()
+        facts = Gathering(experiment, inventory, lab, door, collector, demands_of(plan.cells)).facts()
     return Looked(facts, (*_left_behind(file), *look(facts)))
 
 

@@ -54,9 +54,7 @@ class ExternalWorker(MeasuredWorker):
     def __init__(self, slot: WorkerSlot) -> None:
         super().__init__(slot)
         self._file = Path(slot.place)
-        self._asked = slot.asked
-        self._longest = slot.longest
-        self._tcp = slot.tcp
+        self._demands = slot.demands
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
@@ -102,9 +100,8 @@ class ExternalWorker(MeasuredWorker):
                     refuse_marked(door.ask, routers_of(experiment.topology))
                 if refused := refusal(taken(lab, {})):
                     raise refused
-                planned = self._asked, self._longest, self._tcp
-                gathering = Gathering(experiment, inventory, lab, door, self._shared.get(), *planned)
-                facts = self._make_ready(gathering)
+                collector = self._shared.get()
+                facts = self._make_ready(Gathering(experiment, inventory, lab, door, collector, self._demands))
                 self._reach_routers(inventory, experiment, door, who)
             self._lab = lab
             self._topology = experiment.topology
@@ -151,7 +148,7 @@ class ExternalWorker(MeasuredWorker):
         write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in doors}
-        dead_man = DeadMan(door.ask, settings, self._longest, self._state.keep_countdowns)
+        dead_man = DeadMan(door.ask, settings, self._demands.longest, self._state.keep_countdowns)
         self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
         self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 

@@ -17,9 +17,8 @@ from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
 from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
 from qoslab.run.labs.external.looks.rest import requests_to_tell
 from qoslab.run.labs.external.looks.shown import INTERFACES, commands, router_facts
-from qoslab.run.task import HostTcp
+from qoslab.run.task import Demands
 from qoslab.traffic import tool
-from qoslab.units import Duration
 
 SAMPLES = 20
 """Round trips of a link, for its delay and for loss at rest."""
@@ -52,11 +51,8 @@ class Gathering:
     """None where no router has a command line."""
     collector: Collector
     """Parses."""
-    asked: Mapping[str, Sequence[str]]
-    longest: Duration
-    """See `Facts`, both."""
-    tcp: Mapping[str, Sequence[HostTcp]]
-    """What hosts are to have, by host."""
+    demands: Demands
+    """What the cells want of the lab."""
 
     def facts(self) -> Facts:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
@@ -76,8 +72,8 @@ class Gathering:
             {name: self.inventory.nodes.routers[name] for name in routers_of(topology)},
             found_hosts,
             found_routers,
-            self.asked,
-            self.longest,
+            self.demands.routers,
+            self.demands.longest,
         )
 
     # hosts
@@ -89,7 +85,7 @@ class Gathering:
         told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
         clock = host.clock()
         stays = self.inventory.nodes.hosts[name].isolate == "as it is"
-        wanted = self.tcp.get(name, ()) if stays else ()
+        wanted = self.demands.hosts.get(name, ()) if stays else ()
         differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
         return HostFacts(
             root=bool(host.said["root"]),
