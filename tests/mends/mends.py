@@ -831,7 +831,7 @@ MENDS = (
     Mend(
         "a template's filters look at lists for nothing",
         "src/qoslab/schema/sandbox.py",
-        "        _ACCOUNT.get().charge(sum(map(_size, (*arguments, *named.values()))))\n",
+        "        _look(*arguments, *named.values())\n",
         "",
         "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[template: max of a list]",
         danger=NO_END,

@@ -122,9 +122,14 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | list | tuple | dict | range) else 1
 
 
+def _look(*values: Any) -> None:
+    """Count what may be looked at of values: each character or item."""
+    _ACCOUNT.get().charge(sum(map(_size, values)))
+
+
 def _looked(value: Any) -> Any:
-    """The value, each character or item of which may be looked at."""
-    _ACCOUNT.get().charge(_size(value))
+    """The value, which is looked at."""
+    _look(value)
     return value
 
 
@@ -161,7 +166,7 @@ def _finalize(_: Any, value: Any) -> Any:
 def _charged(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        _ACCOUNT.get().charge(sum(map(_size, (*arguments, *named.values()))))
+        _look(*arguments, *named.values())
         result = function(*arguments, **named)
         if not isinstance(result, str | int | float | bool | list | tuple | Undefined | None):
             result = list(islice(result, VALUE_LIMIT + 1))
@@ -173,7 +178,7 @@ def _charged(function: Callable[..., Any]) -> Callable[..., Any]:
 def _looking(test: Any) -> Callable[..., Any]:
     @wraps(test)
     def call(*arguments: Any) -> Any:
-        _ACCOUNT.get().charge(sum(map(_size, arguments)))
+        _look(*arguments)
         return test(*arguments)
 
     return call
@@ -277,7 +282,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if not __self.is_safe_callable(__obj):
             raise SecurityError(f"found a call of a {type(__obj).__name__}, expected range(…) or a macro")
         if isinstance(getattr(__obj, "__self__", None), LoopContext):
-            _ACCOUNT.get().charge(sum(map(_size, args)))  # loop.changed compares them
+            _look(*args)  # loop.changed compares them
         return __context.call(__obj, *args, **kwargs)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
