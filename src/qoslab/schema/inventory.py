@@ -109,26 +109,22 @@ class Reader:
             name = variable.removeprefix(PREFIX)
             expected = _EXPECTED[name](value)
             if expected:
-                self._note(node, variable, f"found {shown(value)}, expected {expected}")
+                self.refuse(node, variable, f"found {shown(value)}, expected {expected}")
                 continue
             given[name] = _MADE[name](value) if name in _MADE else value
             if kind is RouterSettings and name == "interfaces":
                 full = {interface_name(each): interface_name(device) for each, device in value.items()}
                 if None in full or None in full.values():
                     expected = "names of a router's interfaces, as {FastEthernet0/0: GigabitEthernet0/1}"
-                    self._note(node, variable, f"found {shown(value)}, expected {expected}")
+                    self.refuse(node, variable, f"found {shown(value)}, expected {expected}")
                 given[name] = full
         devices: dict[str, str] = {}
         for interface, device in given.get("interfaces", {}).items():
             if device in devices:
                 found = f"found {device} for {devices[device]} and for {interface}"
-                self._note(node, PREFIX + "interfaces", f"{found}, expected one interface for each")
+                self.refuse(node, PREFIX + "interfaces", f"{found}, expected one interface for each")
             devices[device] = interface
         return kind(**given)
-
-    def refuse(self, node: str, variable: str, message: str, hint: str) -> None:
-        """A variable of Ansible's own that does not hold here."""
-        self._note(node, variable, message, hint)
 
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """What makes delay, jitter and loss of links; `variables` by node, of all that there are in the inventory."""
@@ -138,15 +134,15 @@ class Reader:
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
                 expected = "a mapping of links to what makes their delay, jitter and loss, as {wan: line}"
-                self._note(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
+                self.refuse(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
                 if maker not in known:
                     message = f'found "{maker}" for the link {link}, expected {LINE} or a node of the inventory'
-                    self._note(node, EMULATED_BY, message, did_you_mean(maker, known))
+                    self.refuse(node, EMULATED_BY, message, did_you_mean(maker, known))
                 elif made_by.setdefault(link, maker) != maker:
                     message = f"found {maker} and {made_by[link]} for the link {link}, expected one of them"
-                    self._note(node, EMULATED_BY, message, "it is a variable of the whole lab: let it stand under all")
+                    self.refuse(node, EMULATED_BY, message, "it is a variable of the whole lab: let it stand under all")
         return made_by
 
     def _unknown(self, kind: type[Any], node: str, variable: str) -> None:
@@ -154,9 +150,10 @@ class Reader:
         what = "host" if kind is HostSettings else "router"
         found = f"found {variable} on a {what}" if elsewhere else f"found the variable {variable}"
         hint = "" if elsewhere else did_you_mean(variable, (*NAMES[kind], EMULATED_BY))
-        self._note(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
+        self.refuse(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
 
-    def _note(self, node: str, variable: str, message: str, hint: str = "") -> None:
+    def refuse(self, node: str, variable: str, message: str, hint: str = "") -> None:
+        """Keep what is wrong with a variable among the findings."""
         found = self.places.finding(node, variable, message, hint)
         # Of a variable of a group there is one finding, and not one for each of its nodes.
         if not any((each.line, each.message) == (found.line, message) and found.line for each in self.findings):
