@@ -13,6 +13,10 @@ from commands import processes, temporary_folder
 from labs import TWO_HOSTS
 
 from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.schema import load_sweep
+
+POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
 
 @pytest.hookimpl(trylast=True)
@@ -47,6 +51,16 @@ def lab(name: str) -> Iterator[Lab]:
     """Two hosts on one link."""
     with Lab.up(TWO_HOSTS, name=name) as lab:
         yield lab
+
+
+@pytest.fixture
+def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
+    """The lab of policing and shaping, and its inventory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    with Lab.up(load_sweep(POLICING).experiment.topology, name=name) as lab:
+        expose(lab, file)
+        yield lab, file
 
 
 @pytest.fixture

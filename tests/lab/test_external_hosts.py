@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from test_run import EXPERIMENT
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.model.inventory import Isolation
 from qoslab.plan import make_plan
 from qoslab.platforms import tcp
@@ -31,16 +29,6 @@ from verdicts import beside_lateness, newest_run, status_of
 pytestmark = pytest.mark.lab
 
 IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
-
-
-@pytest.fixture
-def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
-    """The lab of an experiment, and its inventory."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    file = tmp_path / "here.yml"
-    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
-        expose(lab, file)
-        yield lab, file
 
 
 def settled(lab: Lab, host: str) -> str:

@@ -17,12 +17,10 @@ from pathlib import Path
 import pytest
 from commands import Command, run
 from labs import inside
-from test_external import EXPERIMENT_OF_IT
 from test_iosd import session
 from test_run import EXPERIMENT, latest, variant
 
 from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from verdicts import newest_run, status_of
 
 pytestmark = pytest.mark.lab
@@ -52,16 +50,6 @@ OWN_INVENTORY = re.compile(r"file \S+/inventory\.json 100600")
 LEAST = 12
 """Kinds of secrets; with those of the inventory there are more."""
 OBSERVED = "observe:\n  - {node: R1, command: show running-config, when: [before, after]}\n"
-
-
-@pytest.fixture
-def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
-    """The lab of an experiment, and its inventory."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    file = tmp_path / "here.yml"
-    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
-        expose(lab, file)
-        yield lab, file
 
 
 class Watch:
