@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from project_inventory import project_inventory
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Experiment
-from qoslab.model.inventory import HostSettings, RouterSettings
+from qoslab.model.inventory import ANSWER_S, HostSettings, RouterSettings
 from qoslab.redaction import KNOWN
 from qoslab.run.devices.collector_process import Session
 from qoslab.run.devices.inventory import (
@@ -30,7 +30,6 @@ from qoslab.run.devices.inventory import (
 from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.door.client import Door
 from qoslab.run.door.inventory import way_to
-from qoslab.run.door.ways import ANSWER_S
 from qoslab.run.labs.external.channel import ssh_command
 from qoslab.run.labs.external.lab import Place
 from qoslab.schema import load_sweep

@@ -21,6 +21,8 @@ LINE = "line"
 """In it: the line itself; else the name of a node in the inventory."""
 SHOW_EVERY = Duration.parse("10 s")
 """Each reading takes some of the router's time."""
+ANSWER_S = 30
+"""How long a router may be silent of which the inventory says nothing else; as in `ansible.cfg`."""
 DEAD_MAN_AFTER = Duration.parse("30 min")
 """For configuring, observing, and attempts to reach it again."""
 

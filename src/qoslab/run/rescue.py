@@ -9,7 +9,7 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.ios.interface_names import InterfaceNames
 from qoslab.platforms import routers_of
-from qoslab.run.devices.ansible.session import ANSWER_S, IOS_MODULES, AnsibleSession
+from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession
 from qoslab.run.devices.inventory import read_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.devices.state import About, RestoreState
@@ -71,7 +71,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
                 doors = door.access(groups)
-                session.answer_s = max(each.answer_s or ANSWER_S for each in doors.values())
+                session.wait_for(doors.values())
                 write_inventory(listed, {**chosen, **doors}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
                 behind = Routers(about.topology, session, state, _no_base, note, names=named)

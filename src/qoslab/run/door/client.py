@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Self
 
 from qoslab.errors import DeviceError
+from qoslab.model.inventory import ANSWER_S
 from qoslab.programs import python_module
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
 from qoslab.run.devices.shut_out import PASSING, Kind
-from qoslab.run.door.ways import ANSWER_S, USER, Doors, Trouble, Way
+from qoslab.run.door.ways import USER, Doors, Trouble, Way
 from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch

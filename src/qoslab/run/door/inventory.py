@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.model.inventory import RouterSettings
+from qoslab.model.inventory import ANSWER_S, RouterSettings
 from qoslab.run.devices.inventory import Access, IosAccess, known_hosts_of
-from qoslab.run.door.ways import ANSWER_S, SSH_PORT, TELNET_PORT, Hop, Way
+from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, Hop, Way
 
 
 def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]) -> dict[str, Way]:

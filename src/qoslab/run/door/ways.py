@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from qoslab.model.inventory import ANSWER_S
 from qoslab.run.devices.shut_out import Kind
 
 SSH_PORT, TELNET_PORT = 22, 23
-ANSWER_S = 30.0
 
 
 @dataclass(frozen=True)

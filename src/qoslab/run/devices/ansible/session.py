@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -28,13 +28,14 @@ from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.ios.templates import template_mark
+from qoslab.model.inventory import ANSWER_S
 from qoslab.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
 from qoslab.programs import python_module
 from qoslab.redaction import KNOWN
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
-from qoslab.run.devices.inventory import UTF8
+from qoslab.run.devices.inventory import UTF8, IosAccess
 from qoslab.run.devices.shut_out import PASSING, Kind
 from qoslab.run.faults import PassingFault
 from qoslab.run.scratch import own_folder
@@ -78,8 +79,6 @@ START_SECONDS = 60.0
 
 INTENT_SECONDS = 300.0
 """Longer than any intent takes on a slow router: Ansible's own timeouts, `ANSWER_S` for each command, come first."""
-ANSWER_S = 30
-"""As in `ansible.cfg`, for routers of which the inventory says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ class AnsibleSession:
         `check` is called now and then while an order is carried out; what it raises ends the order. `modules` are what
         Ansible imports beforehand.
         """
-        self.answer_s = ANSWER_S
+        self._answer_s = ANSWER_S
         """How long the slowest router may be silent."""
         self._modules = tuple(modules)
         self._check = check
@@ -264,6 +263,10 @@ class AnsibleSession:
         return self._helper.note
 
     # the process
+
+    def wait_for(self, routers: Iterable[IosAccess]) -> None:
+        """Give the slowest of these routers its time."""
+        self._answer_s = max(each.answer_s or ANSWER_S for each in routers)
 
     def start(self) -> None:
         """Start Ansible, if it is not running; returns at once."""
@@ -454,7 +457,7 @@ class AnsibleSession:
         printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
         printing: Intent = intents[0]
         doing: dict[str, Intent] = {}  # by router: after a failure one may lag behind the others
-        deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self.answer_s / ANSWER_S, 1.0)
+        deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)
         while True:
             event = self._next(deadline, f"to carry out {' and '.join(intents)}")
             if event is None:

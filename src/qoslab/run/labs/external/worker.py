@@ -17,7 +17,6 @@ from qoslab.platforms import hosts_of, reached_by, routers_of
 from qoslab.redaction import KNOWN
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.run.cell.journal import Journal
-from qoslab.run.devices.ansible.session import ANSWER_S
 from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
@@ -144,7 +143,7 @@ class ExternalWorker(MeasuredWorker):
             self._know_routers(experiment)
             return
         doors = door.access({name: access.group for name, access in routers.items()})
-        self._session.answer_s = max(each.answer_s or ANSWER_S for each in doors.values())
+        self._session.wait_for(doors.values())
         write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in doors}
