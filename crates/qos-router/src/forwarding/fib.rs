@@ -23,7 +23,8 @@ pub enum Target {
     /// Plain forwarding.
     Hop(Hop),
     /// What the kernel has to do itself: a route of another type than unicast, with several next hops, with an
-    /// encapsulation, with an end.
+    /// encapsulation, with an end. When it goes, another one may appear: of the routes of IPv6 with one prefix and
+    /// priority, a dump leaves out those that stand between the next hops of another (`fib6_dump_node` of Linux).
     Kernel,
 }
 
@@ -120,8 +121,8 @@ where
         match (rivals.next(), rivals.next()) {
             // Told once as news and once in a dump. Two that only the kernel understands may be different ones.
             (Some(old), _) if *old == new && new.target != Target::Kernel => return Change::Same,
-            (Some(old), None) if replace => *old = new,
-            (Some(_), Some(_)) if replace => return Change::Unclear,
+            (Some(old), None) if replace && old.target != Target::Kernel => *old = new,
+            (Some(_), _) if replace => return Change::Unclear,
             _ => entries.push(new),
         }
         entries.sort_by_key(|entry| entry.priority);
@@ -135,7 +136,9 @@ where
         let alike = |entry: &&Entry| (entry.tos, entry.priority) == (gone.tos, gone.priority);
         match entries.iter().filter(alike).count() {
             0 => return Change::Same,
-            1 if entries.iter().find(alike) == Some(&gone) => entries.retain(|entry| *entry != gone),
+            1 if gone.target != Target::Kernel && entries.iter().find(alike) == Some(&gone) => {
+                entries.retain(|entry| *entry != gone);
+            }
             _ => return Change::Unclear,
         }
         if entries.is_empty() {
@@ -236,7 +239,8 @@ mod tests {
         assert_eq!(find(&routes), Found::Other);
         routes.add(&route(32, 0, Target::Kernel), false);
         assert_eq!(find(&routes), Found::Other);
-        assert_eq!(routes.remove(&route(32, 0, Target::Kernel)), Change::Done);
+        assert_eq!(routes.add(&route(32, 0, hop(1)), true), Change::Unclear);
+        assert_eq!(routes.remove(&route(32, 0, Target::Kernel)), Change::Unclear);
         routes.add(&Route { table: Table::Local, ..route(30, 0, Target::Kernel) }, false);
         assert_eq!(find(&routes), Found::Local);
     }

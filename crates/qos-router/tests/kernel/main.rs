@@ -109,6 +109,26 @@ fn following_comes_to_what_a_dump_says() {
     assert_eq!(mirror.into_inner().overruns(), 0);
 }
 
+#[test]
+fn a_route_that_a_dump_left_out_is_there_when_the_other_goes() {
+    if !inside("a_route_that_a_dump_left_out_is_there_when_the_other_goes") {
+        return;
+    }
+    let bench = Bench::new();
+    for last in ["replace 2001:db8:d0::/64 via 2001:db8:0:2::4 dev p2", "del 2001:db8:d0::/64 via 2001:db8:0:2::6"] {
+        bench.ip(&[
+            "route add 2001:db8:d0::/64 via 2001:db8:0:2::6 dev p2",
+            "route append blackhole 2001:db8:d0::/64",
+            "route append 2001:db8:d0::/64 via 2001:db8:0:1::4 dev p1",
+        ]);
+        let mut mirror = bench.mirror();
+        bench.ip(&[format!("route {last}")]);
+        mirror.follow();
+        assert_eq!(ways(&mut mirror, &bench), ways(&mut bench.mirror(), &bench), "{last}");
+        bench.run("ip -6 route flush 2001:db8:d0::/64");
+    }
+}
+
 fn to(destination: &str, bench: &Bench) -> Packet {
     let source = IpAddr::from([10, 0, 0, 2]);
     Packet { to: bench.macs[0], source, destination: destination.parse().unwrap(), length: 100 }
