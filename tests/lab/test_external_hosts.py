@@ -32,12 +32,14 @@ IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
 
 
 def settled(lab: Lab, host: str) -> str:
-    """The state of a host whose kernel has given itself its link-local addresses, which it does a moment later."""
+    """The state of a host whose kernel has given each card its link-local address, which it does a moment later."""
     deadline = time.monotonic() + 20
-    while "fe80:" not in (found := state(lab, host)):
+    while True:
+        found = state(lab, host)
+        if found.count(" inet6 fe80:") == found.count(" link/ether ") > 0:
+            return found
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
-    return found
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
