@@ -242,9 +242,9 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
     was = rig.running()
     routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [], traffic=NO_TIME)
     shown = "show running-config"
-    assert routers.changed("R1", collector.observe("R1", shown).raw) == []
+    assert routers.command_lines["R1"].changed(collector.observe("R1", shown).raw) == []
     collector.configure("R1", ["interface FastEthernet0/0", "description to Bob", "ip host bob 10.9.9.9"])
-    assert routers.changed("R1", collector.observe("R1", shown).raw) == [
+    assert routers.command_lines["R1"].changed(collector.observe("R1", shown).raw) == [
         "interface FastEthernet0/0: `description to Bob` is new",
         "`ip host bob 10.9.9.9` is new",
     ]

@@ -32,7 +32,7 @@ def begun(inventory: Path) -> RestoreState:
 
 def test_only_its_owner_may_read_it(inventory: Path) -> None:
     state = begun(inventory)
-    state.push({"R1": "enable secret 5 hidden\n"})
+    state.push("R1", "enable secret 5 hidden\n")
     assert state.folder.is_relative_to(inventory.parent / "state/qoslab/restore")
     assert stat.S_IMODE(state.folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((state.folder / "R1.pushed.1.ios").stat().st_mode) == 0o600
@@ -41,7 +41,8 @@ def test_only_its_owner_may_read_it(inventory: Path) -> None:
 def test_what_was_pushed_is_known_in_its_order_to_whoever_comes_after(inventory: Path) -> None:
     state = begun(inventory)
     for number in range(11):
-        state.push({"R1": f"hostname a{number}\n", "R1.pushed": "another router"})
+        state.push("R1", f"hostname a{number}\n")
+        state.push("R1.pushed", "another router")
     state.release()
     later = RestoreState.of(inventory)
     assert later.is_there()
@@ -82,7 +83,7 @@ def test_a_removal_that_was_cut_off_leaves_nothing_to_those_who_come_after(
     inventory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = begun(inventory)
-    state.push({"R1": "hostname a\n"})
+    state.push("R1", "hostname a\n")
     state.keep_countdowns({"R1": "archive"})
     state.keep_mark("the run of alice")
     (state.folder / "restore").mkdir()

@@ -147,16 +147,19 @@ class RestoreState:
         """The router's configuration from before the run."""
         return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
 
+    def has_before(self, router: str) -> bool:
+        """Whether the router's configuration from before the run is there."""
+        return (self.folder / f"{router}.before.ios").exists()
+
     def pushed(self, router: str) -> list[str]:
         """What was pushed to it since, and is not known to be undone, oldest first."""
         return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
 
-    def push(self, texts: Mapping[str, str]) -> None:
-        """Keep what is about to be pushed, by router; when this returns it outlasts a loss of power."""
+    def push(self, router: str, text: str) -> None:
+        """Keep what is about to be pushed to it; when this returns it outlasts a loss of power."""
         with writing(self.folder):
-            for router, text in texts.items():
-                number = max((number for number, _ in self._pushed(router)), default=0) + 1
-                self._write(f"{router}.pushed.{number}.ios", text)
+            number = max((number for number, _ in self._pushed(router)), default=0) + 1
+            self._write(f"{router}.pushed.{number}.ios", text)
             _sync(self.folder)
 
     def keep_countdowns(self, countdowns: Mapping[str, str]) -> None:

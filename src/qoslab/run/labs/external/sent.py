@@ -23,8 +23,8 @@ from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
 from qoslab.run.cell.probes.ios_router import ended, scheduled
 from qoslab.run.cell.readings import reading_commands
+from qoslab.run.devices.drivers import own_hardware
 from qoslab.run.devices.inventory import read_lab
-from qoslab.run.devices.routers import own_hardware
 from qoslab.run.door.countdowns import COUNTDOWNS
 from qoslab.run.door.dead_man import minutes_of, too_long, tried
 from qoslab.run.door.mark import TAKEN_OUT, entered

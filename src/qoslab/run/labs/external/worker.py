@@ -13,10 +13,11 @@ from qoslab.errors import DeviceError, QoslabError, UserError
 from qoslab.ios.interface_names import InterfaceNames
 from qoslab.ios.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import hosts_of, reached_by, routers_of
+from qoslab.platforms import hosts_of, routers_of
 from qoslab.redaction import KNOWN
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.run.cell.journal import Journal
+from qoslab.run.devices.drivers import SHOW
 from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
@@ -159,14 +160,14 @@ class ExternalWorker(MeasuredWorker):
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
-        for router in reached_by(task.experiment.topology, "command line"):
-            shown = self._show(router, "show running-config").raw
+        for router, driver in self._routers.command_lines.items():
+            shown = self._show(router, SHOW).raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
-            found = self._routers.changed(router, shown)
+            found = driver.changed(shown)
             if found:
                 told = "; ".join(found)
                 journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
-            if lost := self._routers.lost(router, shown):
+            if lost := driver.lost(shown):
                 journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
 
     def _leave(self) -> None:
@@ -212,9 +213,9 @@ class ExternalWorker(MeasuredWorker):
             self._note(f"what was changed on routers is not in the report: {error.message}")
 
     def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
-        before = self._routers.before(router)
+        before = self._routers.command_lines[router].before
         # Of what is not restored `lab rescue` will see what there is.
-        left = None if why else self._difference(before, self._show(router, "show running-config").raw)
+        left = None if why else self._difference(before, self._show(router, SHOW).raw)
         told = {arm: self._difference(before, text) for arm, text in arms.items()}
         return RouterChanges(arms=told, left=left, why=KNOWN.masked(why))
 

@@ -8,7 +8,7 @@ from qoslab.ios.beside import own_queueing
 from qoslab.ios.interface_names import InterfaceNames
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.restore import collisions
-from qoslab.run.devices.routers import own_hardware
+from qoslab.run.devices.drivers import own_hardware
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
 OWN_HINT = "take it off until the run is over, or have it in the experiment's template"

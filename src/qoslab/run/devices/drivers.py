@@ -1,0 +1,188 @@
+"""One router of a lab in a run: what is written for its role of Ansible, what it had, and what takes that back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from qoslab.ios.in_force import configuration_differences
+from qoslab.ios.interface_names import InterfaceNames
+from qoslab.ios.model.device import Hardware
+from qoslab.ios.restore import collisions, restoration, unrestored
+from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import hardware
+from qoslab.redaction import KNOWN
+from qoslab.results import Cell
+from qoslab.run.devices.state import RestoreState
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+SHOW = "show running-config"
+
+
+@dataclass(frozen=True)
+class Undo:
+    """What takes a router back."""
+
+    needed: bool
+    """Whether its role has something to do."""
+    left: tuple[str, ...] = ()
+    """What somebody else changed, which stays as it is: a sentence each."""
+
+
+class RouterDriver(Protocol):
+    """What a run does of its own for one router, by the way that its platform is reached."""
+
+    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+        """Write to `folder` what its role is to put in force, and to the cell what is kept of that.
+
+        `text` is its IOS configuration for the cell; None where it has none.
+        """
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its configuration from before the run has been read."""
+
+    def collisions(self) -> Sequence[str]:
+        """What of the router's own the intended configuration would overwrite, a sentence each."""
+
+    def pushing(self) -> None:
+        """The intended configuration is about to be pushed; when this returns that outlasts a loss of power."""
+
+    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+        """It is in force, and the router has answered these show commands; `restored` where it was taken back first."""
+
+    def showed(self, answers: Mapping[str, str]) -> bool:
+        """The router has answered; whether what takes it back can be known."""
+
+    def write_undo(self, folder: Path) -> Undo:
+        """Write to `folder` what its role needs to take it back."""
+
+
+def own_hardware(topology: Topology, router: str, names: InterfaceNames) -> Hardware:
+    """The chassis of a router, with its own names of interfaces besides the experiment's."""
+    model = hardware(topology, router)
+    there = [*map(names.to_device, model.interfaces), *model.interfaces]
+    return replace(model, interfaces=tuple(dict.fromkeys(there)))
+
+
+class CommandLineRouter:
+    """A router with an IOS command line: what was pushed is undone line by line, and only that."""
+
+    def __init__(self, router: str, topology: Topology, names: InterfaceNames, state: RestoreState) -> None:
+        self._name = router
+        self._names = names
+        self._hardware = own_hardware(topology, router, names)
+        self._state = state
+        self._intended = ""
+        self._running = ""
+        """As last read; empty where that is not known."""
+
+    @property
+    def before(self) -> str:
+        """The running configuration from before the run."""
+        return self._state.before(self._name)
+
+    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+        """See `RouterDriver`."""
+        self._intended = self._names.to_device(text or "")
+        if text is not None:
+            (folder / f"{self._name}.ios").write_text(self._intended, encoding="utf-8")
+
+    @property
+    def is_kept(self) -> bool:
+        """See `RouterDriver`."""
+        return self._state.has_before(self._name)
+
+    def collisions(self) -> Sequence[str]:
+        """See `RouterDriver`."""
+        return collisions(self.before, self._intended, self._hardware)
+
+    def pushing(self) -> None:
+        """See `RouterDriver`."""
+        self._state.push(self._name, self._intended)
+        self._running = ""
+
+    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+        """See `RouterDriver`."""
+        if restored:
+            self._state.forget_but_last(self._name)
+        self.showed(answers)
+        cell.write(cell.configuration(f"{self._name}.running.ios"), KNOWN.masked(self._running))
+        cell.write(cell.configuration(f"{self._name}.before.ios"), KNOWN.masked(self.before))
+
+    def showed(self, answers: Mapping[str, str]) -> bool:
+        """See `RouterDriver`."""
+        self._running = answers.get(SHOW, "")
+        return bool(self._running)
+
+    def write_undo(self, folder: Path) -> Undo:
+        """See `RouterDriver`."""
+        pushed = self._state.pushed(self._name)
+        found = restoration(self.before, self._running, pushed, self._hardware)
+        if found.lines:
+            (folder / f"{self._name}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
+            (folder / f"{self._name}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
+        return Undo(bool(found.lines), tuple(found.left))
+
+    def changed(self, shown: str) -> list[str]:
+        """What somebody else changed on it since it was configured, a sentence each, without secrets.
+
+        `shown` is its running configuration now.
+        """
+        was = self._running
+        found = unrestored(was, shown, [], self._hardware) if was and shown else []
+        return [KNOWN.masked(sentence) for sentence in found]
+
+    def lost(self, shown: str) -> list[str]:
+        """What it does not have in force any more of what it was configured with, a sentence each.
+
+        `shown` is its running configuration now: what is to be undone is known from it.
+        """
+        self._running = shown
+        asked = self._state.pushed(self._name)[-1]
+        found = configuration_differences(asked, shown, before=self.before, family=self._hardware.family)
+        return [KNOWN.masked(sentence) for sentence in found]
+
+
+class ControlSocketRouter:
+    """A router whose data plane is told a whole configuration, and the one from before the run afterwards."""
+
+    def __init__(self, router: str, compile: Callable[[str], formats.RouterConfig], state: RestoreState) -> None:
+        """`compile` makes the data plane's configuration of the experiment's."""
+        self._name = router
+        self._compile = compile
+        self._state = state
+
+    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+        """See `RouterDriver`."""
+        engine = json.dumps(self._compile(text or ""), indent=1) + "\n"
+        cell.write(cell.configuration(f"{self._name}.engine.json"), engine)
+        (folder / f"{self._name}.engine.json").write_text(engine, encoding="utf-8")
+
+    @property
+    def is_kept(self) -> bool:
+        """See `RouterDriver`."""
+        return (self._state.folder / f"{self._name}.before.json").exists()
+
+    def collisions(self) -> Sequence[str]:
+        """See `RouterDriver`: what it has of its own is left out of a configuration that takes its place whole."""
+        return ()
+
+    def pushing(self) -> None:
+        """See `RouterDriver`: what takes it back does not depend on that."""
+
+    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+        """See `RouterDriver`."""
+
+    def showed(self, answers: Mapping[str, str]) -> bool:
+        """See `RouterDriver`."""
+        return True
+
+    def write_undo(self, folder: Path) -> Undo:
+        """See `RouterDriver`: its role has the whole configuration from before."""
+        return Undo(needed=True)
