@@ -32,11 +32,15 @@ IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
 
 
 def settled(lab: Lab, host: str) -> str:
-    """The state of a host whose kernel has given each card its link-local address, which it does a moment later."""
+    """The state of a host whose kernel has given each card its link-local address, which it does a moment later.
+
+    The address itself is looked for: its route may be there already when it was not yet.
+    """
     deadline = time.monotonic() + 20
     while True:
         found = state(lab, host)
-        if found.count(" inet6 fe80:") == found.count(" link/ether ") > 0:
+        cards = re.findall(r"/ipv6/conf/(?!all|default|lo)\w+/disable_ipv6:0", found)
+        if found.count(" inet6 fe80:") == len(cards) > 0:
             return found
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
