@@ -434,10 +434,38 @@ def bare(clone: Path) -> dict[str, str]:
         "sudo": 'shift; exec "$@"',
     }
     for name, text in stubs.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
+        write_program(folder / name, text)
     (clone / ".qoslab/ready").unlink()
     return {"PATH": str(folder), "CI": ""}
+
+
+GERMAN = """
+case "$LC_ALL,$LANGUAGE" in
+    C,* | C.UTF-8,) candidate=Candidate untranslated=1 ;;
+    *) candidate=Installationskandidat untranslated= ;;
+esac
+"""
+"""As apt where its German words are installed. Some of its C libraries heed LANGUAGE but for the very locale C."""
+
+
+def write_program(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, str]) -> None:
+    folder = clone.parent / "bin"
+    for name in ("cargo", "rustc"):
+        (folder / name).unlink(missing_ok=True)
+    candidates = 'case $2 in cargo) echo "  $candidate: 0.66.0" ;; *) echo "  $candidate: 1.90.0" ;; esac'
+    write_program(folder / "apt-cache", GERMAN + candidates)
+    could_not = 'if [ "$untranslated" ]; then echo "E: Could not resolve host"; else echo "E: Unbekannt"; fi; exit 100'
+    write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$UV_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
+    failed = start(clone, **bare, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
+    (asked,) = (call.split() for call in calls(clone) if call.startswith("install"))
+    assert {"cargo-web", "rustc-web"} <= set(asked) and not {"cargo", "rustc"} & set(asked)
+    assert failed.returncode == 2 and "a package index cannot be reached" in failed.stderr
 
 
 def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, str]) -> None:
@@ -479,9 +507,7 @@ exec "$@"
 def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
     programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$UV_CALLS"'}
     for program, text in programs.items():
-        (clone.parent / "bin" / program).unlink()
-        (clone.parent / "bin" / program).write_text(f"#!/bin/sh\n{text}\n")
-        (clone.parent / "bin" / program).chmod(0o755)
+        write_program(clone.parent / "bin" / program, text)
     start(clone, **bare, **{name: "proxy.example.net"})
     assert "install through proxy.example.net" in calls(clone)
 
