@@ -243,10 +243,31 @@ def test_without_network(clone: Path) -> None:
     (clone / "requirements/run.txt").write_text("".join(f"p{number}==1\n" for number in range(11)))
     failed = start(clone, UV_SAYS="error: dns error")
     assert "requirements/run.txt: p0, p1, p2, p3, p4, p5, p6, p7 and 3 more.\n" in failed.stderr
-    failed = start(clone, UV_SAYS="error: no space left on device")
-    assert failed.returncode == 2
-    assert "no space left" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "error: failed to fetch: `https://example.net/a`: No space left on device (os error 28)",
+        "E: Failed to fetch http://example.net/a  Write error - write (28: No space left on device)",
+        "E: You don't have enough free space in /var/cache/apt/archives/.",
+        "error: failed to download from `https://example.net/a`: Disk quota exceeded (os error 122)",
+    ],
+)
+def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
+    failed = start(clone, UV_SAYS=said)
+    assert failed.returncode == 2 and said in failed.stderr
+    assert "qoslab: a disk is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
+    assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+
+
+@pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
+def test_a_version_that_an_index_has_not_is_no_lack_of_a_network(clone: Path, before: str) -> None:
+    """pip says the same of both, without a connection something before it."""
+    failed = start(clone, UV_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
+    assert failed.returncode == 2
+    assert ("HTTPS_PROXY" in failed.stderr) == bool(before)
 
 
 def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
