@@ -154,3 +154,15 @@ def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> Non
         "qoslab: the virtual lab needs Python packages that are not installed: asyncssh, pyroute2",
         "  pip install 'qoslab-….whl[lab]', or start ./qoslab in a working copy, which installs everything.",
     ]
+
+
+def test_doctor_tells_all_that_a_virtual_run_lacks(python: Path, tmp_path: Path) -> None:
+    done = qoslab(python, tmp_path, "doctor", "--json")
+    assert (done.returncode, done.stderr) == (2, "")
+    checks = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+    assert {name: checks[name]["state"] for name in OWN_PROGRAMS} == dict.fromkeys(OWN_PROGRAMS, "ok")
+    assert checks["python packages"]["state"] == "ok"
+    for name in ("python packages for the virtual lab", "virtual lab"):
+        assert checks[name]["state"] == "missing"
+        assert checks[name]["found"].endswith("not installed: asyncssh, pyroute2")
+        assert "pip install 'qoslab-….whl[lab]'" in checks[name]["what_to_do"]

@@ -208,7 +208,6 @@ def _disk() -> Check:
 
 def _lab() -> Iterator[Check]:
     """Bring up two hosts on a link, and try in them what a run needs."""
-    from qoslab.lab import Lab
     from qoslab.model.experiment import Topology
 
     ends = [{"node": node, "interface": "eth0", "address": f"10.0.0.{n}/24"} for n, node in ((1, "a"), (2, "b"))]
@@ -221,6 +220,8 @@ def _lab() -> Iterator[Check]:
         )
     )
     try:
+        from qoslab.lab import Lab  # which an installation of the core lacks
+
         lab = Lab.up(topology, name=f"doctor-{os.getpid()}")
     except QoslabError as error:
         yield Check("virtual lab", "missing", error.message, error.hint)
