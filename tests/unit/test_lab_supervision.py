@@ -6,16 +6,24 @@ import errno
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
 from qoslab.errors import MachineError, UserError
-from qoslab.lab import DaemonFailure
+from qoslab.lab import DaemonFailure, supervision
 from qoslab.lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
 
 
 def failed(stage: str, number: int) -> Exception:
     return _start_failed("x", {"stage": stage, "errno": number, "error": f"{stage}: {os.strerror(number)}"})
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No container, though these tests may run in one."""
+    monkeypatch.setattr(supervision, "CONTAINER_MARKS", ())
+    monkeypatch.delenv("container", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +44,32 @@ def test_what_the_kernel_forbids(
     assert isinstance(error, MachineError)
     assert error.message.endswith(f"{stage}: {os.strerror(number)}")
     assert words in error.hint
+
+
+@pytest.mark.parametrize("mark", ["file", "variable"])
+def test_a_user_in_a_container_is_told_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mark: str) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    if mark == "file":
+        monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path / "none", tmp_path))
+    else:
+        monkeypatch.setenv("container", "oci")
+    refused, too_many = failed("user namespace", errno.EPERM), failed("user namespace", errno.ENOSPC)
+    assert isinstance(refused, MachineError) and isinstance(too_many, MachineError)
+    assert refused.hint.startswith(supervision.CONTAINER_HINT) and "outside, sysctl" in refused.hint
+    assert "user.max_user_namespaces=10000" in too_many.hint and "seccomp" not in too_many.hint
+
+
+def test_what_forbids_to_map_ids_is_told_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path,))
+
+    def forbid(path: Path, text: str) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+
+    monkeypatch.setattr(Path, "write_text", forbid)
+    with pytest.raises(MachineError, match="map a user namespace") as told:
+        supervision._map_ids(os.getpid())
+    assert "seccomp=unconfined" in told.value.hint
 
 
 def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

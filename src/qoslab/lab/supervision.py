@@ -229,7 +229,8 @@ def _map_ids(pid: int) -> None:
             (process / "uid_map").write_text(f"0 {os.geteuid()} 1")
             (process / "gid_map").write_text(f"0 {os.getegid()} 1")
     except OSError as error:
-        raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=HINT) from error
+        hint = _forbidden_hint("map", error.errno)
+        raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=hint) from error
 
 
 APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
@@ -245,6 +246,22 @@ CONTAINER_HINT = (
     "--security-opt systempaths=unconfined --security-opt seccomp=unconfined --security-opt apparmor=unconfined; "
     "with Podman --security-opt unmask=ALL."
 )
+OUTSIDE_HINT = (
+    "Where it has these, the machine itself does not let its users make user namespaces: as root, outside, sysctl -w "
+    "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
+)
+"""For users other than root in a container."""
+CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+"""Files that Docker and Podman make in a container."""
+
+
+def _forbidden_hint(stage: str, number: int | None) -> str:
+    """What to do where a stage was forbidden."""
+    if os.geteuid() == 0 or stage.startswith("mount /proc"):
+        return CONTAINER_HINT
+    inside = "container" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)
+    # How many there may be is the kernel's matter, inside as outside.
+    return f"{CONTAINER_HINT} {OUTSIDE_HINT}" if inside and number not in (errno.ENOSPC, errno.EUSERS) else HINT
 
 
 def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
@@ -255,6 +272,6 @@ def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
             hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
         )
     if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
-        hint = CONTAINER_HINT if os.geteuid() == 0 or reply["stage"].startswith("mount /proc") else HINT
+        hint = _forbidden_hint(reply["stage"], reply["errno"])
         return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)
     return LabError(f"the lab did not start: {reply['error']}")
