@@ -22,6 +22,8 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.system_packages import ELSEWHERE, MANAGERS
+
 TOP = Path(__file__).parents[2]
 PROGRAMS = ("qos-router", "flood", "sla", "qos-sim", "qos-pcap")
 UV = """\
@@ -585,6 +587,13 @@ def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: s
     packages = ["rustc", "gcc", "iproute2", "rustfmt", "iperf"]
     told = subprocess.run([*words, *packages], capture_output=True, text=True, check=True).stdout
     assert told.split() == names.split()
+
+
+def test_doctor_knows_packages_by_the_same_names() -> None:
+    text = (TOP / "qoslab").read_text()
+    rows = text.partition("elsewhere='\n")[2].partition("'\n")[0].splitlines()
+    assert {debian: (fedora, arch) for debian, fedora, arch in map(str.split, rows)} == ELSEWHERE
+    assert set(re.findall(r'words="(sudo [^$]*) [$]', text)) == {command for _, command, _ in MANAGERS}
 
 
 def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:

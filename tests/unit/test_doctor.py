@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -22,3 +23,31 @@ def test_without_the_packages_of_a_lab_all_else_is_told(
     assert lab["state"] == "missing" and lab["found"].endswith("not installed: asyncssh, pyroute2")
     assert "whl[lab]" in lab["what_to_do"]
     assert checks["loopback"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("manager", "told"),
+    [
+        ("apt-get", {"tshark": "sudo apt-get install tshark", "ip": "sudo apt-get install iproute2"}),
+        (
+            "dnf",
+            {
+                "tshark": "sudo dnf install wireshark-cli",
+                "tc": "sudo dnf install iproute iproute-tc",
+                "chromium": "sudo dnf install chromium",
+                "cargo": "sudo dnf install rust cargo",
+            },
+        ),
+        ("pacman", {"dumpcap": "sudo pacman -S --needed wireshark-cli", "rustc": "sudo pacman -S --needed rust"}),
+        ("", {"ssh": "install what Debian has as openssh-client"}),
+    ],
+)
+def test_what_is_missing_is_named_as_this_distribution_does(
+    monkeypatch: pytest.MonkeyPatch, manager: str, told: dict[str, str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}" if name == manager else None)
+    checks = {each.name: each for each in (*doctor._tools(), doctor._chromium(), *doctor._rust())}
+    assert {each.state for each in checks.values()} == {"missing", "optional"}
+    for name, command in told.items():
+        assert checks[name].what_to_do.endswith(command)
+    assert manager == "apt-get" or not any("apt-get" in each.what_to_do for each in checks.values())

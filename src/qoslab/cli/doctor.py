@@ -23,6 +23,7 @@ from qoslab.extras import PURPOSE, how_to_get, lacking, packages
 from qoslab.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
 from qoslab.printing import echo
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
+from qoslab.system_packages import how_to_install
 from qoslab.traffic import INSTALLED
 
 if TYPE_CHECKING:
@@ -115,34 +116,32 @@ def _tools() -> Iterator[Check]:
         if path is not None:
             yield Check(tool, "ok", _version([path, *arguments]))
         elif need == "required":
-            yield Check(tool, "missing", "no such program", f"sudo apt-get install {package}")
+            yield Check(tool, "missing", "no such program", how_to_install(package))
         else:
-            yield Check(
-                tool, "optional", "no such program", f"{need.partition(': ')[2]}: sudo apt-get install {package}"
-            )
+            yield Check(tool, "optional", "no such program", f"{need.partition(': ')[2]}: {how_to_install(package)}")
 
 
 def _chromium() -> Check:
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return Check("chromium", "ok", _version([path, "--version"]))
-    return Check("chromium", "optional", "no such program", "the report's tests need it: sudo apt-get install chromium")
+    todo = f"the report's tests need it: {how_to_install('chromium')}"
+    return Check("chromium", "optional", "no such program", todo)
 
 
 def _rust() -> Iterator[Check]:
     wanted = ".".join(map(str, RUST_MINIMUM))
+    todo = how_to_install("rustc", "cargo")
+    if shutil.which("apt-get"):
+        # Debian 12 keeps a current one beside its own, Ubuntu several by number.
+        todo = "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later"
     for tool in ("rustc", "cargo"):
         said = _version([tool, "--version"]) if shutil.which(tool) else "no such program"
         numbers = re.search(r"(\d+)\.(\d+)", said)
         if numbers and (int(numbers[1]), int(numbers[2])) >= RUST_MINIMUM:
             yield Check(tool, "ok", said)
         else:
-            yield Check(
-                tool,
-                "optional",
-                f"{said}; building the data plane needs {wanted} or later",
-                "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later",
-            )
+            yield Check(tool, "optional", f"{said}; building the data plane needs {wanted} or later", todo)
 
 
 def _own_programs() -> Iterator[Check]:

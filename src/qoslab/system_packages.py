@@ -1,0 +1,40 @@
+"""How packages of the system are installed: the command of this distribution, and what it calls them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+ELSEWHERE = {
+    "cargo": ("cargo", "rust"),
+    "gcc": ("gcc", "gcc"),
+    "iproute2": ("iproute,iproute-tc", "iproute2"),
+    "iputils-ping": ("iputils", "iputils"),
+    "libc6-dev": ("glibc-devel", "glibc"),
+    "openssh-client": ("openssh-clients", "openssh"),
+    "openssh-server": ("openssh-server", "openssh"),
+    "python3": ("python3", "python"),
+    "python3-venv": ("python3", "python"),
+    "rust-clippy": ("clippy", "rust"),
+    "rustc": ("rust", "rust"),
+    "rustfmt": ("rustfmt", "rust"),
+    "tshark": ("wireshark-cli", "wireshark-cli"),
+}
+"""What a package of Debian is called on Fedora and on Arch, as in the script `qoslab`, which starts without Python."""
+MANAGERS = (("dnf", "sudo dnf install", 0), ("pacman", "sudo pacman -S --needed", 1))
+"""Of other distributions: the program, how it is called, and its column there."""
+
+
+def how_to_install(*packages: str) -> str:
+    """The command that installs packages of Debian, or what stands for them here."""
+    if shutil.which("apt-get"):
+        return f"sudo apt-get install {' '.join(packages)}"
+    for program, command, column in MANAGERS:
+        if shutil.which(program):
+            return f"{command} {' '.join(dict.fromkeys(_names(packages, column)))}"
+    return f"install what Debian has as {', '.join(packages)}"
+
+
+def _names(packages: tuple[str, ...], column: int) -> Iterator[str]:
+    for package in packages:
+        yield from ELSEWHERE[package][column].split(",") if package in ELSEWHERE else [package]
