@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import json
@@ -363,6 +364,24 @@ class TestServer:
                 LiveView(metrics=port)
             with pytest.raises(UserError, match=f"--port {port}: cannot be had"):
                 LiveView(port=port)
+
+    @pytest.mark.parametrize(
+        ("number", "hint"),
+        [
+            (errno.EADDRINUSE, "another program has it; give another, or 0 for any that is free"),
+            (errno.EACCES, "ports below 1024 are for root; give another, or 0 for any that is free"),
+            (errno.ENOBUFS, "give another, or 0 for any that is free"),
+        ],
+    )
+    def test_why_a_port_cannot_be_had_is_told(self, number: int, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def bind(*_: Any) -> None:
+            raise OSError(number, os.strerror(number))
+
+        # As root, which may have any, nothing is refused.
+        monkeypatch.setattr(socket.socket, "bind", bind)
+        with pytest.raises(UserError, match=f"--port 80: cannot be had: {os.strerror(number)}") as told:
+            LiveView(port=80)
+        assert told.value.hint == hint
 
     def test_ports_that_no_run_came_to_are_given_back(self) -> None:
         with LiveView() as view:

@@ -7,6 +7,7 @@ page from elsewhere whose name leads to 127.0.0.1 reads nothing (DNS rebinding).
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
 import math
@@ -132,7 +133,7 @@ class LiveView:
         except OSError as error:
             raise UserError(
                 f"{option} {port}: cannot be had: {error.strerror}",
-                hint="another program has it; give another, or 0 for any that is free",
+                hint=f"{_WHY.get(error.errno or 0, '')}give another, or 0 for any that is free",
             ) from error
         self._servers.append(server)
         return server.server_port
@@ -190,6 +191,10 @@ class _Reply:
     def __init__(self, kind: str, content: bytes) -> None:
         self.headers: Mapping[str, str] = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}
         self.content = content
+
+
+_WHY = {errno.EADDRINUSE: "another program has it; ", errno.EACCES: "ports below 1024 are for root; "}
+"""Of a port that cannot be had, as far as the kernel tells."""
 
 
 class _Server(ThreadingHTTPServer):
