@@ -102,6 +102,8 @@ def run(
     from qoslab.run.progress import RunProgress
     from qoslab.run.runner import carry_out
 
+    repetitions = _count("repetitions", repetitions, "leave it out for as many as the experiment asks for")
+    jobs = _count("jobs", jobs, "leave it out for as many as there can be")
     choice = Choice(
         arms=tuple(arms),
         only=tuple(f"{name}={value}" for name, value in (only or {}).items()),
@@ -111,7 +113,7 @@ def run(
     )
     words = _words(sets)
     file, sweep = open_sweep(str(experiment), words, choice.kind.name)
-    prepared = prepare(file, sweep, choice, words, jobs=_jobs(jobs), runs=Path(root))
+    prepared = prepare(file, sweep, choice, words, jobs=jobs, runs=Path(root))
     plan = prepared.request.plan
     with (
         RunProgress(
@@ -128,20 +130,25 @@ def _words(sets: Mapping[str, str] | None) -> list[str]:
     return [f"{path}={value}" for path, value in (sets or {}).items()]
 
 
-def _duration(value: str | Duration | None) -> Duration | None:
+def _duration(value: object) -> Duration | None:
+    # A caller without types may give anything.
+    if value is None or isinstance(value, Duration):
+        return value
+    if not isinstance(value, str):
+        raise UserError(
+            f'duration: found {value!r}, expected text with a unit, as "10 s"',
+            hint="leave it out for the experiment's own",
+        )
     try:
-        return Duration.parse(value) if isinstance(value, str) else value
+        return Duration.parse(value)
     except QuantityError as error:
         raise UserError(f"duration: {error}") from error
 
 
-def _jobs(value: int | None) -> int | None:
-    # A caller without types may give anything.
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise UserError(
-            f"jobs: found {value!r}, expected a number from 1", hint="leave it out for as many as there can be"
-        )
-    return value
+def _count(what: str, value: object, hint: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise UserError(f"{what}: found {value!r}, expected a number from 1", hint=hint)
 
 
 def _lab(word: str) -> str:

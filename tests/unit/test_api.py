@@ -17,6 +17,7 @@ from qoslab.analysis import analyse
 from qoslab.errors import ExperimentError, UserError
 from qoslab.report.page import build_page
 from qoslab.results import tables
+from qoslab.units import Rate
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs/python.md").read_text(encoding="utf-8")
@@ -53,10 +54,21 @@ def test_what_does_not_hold_is_said() -> None:
         api.run("policing-vs-shaping", lab="simulatd")
 
 
-@pytest.mark.parametrize("jobs", [0, -1, True, 1.5, "2"])
-def test_a_number_of_cells_that_is_none_is_said(jobs: Any, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=re.escape(f"jobs: found {jobs!r}, expected a number from 1")):
-        api.run("policing-vs-shaping", lab="simulated", duration="1 s", jobs=jobs, root=tmp_path)
+@pytest.mark.parametrize("word", ["jobs", "repetitions"])
+@pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
+def test_a_number_that_is_none_is_said(word: str, number: Any, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"duration": "1 s", word: number}
+    with pytest.raises(UserError, match=re.escape(f"{word}: found {number!r}, expected a number from 1")):
+        api.run("policing-vs-shaping", lab="simulated", root=tmp_path, **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("duration", [10, 0, 1.5, b"10 s", Rate.parse("10 b/s")])
+def test_a_duration_that_is_none_is_said(duration: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=re.escape(f'duration: found {duration!r}, expected text with a unit, as "10 s"')
+    ):
+        api.run("policing-vs-shaping", lab="simulated", duration=duration, root=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
