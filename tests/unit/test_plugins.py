@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from click.shell_completion import ShellComplete
 
 from qoslab import cli, conformance, plugins
 from qoslab.analysis.missing import Missing
@@ -106,6 +107,13 @@ def test_an_experiment_runs_with_what_another_package_adds(
     assert 'R1.platform: found "bsd", expected one of host, ios, linux' in capsys.readouterr().err
     assert cli.main(["report", "policing-vs-shaping"]) == 2
     assert "the package that adds it is not installed" in capsys.readouterr().err
+
+
+def test_a_figure_is_offered_to_the_shell(acme: None) -> None:
+    shell = ShellComplete(cli.group, {}, "qoslab", "_QOSLAB_COMPLETE")
+    offered = [item.value for item in shell.get_completions(["figure", "policing-vs-shaping"], "acme")]
+    assert offered == ["acme-shares"]
+    assert "acme_qos" not in sys.modules, "nobody waits at a key for another package to load"
 
 
 def test_a_figure_whose_function_fails_is_missing_with_the_reason(acme: None) -> None:

@@ -77,14 +77,16 @@ def metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 
 def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Graphs of the run's report, and its metrics."""
+    """Graphs of the run's report, figures of other packages, and the run's metrics."""
+    from qoslab.exchange.added import FIGURES
+
     run = _run(ctx)
     try:
         page = read_bytes(run / "report.html", REPORT_MOST)
     except (OSError, FileRefusedError):
         page = b""
     graphs = (name.decode(errors="replace") for name in _GRAPH.findall(page))
-    return _starting([*graphs, *_metrics(run)], incomplete)
+    return _starting([*graphs, *FIGURES, *_metrics(run)], incomplete)
 
 
 def _run(ctx: click.Context) -> Path:
