@@ -126,6 +126,27 @@ def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere
     assert target in STAGES and "./qoslab doctor" in run
 
 
+def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path) -> None:
+    """As a forge runs the step; Podman refuses such names."""
+    jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
+    (step,) = (step for step in jobs["image"]["steps"] if "podman push" in step.get("run", ""))
+    given = {"github.repository": "Acme/QoSLab", "github.ref_name": "v1.0", "github.actor": "me"}
+    given["secrets.GITHUB_TOKEN"] = "word"
+    variables = {
+        name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: given[found[1]], text) for name, text in step["env"].items()
+    }
+    (tmp_path / "podman").write_text(f"#!/bin/bash\n{TELLS}\n")
+    (tmp_path / "podman").chmod(0o755)
+    own = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_REPOSITORY": given["github.repository"]}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]], env=own | variables, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        "podman <login> <ghcr.io> <--username> <me> <--password-stdin>",
+        "podman <push> <qoslab> <ghcr.io/acme/qoslab:v1.0>",
+    ], done.stderr
+
+
 def test_a_short_run_passes_with_figures_outside() -> None:
     """Its tolerances are those of the whole experiment."""
     steps = [
