@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -55,12 +56,12 @@ def own_program(name: str) -> Path:
     """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the wheel's, or the
     one in PATH.
 
-    `MachineError` where there is none, or it was built for another machine than this one.
+    `MachineError` where there is none, it cannot be read, or it was built for another machine than this one.
     """
     variable = variable_of(name)
     named = os.environ.get(variable)
     if named is not None:
-        if not os.access(named, os.X_OK):
+        if not Path(named).is_file() or not os.access(named, os.X_OK):
             raise MachineError(f"{variable} names {named}, which is no program")
         return _for_this_machine(name, Path(named).absolute())
     top = checkout()
@@ -77,9 +78,16 @@ def own_program(name: str) -> Path:
 
 
 def _for_this_machine(name: str, program: Path) -> Path:
-    """The same program; `MachineError` where its header names another kind of processor than the kernel does."""
-    with program.open("rb") as file:
-        head = file.read(_ELF_HEAD)
+    """The same program; `MachineError` where it cannot be read, or its header names another kind of processor than the
+    kernel does."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(_ELF_HEAD)
+    except OSError as error:
+        raise MachineError(
+            f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs keep its hash",
+            hint=f"As its owner or root: chmod a+r {shlex.quote(str(program))}",
+        ) from error
     here = os.uname().machine
     if not head.startswith(_ELF) or len(head) < _ELF_HEAD or here not in _MACHINES:
         return program

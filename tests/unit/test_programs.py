@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +83,34 @@ def test_a_capture_is_not_read_by_it(
     assert main(["import", str(capture), "--to", str(tmp_path / "made")]) == 2
     assert f"{made} is built for {OTHER}" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
+
+
+def test_a_program_that_may_be_executed_and_not_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not by its mode alone, since root reads all."""
+    program = tmp_path / "a simulator"
+    program.write_bytes(own_program(SIMULATOR).read_bytes())
+    program.chmod(0o111)
+    opened = Path.open
+
+    def forbid(path: Path, *how: Any) -> Any:
+        if path == program:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *how)
+
+    monkeypatch.setattr(Path, "open", forbid)
+    monkeypatch.setenv(variable_of(SIMULATOR), str(program))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s"]) == 2
+    said = capsys.readouterr().err
+    assert f"{program} cannot be read: Permission denied" in said and f"chmod a+r '{program}'" in said
+
+
+def test_a_folder_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable_of(SIMULATOR), str(tmp_path))
+    with pytest.raises(MachineError, match="which is no program"):
+        own_program(SIMULATOR)
 
 
 def test_scripts_and_programs_of_this_machine_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
