@@ -38,6 +38,7 @@ class RunSummary:
     cells: int = 0
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
+    """Of its comparison, and its averages."""
 
     @property
     def experiment(self) -> str:
@@ -80,14 +81,14 @@ def read_runs(root: Path) -> list[RunSummary]:
 
 
 def read_run(folder: Path) -> RunSummary:
-    """What a run found, or one that is kept as a baseline, by its manifest and its comparison."""
+    """What a run found, or one that is kept as a baseline, by its manifest, its comparison and its averages."""
     try:
         rows, manifest = _rows(folder), json.loads(read_bytes(folder / "manifest.json", RECORD_LIMIT))
     except (OSError, ValueError, RecursionError, FileRefusedError):
         return RunSummary(folder, UNFINISHED)
     try:
-        return _summary(folder, rows, manifest)
-    except (TypeError, KeyError, AttributeError, ValueError):
+        return _summary(folder, rows, _averages(folder), manifest)
+    except (TypeError, KeyError, AttributeError, ValueError, OSError, FileRefusedError):
         return RunSummary(folder, DAMAGED)
 
 
@@ -96,7 +97,17 @@ def _rows(folder: Path) -> Any:
     kept = folder / "comparison.json"
     if kept.exists():
         return json.loads(read_bytes(kept, RECORD_LIMIT))
-    table = read_bytes(folder / "comparison.csv", RECORD_LIMIT).decode("utf-8")
+    return _table(folder / "comparison.csv")
+
+
+def _averages(folder: Path) -> list[dict[str, Any]]:
+    """Those over cells, which count for the verdict as well; only of an experiment that has some."""
+    kept = folder / "averages.csv"
+    return _table(kept) if kept.exists() else []
+
+
+def _table(path: Path) -> list[dict[str, Any]]:
+    table = read_bytes(path, RECORD_LIMIT).decode("utf-8")
     reader = csv.DictReader(table.splitlines(keepends=True))
     try:
         rows = list(reader)
@@ -107,7 +118,9 @@ def _rows(folder: Path) -> Any:
     return rows
 
 
-def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any]) -> RunSummary:
+def _summary(
+    folder: Path, rows: list[dict[str, Any]], averages: list[dict[str, Any]], manifest: dict[str, Any]
+) -> RunSummary:
     cells = manifest["cells"]
     experiment = manifest.get("experiment") or {}
     commit = manifest.get("commit")
@@ -122,5 +135,5 @@ def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any])
         overrides=tuple(str(each) for each in manifest.get("overrides") or ()),
         cells=len(cells),
         invalid=sum(not cell["valid"] for cell in cells),
-        figures=tuple(map(RunFigure.of, rows)),
+        figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
     )

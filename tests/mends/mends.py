@@ -451,7 +451,7 @@ MENDS = (
     Mend(
         "figures of another shape are a defect of qoslab",
         "src/qoslab/overview.py",
-        "    except (TypeError, KeyError, AttributeError, ValueError):\n",
+        "    except (TypeError, KeyError, AttributeError, ValueError, OSError, FileRefusedError):\n",
         "    except KeyError:\n",
         "tests/unit/test_hostile.py::test_list_shows_foreign_titles_and_what_is_broken",
         danger=MISTAKEN,

@@ -87,6 +87,12 @@ EXPERIMENT: dict[str, Any] = {
     },
 }
 
+AVERAGED: dict[str, Any] = EXPERIMENT | {
+    "compare": EXPERIMENT["compare"]
+    | {"averages": [{"title": "All transfers", "arm": "policed", "metric": "goodput.sum", "at_least": "2 Mb/s"}]}
+}
+"""With an average that is not met."""
+
 PUBLISHED = (
     PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
     PublishedFigure("policed", "police.exceed_share", "fraction", 0.3256, "show policy-map interface"),

@@ -84,6 +84,19 @@ def test_the_summary_says_what_moved(run: RunFolder) -> None:
     assert "### No figures have moved" in summary(run, run)
 
 
+def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
+    run = sample_run.make_run(tmp_path / "runs", experiment=sample_run.AVERAGED)
+    outcome = analyse(run)
+    other = run.path.with_name("20260101T000000Z")
+    shutil.copytree(run.path, other)
+    averages = (other / "averages.csv").read_text()
+    (other / "averages.csv").write_text(averages.replace(",outside,", ",within,"))
+    text = summary(run, RunFolder(other))
+    assert f"<summary>{len(list(gate.expected(outcome)))} expected figures</summary>" in text
+    moved = text.partition("### 1 figure has moved since ")[2].partition("<de")[0]
+    assert "| policed | All transfers |" in moved and moved.count("| policed |") == 1
+
+
 @pytest.mark.parametrize("page", ["docs/ci.md", "docs/how-to/compare.md", "docs/architecture.md", "index.html"])
 def test_pages_say_when_a_figure_has_moved(page: str, run: RunFolder) -> None:
     if page == "index.html":  # of runs of which one is compared with the one before

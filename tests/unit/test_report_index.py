@@ -103,6 +103,33 @@ def test_rows_of_other_kinds_are_damage(root: Path) -> None:
         assert read_run(newest).state == "damaged", content
 
 
+def test_an_average_counts_as_it_does_in_the_run(tmp_path: Path) -> None:
+    """The only figure that is not met is one, and so is the only one that has moved."""
+    expectations = [each for each in sample_run.EXPERIMENT["compare"]["expectations"] if "at_most" not in each]
+    compare = sample_run.AVERAGED["compare"] | {"expectations": expectations}
+    folder = sample_run.make_run(tmp_path, experiment=sample_run.AVERAGED | {"compare": compare})
+    outcome = analyse(folder)
+    assert outcome.outside == 1
+    before = folder.path.with_name("20260101T000000Z")
+    shutil.copytree(folder.path, before)
+    averages = before / "averages.csv"
+    averages.write_text(averages.read_text().replace(",outside,", ",within,"))
+    then, now = read_runs(tmp_path)
+    assert (then.count("outside"), now.count("outside")) == (0, 1)
+    assert (now.words, then.words) == ("4 within, 1 outside", "5 within, 0 outside")
+    (section,) = build_index(tmp_path, [then, now]).sections
+    assert [row.word for row in section.rows] == ["outside tolerance", "within tolerance"]
+    assert [trend.name for trend in section.moved] == ["policed: All transfers"]
+
+
+@pytest.mark.parametrize("content", ["", "what\nit was\n", "title,verdict\nA,within\n", None])
+def test_averages_that_are_none_are_damage(content: str | None, root: Path) -> None:
+    newest = max(next(root.iterdir()).iterdir())
+    averages = newest / "averages.csv"
+    averages.mkdir() if content is None else averages.write_text(content)
+    assert read_run(newest).state == "damaged"
+
+
 def test_a_folder_without_runs_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match="found no run"):
         render_index(tmp_path)
