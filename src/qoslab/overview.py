@@ -28,6 +28,8 @@ class RunSummary:
     folder: Path
     state: str
     """`finished`, `unfinished` (nothing was computed yet) or `damaged`."""
+    name: str = ""
+    """Of its experiment, by the manifest; a folder that was kept may stand anywhere."""
     title: str = ""
     lab: str = DEFAULT_LAB
     started: str = ""
@@ -42,7 +44,7 @@ class RunSummary:
 
     @property
     def experiment(self) -> str:
-        """Its name, which is that of the folder around."""
+        """The name of the folder around, which of a run is that of its experiment."""
         return self.folder.absolute().parent.name
 
     @property
@@ -128,6 +130,7 @@ def _summary(
     return RunSummary(
         folder=folder,
         state=FINISHED,
+        name=str(experiment.get("name") or ""),
         title=str(experiment.get("title") or folder.absolute().parent.name),
         lab=str(manifest.get("lab", DEFAULT_LAB)),
         started=str(manifest.get("started") or ""),

@@ -211,6 +211,25 @@ def test_bad_input_is_found_before_anything_is_run(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_of_another_experiment_is_refused_before_anything_is_run(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, here = tmp_path / "policing-vs-shaping/simulated", tmp_path / "here"
+    other = sample_run.make_run(tmp_path / "others", experiment=sample_run.EXPERIMENT | {"name": "other"})
+    analyse(other)
+    kept.mkdir(parents=True)
+    for name in ("comparison.csv", "manifest.json"):
+        shutil.copy(other.path / name, kept)
+    here.mkdir()
+    monkeypatch.chdir(here)
+    report = run.path / "report.html"
+    for words in (["run", "policing-vs-shaping", "--lab", "simulated"], ["report", str(run.path)]):
+        assert main([*words, "--compare", str(kept), "--summary", "summary.md"]) == 2
+        said = capsys.readouterr().err
+        assert f"--compare {kept}: found a run of other, expected one of policing-vs-shaping" in said
+    assert list(here.iterdir()) == [] and not report.exists()
+
+
 def test_a_file_that_does_not_hold_is_noted_at_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,15 @@ class Gate:
     before: RunSummary | None = None
     """The run to compare with."""
 
+    def check(self, name: str) -> None:
+        """Raise `UserError` where the run to compare with is of another experiment: they have no figure in common."""
+        if self.before is not None and self.before.name != name:
+            raise UserError(
+                f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
+                f"expected one of {name}",
+                hint=f"give {name} for its latest run, or the folder of another one or of one that was kept",
+            )
+
     def write(self, folder: RunFolder, outcome: Outcome) -> None:
         """Write the files, and notes for GitHub where it is GitHub that runs us."""
         from qoslab.report import gate

@@ -60,6 +60,8 @@ def command(given: Sequence[str], show: bool, index: bool, across: bool, gate: G
     from qoslab.results import find_run
 
     folder = find_run(RUNS, run)
+    if gate.before is not None:
+        gate.check(folder.manifest().experiment.name)
 
     from qoslab.cli.figures import print_outcome
     from qoslab.readers import analyse_by_helpers

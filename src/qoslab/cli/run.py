@@ -134,6 +134,7 @@ def command(
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
+    gate.check(sweep.experiment.name)
     prepared = prepare(
         file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
     )
