@@ -137,6 +137,7 @@ def _summary(
         version=f"{version}, commit {commit}" if commit else version,
         overrides=tuple(str(each) for each in manifest.get("overrides") or ()),
         cells=len(cells),
-        invalid=sum(not cell["valid"] for cell in cells),
+        # A cell that was not needed is none that must not be trusted.
+        invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
     )

@@ -83,6 +83,17 @@ def test_runs_that_cannot_be_read_are_listed(root: Path) -> None:
     assert "damaged" in page and "unfinished" in page
 
 
+def test_a_cell_that_was_not_needed_is_not_invalid(root: Path) -> None:
+    newest = max(next(root.iterdir()).iterdir())
+    manifest = json.loads((newest / "manifest.json").read_text())
+    manifest["cells"][0] |= {"valid": False, "record": None, "spared": "the interval is narrow enough"}
+    (newest / "manifest.json").write_text(json.dumps(manifest))
+    assert (read_run(newest).invalid, read_run(newest).cells) == (0, 2)
+    del manifest["cells"][0]["spared"]
+    (newest / "manifest.json").write_text(json.dumps(manifest))
+    assert read_run(newest).invalid == 1
+
+
 def test_what_a_run_says_cannot_become_markup(root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     manifest = json.loads((newest / "manifest.json").read_text())
