@@ -63,6 +63,11 @@ class RunSummary:
         old = before.by_key
         return [each for each in self.figures if each.key in old and each.moved_from(old[each.key])]
 
+    def lacking_of(self, other: RunSummary) -> list[RunFigure]:
+        """The figures of another run that it does not have."""
+        own = self.by_key
+        return [each for each in other.figures if each.key not in own]
+
     def count(self, verdict: str) -> int:
         """How many figures have this verdict."""
         return sum(figure.verdict == verdict for figure in self.figures)

@@ -97,6 +97,40 @@ def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
     assert "| policed | All transfers |" in moved and moved.count("| policed |") == 1
 
 
+def test_figures_that_are_gone_or_new_are_named(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = run.path.with_name("20260101T000000Z")
+    shutil.copytree(run.path, other)
+    rows = json.loads((other / "comparison.json").read_text())
+    assert rows.pop()["arm"] == "shaped/policed"
+    gone = rows[0] | {"arm": "marked", "verdict": "within"}
+    rows += [gone | {"metric": metric} for metric in ("police.bc", "police.exceed_share")]
+    (other / "comparison.json").write_text(json.dumps(rows))
+    text = summary(run, RunFolder(other))
+    assert "No figures have moved since" in text and "was not valid" not in text
+    assert "\n2 figures are gone: marked police.bc, marked police.exceed\\_share.\n" in text
+    assert "\n1 figure is new: shaped/policed goodput.sum.\n" in text
+    many = [gone | {"metric": f"metric{number}"} for number in range(30)]
+    (other / "comparison.json").write_text(json.dumps(rows + many))
+    assert "32 figures are gone: " in (text := summary(run, RunFolder(other)))
+    assert ", marked metric17, and 12 more.\n" in text and "metric18" not in text
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(run.path), "--compare", str(other)]) == 1
+    assert f"qoslab: 0 figures moved since {other}, 32 are gone, 1 is new\n" in capsys.readouterr().err
+
+
+def test_a_run_before_that_must_not_be_trusted_is_told(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = sample_run.make_run(tmp_path / "before", valid=False)
+    analyse(other)
+    assert "\nThat run was not valid (1 of 2 cells).\n" in summary(run, other)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(run.path), "--compare", str(other.path)]) == 1
+    assert "; that run was not valid (1 of 2 cells)\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("page", ["docs/ci.md", "docs/how-to/compare.md", "docs/architecture.md", "index.html"])
 def test_pages_say_when_a_figure_has_moved(page: str, run: RunFolder) -> None:
     if page == "index.html":  # of runs of which one is compared with the one before

@@ -64,8 +64,7 @@ class Gate:
 
         now = read_run(folder.path)
         if self.before is not None:
-            moved = len(now.moved_since(self.before))
-            echo(f"qoslab: {moved} figure{'' if moved == 1 else 's'} moved since {self.before.folder}", err=True)
+            echo(f"qoslab: {_moved(now, self.before)}", err=True)
         if self.summary is not None:
             lead = build_page(folder, outcome).lead
             text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))
@@ -109,6 +108,15 @@ def _before(given: str) -> RunSummary:
             hint=f"`qoslab report {given}` computes them again",
         )
     return found
+
+
+def _moved(now: RunSummary, before: RunSummary) -> str:
+    """How many figures moved, are gone or new, and whether what they are compared with can be trusted."""
+    moved = len(now.moved_since(before))
+    words = f"{moved} figure{'' if moved == 1 else 's'} moved since {before.folder}"
+    for count, word in ((len(now.lacking_of(before)), "gone"), (len(before.lacking_of(now)), "new")):
+        words += f", {count} {'is' if count == 1 else 'are'} {word}" if count else ""
+    return words + (f"; that run was not valid ({before.invalid} of {before.cells} cells)" if before.invalid else "")
 
 
 def artifacts(environment: Mapping[str, str]) -> str:

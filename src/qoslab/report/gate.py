@@ -31,6 +31,8 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no place for."""
 _POINTS = 40
 """Of a line in a picture."""
+_NAMED = 20
+"""Figures that are gone, or new, by their names; of the others the number is told."""
 _PALETTE = (("blue", "#0072b2"), ("orange", "#d55e00"), ("green", "#009e73"), ("pink", "#cc79a7"), ("ochre", "#b8860b"))
 
 
@@ -118,6 +120,10 @@ def markdown(
         parts.append(f"### {words} since {which}")
         if (before.lab, before.overrides) != (now.lab, now.overrides):
             parts.append("That run had another lab or other options.")
+        if before.invalid:
+            parts.append(f"That run was not valid ({before.invalid} of {before.cells} cells).")
+        for there, word in ((now.lacking_of(before), "gone"), (before.lacking_of(now), "new")):
+            parts += [_named(there, word)] if there else []
         parts += [_table(moved, old)] if moved else []
     rest = [each for each in now.figures if each.verdict != INFORMATIVE]
     if rest:
@@ -125,6 +131,13 @@ def markdown(
     parts += [picture(lead)] if lead is not None else []
     parts.append(f"Report: `{now.folder / 'report.html'}`" + (f", [artifacts]({link})" if link else ""))
     return "\n\n".join(parts) + "\n"
+
+
+def _named(figures: list[RunFigure], word: str) -> str:
+    """That figures are gone, or new, and the first of them by name."""
+    count = "1 figure is" if len(figures) == 1 else f"{len(figures)} figures are"
+    more = f", and {len(figures) - _NAMED} more" if len(figures) > _NAMED else ""
+    return f"{count} {word}: {', '.join(_plain(each.place) for each in figures[:_NAMED])}{more}."
 
 
 def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
