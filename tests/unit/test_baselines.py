@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from qoslab.cli import baseline as command
-from qoslab.cli import main
+from qoslab.cli import compare, main
 from qoslab.errors import ExitStatus
 from qoslab.generated import RESULTS
 from qoslab.generated.outdated import outdated
@@ -79,6 +80,52 @@ def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixtu
     (run / COMPARISON).write_text("not, what\nit, was\n")
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     assert f"{COMPARISON}: found no table of a run's figures" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wheel", [False, True])
+def test_a_run_is_compared_with_the_one_that_a_project_keeps(
+    wheel: bool, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if wheel:
+        monkeypatch.setattr(compare, "checkout", lambda: None)
+    kept = Path("reports/kept/simulated")
+    kept.mkdir(parents=True)
+    for name in (COMPARISON, "manifest.json"):
+        shutil.copy(TOP / BASELINES / "wfq-precedence/simulated" / name, kept)
+    # What is kept is of another experiment: a checkout has its own of this one, a wheel none.
+    assert main(["compare", str(run)]) == (ExitStatus.USER_MISTAKE if wheel else ExitStatus.WITHIN)
+    for name in (COMPARISON, "manifest.json"):
+        shutil.copy(run / name, kept)
+    capsys.readouterr()
+    assert main(["compare", str(run)]) == ExitStatus.WITHIN
+    assert capsys.readouterr().out.endswith(f" figures, 0 not as in {kept}\n")
+
+
+def test_where_nothing_is_kept_the_hint_can_be_followed(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run.parent / "latest").symlink_to(run.name)
+    monkeypatch.setattr(compare, "checkout", lambda: None)
+    assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
+    said = capsys.readouterr().err
+    assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/kept/simul" in said
+    assert "qoslab baseline" not in said
+    told = re.search(r"or keep one: (.*)", said)
+    assert told is not None
+    subprocess.run(["bash", "-c", told.group(1)], check=True)
+    assert main(["compare", str(run)]) == ExitStatus.WITHIN
+
+
+def test_the_baseline_of_a_checkouts_experiment_is_kept_by_its_command(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/policing-vs-shaping.yml").touch()
+    shutil.copytree(SWEPT, tmp_path / BASELINES / "tcp-friendly-policer/simulated")
+    monkeypatch.setattr(compare, "checkout", lambda: tmp_path)
+    assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
+    said = capsys.readouterr().err
+    assert "or one of tcp-friendly-policer (simulated)\n" in said and "qoslab baseline keeps a run as one" in said
 
 
 def test_a_run_of_another_file_is_not_kept(

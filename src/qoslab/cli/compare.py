@@ -13,7 +13,7 @@ from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.printing import echo
-from qoslab.shipped import shipped
+from qoslab.shipped import checkout
 from qoslab.units import Percent, QuantityError
 
 
@@ -32,17 +32,19 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     """Say what of a run is not as in a baseline.
 
     RUN is a run's folder or an experiment's name (its latest run). BASELINE is a folder with comparison and manifest,
-    another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab. Told are
-    verdicts that changed, rows that are new or gone, and figures that differ, and what of the experiment was measured
-    otherwise: then the baseline has to be measured anew. The exit status is 1 where there is anything to tell, else 0.
+    another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab, in
+    reports/kept/LAB of a project or as `qoslab baseline` does. Told are verdicts that changed, rows that are new or
+    gone, and figures that differ, and what of the experiment was measured otherwise: then the baseline has to be
+    measured anew. The exit status is 1 where there is anything to tell, else 0.
     """
     from qoslab.results import find_run
     from qoslab.results.baselines import changes, otherwise, read
 
     allowed = _percent(difference)
-    now = read(find_run(RUNS, run).path)
+    here = find_run(RUNS, run).path
+    now = read(here)
     name, lab = now.manifest.experiment.name, now.manifest.lab
-    folder = Path(baseline) if baseline is not None else _kept(name, lab)
+    folder = Path(baseline) if baseline is not None else _kept(name, lab, here)
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
@@ -66,16 +68,27 @@ def _percent(text: str) -> float:
         raise UserError(f"--difference: {error}") from error
 
 
-def _kept(name: str, lab: str) -> Path:
-    from qoslab.results.baselines import BASELINES, COMPARISON
+def _kept(name: str, lab: str, run: Path) -> Path:
+    """The folder of what is kept of a run's experiment in this project, or in the checkout that runs."""
+    from qoslab.results import RunFolder
+    from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, KEPT, MANIFEST, SCORES
 
-    top = shipped("reports").parent / BASELINES
-    if (top / name / lab / COMPARISON).exists():
-        return top / name / lab
-    known = ", ".join(
-        sorted(f"{path.parent.parent.name} ({path.parent.name})" for path in top.glob(f"*/*/{COMPARISON}"))
-    )
+    own, top = Path(KEPT, lab), checkout()
+    if (own / COMPARISON).exists() and RunFolder(own).manifest().experiment.name == name:
+        return own
+    known: list[str] = []
+    if top is not None:
+        if (top / BASELINES / name / lab / COMPARISON).exists():
+            return top / BASELINES / name / lab
+        known = sorted(f"{path.parts[-3]} ({path.parts[-2]})" for path in (top / BASELINES).glob(f"*/*/{COMPARISON}"))
+    if top is not None and (top / "experiments" / f"{name}.yml").exists():
+        hint = "qoslab baseline keeps a run as one"
+    else:
+        files = ",".join(each for each in (COMPARISON, AVERAGES, SCORES, MANIFEST) if (run / each).exists())
+        keep = f"mkdir -p {own}; cp {RUNS}/{name}/latest/{{{files}}} {own}"
+        hint = f"give the folder of another run as BASELINE, or keep one: {keep}"
     raise UserError(
-        f"found no baseline of {name} in the lab {lab}, expected one of {known or 'none'}",
-        hint="qoslab baseline keeps a run as one.",
+        f"found no baseline of {name} in the lab {lab}, expected one in {own}"
+        + (f", or one of {', '.join(known)}" if known else ""),
+        hint=hint,
     )

@@ -23,6 +23,8 @@ _Row = TypeVar("_Row")
 
 BASELINES = "reports/baselines"
 """Below the top of a checkout."""
+KEPT = "reports/kept"
+"""In a project's folder: by kind of lab the run that its workflow compares with."""
 COMPARISON = "comparison.csv"
 AVERAGES = "averages.csv"
 """The table `averages`; only of a run whose experiment has some."""
