@@ -449,6 +449,14 @@ MENDS = (
         danger=MISTAKEN,
     ),
     Mend(
+        "two imported files become one arm",
+        "src/qoslab/exchange/imported.py",
+        "        while each.name in taken or (number > 1 and each.name in own):\n",
+        "        if each.name in taken:\n",
+        "tests/unit/test_foreign_files.py::test_every_file_is_an_arm_of_its_own",
+        danger=DAMAGE,
+    ),
+    Mend(
         "figures of another shape are a defect of qoslab",
         "src/qoslab/overview.py",
         "    except (TypeError, KeyError, AttributeError, ValueError, OSError, FileRefusedError):\n",

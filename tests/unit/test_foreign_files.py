@@ -425,6 +425,20 @@ def test_the_arm_of_a_compressed_file_is_that_of_the_plain_one(tmp_path: Path, f
         assert read_foreign(packed).name == read_foreign(plain).name == plain.stem
 
 
+def test_every_file_is_an_arm_of_its_own(tmp_path: Path) -> None:
+    """Also where a file is called as the second of a name would be."""
+    files = [tmp_path / name for name in ("x/a.csv", "y/a.csv", "a (2).csv", "z/a.csv")]
+    for number, file in enumerate(files):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"time_s,rtt_ms\n0,{number}\n1,{number}\n")
+    folder = import_files(files, tmp_path / "made")
+    record = json.loads((folder / "import.json").read_text())
+    assert [each["arm"] for each in record["files"]] == ["a", "a (3)", "a (2)", "a (4)"]
+    samples = pq.read_table(folder / "tables/samples.parquet").to_pylist()
+    values = {(each["arm"], each["value"]) for each in samples}
+    assert values == {("a", 0), ("a (3)", 1), ("a (2)", 2), ("a (4)", 3)}
+
+
 def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:
     rows = ["time_s,late_kbps,seldom_kbps", "1,,", "2,,8", "3,80,", "4,80,8", "5,,"]
     (tmp_path / "mine.csv").write_text("\n".join(rows))

@@ -72,11 +72,15 @@ def import_files(files: Sequence[Path], to: Path, form: str | None = None) -> Pa
 
 def _named(found: list[Foreign]) -> list[Foreign]:
     """Arms have names of their own."""
-    seen: dict[str, int] = {}
+    own = {each.name for each in found}
+    taken: set[str] = set()
     for each in found:
-        seen[each.name] = seen.get(each.name, 0) + 1
-        if seen[each.name] > 1:
-            each.name = f"{each.name} ({seen[each.name]})"
+        name, number = each.name, 1
+        # A number may be another file's own, as browsers give them to downloads.
+        while each.name in taken or (number > 1 and each.name in own):
+            number += 1
+            each.name = f"{name} ({number})"
+        taken.add(each.name)
     return found
 
 
