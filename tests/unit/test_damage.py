@@ -199,6 +199,21 @@ def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytes
     assert RunFolder(run).experiment_text() == "title: somebody else's\n", "a run that goes on was given it last"
 
 
+@pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
+def test_an_added_file_beside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for printed in ("door/R1.txt", "restore/1/stdout"):
+        (run / printed).parent.mkdir(parents=True)
+        (run / printed).write_text("printed\n")
+    under_way = run / "cells/policed/.2"
+    under_way.mkdir()
+    (under_way / "experiment.json").write_text("{")
+    assert verified(run, capsys)[1].count("\n") == 1
+    (run / name).parent.mkdir(exist_ok=True)
+    (run / name).write_text("somebody else's\n")
+    status, said = verified(run, capsys)
+    assert status == 0 and said.startswith(f"{name}: no run has such a file") and said.count("\n") == 2
+
+
 @pytest.mark.parametrize("damage", [cut, empty, flip])
 def test_damage_of_what_was_changed_on_routers_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]

@@ -173,6 +173,12 @@ def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_p
     (tmp_path / "unpacked" / notes.name).write_text("some\n")
     assert [each for each in verify(unpacked).damage if notes.name in each]
     assert len(told) == 2 and "comparison.csv" in told[1] and "1 line (8 bytes) are there" in told[1]
+    for added in ("extra.txt", "restore/extra.txt", "report.html"):
+        (tmp_path / "unpacked" / added).parent.mkdir(exist_ok=True)
+        (tmp_path / "unpacked" / added).write_text("nobody's\n")
+    named = [each for each in verify(unpacked).damage if "is not in ro-crate-metadata.json" in each]
+    # A report may be made of it once it is unpacked.
+    assert [each.split()[0] for each in named] == ["extra.txt", "restore/extra.txt"]
 
 
 def test_the_same_run_is_the_same_file(request_: ExportRequest, tmp_path: Path) -> None:

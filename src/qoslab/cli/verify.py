@@ -20,7 +20,9 @@ def command(run: str | None, as_json: bool) -> ExitStatus:
     """Compare the files of a run with what was written.
 
     RUN is a run's folder or an experiment's name (its newest run, finished or not); without it the newest run of all is
-    taken. Every file that was cut, changed, removed or added is named. The exit status is 3 where there is one, else 0.
+    taken. Every file that was cut, changed, removed or added is named, but for what a report computes anew. The exit
+    status is 3 where there is one, else 0. A file beside the cells that no run has is named and leaves the status as it
+    is: no report takes it. An unpacked RO-Crate is compared with its list, too, which has every file.
     """
     from qoslab.results import find_unfinished
     from qoslab.results.verify import verify

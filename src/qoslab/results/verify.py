@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
 from qoslab.errors import UserError
+from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
 from qoslab.results.changes import damaged_changes
 from qoslab.results.files import read_text
-from qoslab.results.folder import MANIFEST, MANIFEST_MOST, Cell, RunFolder
+from qoslab.results.folder import LOCK, MANIFEST, MANIFEST_MOST, Cell, RunFolder
+from qoslab.results.progress import PROGRESS
 from qoslab.results.records import Manifest
 from qoslab.results.seal import CELL_RECORD, CRATE, FileSeal, difference, seal_of
 from qoslab.results.tables import SCHEMAS, check_table
 from qoslab.schema import CellIdentity
+
+_OF_A_RUN = frozenset(
+    {"run.json", MANIFEST, PROGRESS, LOCK, CRATE, COMPARISON, "comparison.json", AVERAGES, SCORES, "report.html"}
+    | {f"tables/{name}.parquet" for name in SCHEMAS}
+)
+"""Files that a run has beside its cells and the experiment files as given."""
+_PRINTED = ("door", "restore")
+"""Folders for what routers and Ansible print, under names that are theirs."""
 
 
 @dataclass
@@ -38,7 +49,8 @@ def verify(folder: RunFolder) -> Verification:
     That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, the
     configurations that the manifest has hashes of, and what was changed on routers. Tables are looked at for whether
     they can be read. `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and say nothing
-    of themselves; where the run came as an RO-Crate, its list has them too.
+    of themselves; where the run came as an RO-Crate, its list has them too. Files that no run has are named; what is
+    printed into `door` and `restore` may have any name, and is told apart by the list of an RO-Crate only.
     """
     found = Verification()
     _run_file(folder, found)
@@ -48,7 +60,8 @@ def verify(folder: RunFolder) -> Verification:
         _experiment_files(folder, manifest, found)
         _configurations(folder, manifest, found)
     found.damage += [_inner(folder, told) for told in damaged_changes(folder)]
-    for path in _attempts(folder, written):
+    attempts = _attempts(folder, written)
+    for path in attempts:
         name = path.relative_to(folder.path).as_posix()
         if not (path / CELL_RECORD).exists() and written.get(name) is None:
             found.notes.append(f"{name}: the cell broke off, it has no {CELL_RECORD}")
@@ -56,7 +69,7 @@ def verify(folder: RunFolder) -> Verification:
         if manifest is not None and name not in written:
             found.notes.append(f"{name}: the manifest does not name it; the call that measured it broke off")
         _attempt(path, name, written.get(name), found)
-    _crate(folder, found)
+    _added(folder, attempts, _crate(folder, found), found)
     for name in SCHEMAS:
         if (folder.tables / f"{name}.parquet").exists():
             try:
@@ -66,11 +79,14 @@ def verify(folder: RunFolder) -> Verification:
     return found
 
 
-def _crate(folder: RunFolder, found: Verification) -> None:
-    """What the list of an RO-Crate says of the files that the records do not name: those that are computed."""
+def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
+    """What the list of an RO-Crate says of the files that the records do not name: those that are computed.
+
+    Returns the names in that list; None where there is none.
+    """
     path = folder.path / CRATE
     if not path.exists():
-        return
+        return None
     try:
         graph = json.loads(read_text(path, MANIFEST_MOST))["@graph"]
         listed = {
@@ -80,13 +96,38 @@ def _crate(folder: RunFolder, found: Verification) -> None:
         }
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         found.damage.append(f"{CRATE} is no list of an RO-Crate: {error}")
-        return
+        return None
     for name, seal in listed.items():
         # The records speak for themselves and for what lies in cells/; a name may lead nowhere else.
         inner = Path(name)
         own = inner.parts[:1] != ("cells",) and not inner.is_absolute() and ".." not in inner.parts
         if own and (told := difference(folder.path / inner, name, seal)):
             found.damage.append(f"{told} ({CRATE})")
+    return listed.keys()
+
+
+def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification) -> None:
+    """Files beside those of the attempts at cells that are not in the list of an RO-Crate, or that no run has."""
+    own = _OF_A_RUN | {file.name for file in folder.given()}
+    for name in sorted(_beside(folder, frozenset(attempts))):
+        if listed is not None and name not in listed and name not in _OF_A_RUN:
+            found.damage.append(f"{name} is not in {CRATE}, which names every file of the run")
+        elif listed is None and name not in own and not name.startswith(tuple(f"{each}/" for each in _PRINTED)):
+            found.notes.append(
+                f"{name}: no run has such a file, and no report takes it; a call that wrote it broke off, or somebody "
+                "else put it there"
+            )
+
+
+def _beside(folder: RunFolder, attempts: Collection[Path]) -> Iterator[str]:
+    """The names of all files of a run but those in the folders of attempts, also of one that was under way."""
+    for around, folders, names in os.walk(folder.path):
+        inner = Path(around).relative_to(folder.path)
+        yield from ((inner / each).as_posix() for each in names)
+        under_way = inner.parts[:1] == ("cells",)
+        folders[:] = [
+            each for each in folders if Path(around, each) not in attempts and not (under_way and each.startswith("."))
+        ]
 
 
 def _inner(folder: RunFolder, message: str) -> str:
