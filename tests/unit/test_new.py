@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import itertools
 import json
@@ -191,3 +192,27 @@ def test_nothing_is_written_over(
     assert template.read_text() == "mine" and [path.name for path in (tmp_path / "experiments").iterdir()] == [
         "templates"
     ]
+    link = tmp_path / "experiments/other.yml"
+    link.symlink_to("nowhere")
+    assert main(["new", "experiment", "other"]) == 2
+    assert "other.yml: found a file from before" in capsys.readouterr().err and link.is_symlink()
+
+
+def test_a_template_is_not_left_without_its_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rename = Path.rename
+
+    def full(path: Path, target: Path) -> Path:
+        if target.name == "mine.yml":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return rename(path, target)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "rename", full)
+    assert main(["new", "experiment", "mine", "--policy", "police"]) == 2
+    assert "mine.yml: cannot be written, the disk is full" in capsys.readouterr().err
+    assert list(tmp_path.rglob("*")) == []
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "experiment", "mine", "--policy", "police"]) == 0

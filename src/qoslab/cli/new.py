@@ -162,7 +162,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
         raise UserError(f"found --rate {answers.rate}, expected 256 kb/s to 50 Mb/s on a line of 100 Mb/s")
     made = (folder / f"{answers.name}.yml", folder / "templates" / f"{answers.name}.ios.j2")
     for file in made:
-        if file.exists():
+        if os.path.lexists(file):
             raise UserError(f"{file}: found a file from before, expected none", hint="take another name, or remove it")
     with draft_folder(made[0]) as place, made_folder(made[1].parent):
         drafts = (place / made[0].name, place / "templates" / made[1].name)
@@ -170,8 +170,12 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
         for draft, text in zip(drafts, _texts(answers), strict=True):
             draft.write_text(text, encoding="utf-8")
         load_sweep(drafts[0], {})
-        for draft, file in zip(reversed(drafts), reversed(made), strict=True):
-            draft.rename(file)
+        drafts[1].rename(made[1])
+        try:
+            drafts[0].rename(made[0])
+        except BaseException:
+            made[1].unlink()
+            raise
     return made
 
 
