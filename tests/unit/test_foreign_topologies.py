@@ -161,6 +161,14 @@ def test_what_netlab_has_beyond_is_refused(
     assert not file.exists()
 
 
+def test_a_link_that_leads_nowhere_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = made(tmp_path, CONTAINERLAB)[1]
+    file.unlink()
+    file.symlink_to("nowhere")
+    assert made(tmp_path, CONTAINERLAB) == (2, file)
+    assert "found a file from before" in capsys.readouterr().err and file.is_symlink()
+
+
 def test_other_kinds_are_taken_where_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
     status, file = made(tmp_path, text, "--as", "nokia_srlinux=linux", "--rate", "10 Mb/s")

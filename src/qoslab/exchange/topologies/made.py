@@ -233,7 +233,7 @@ def _comment(text: str) -> str:
 
 def _write(to: Path, text: str) -> None:
     """Write the file once it was checked, and only where there is none."""
-    if to.exists():
+    if to.exists() or to.is_symlink():
         raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
     with drafted(to) as draft:
         draft.write_text(text, encoding="utf-8")
