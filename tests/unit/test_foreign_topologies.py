@@ -30,6 +30,8 @@ topology:
         - {node: PC2, interface: eth1, ipv4: 192.168.12.2/24}
         - {node: r2, interface: Ethernet0/2, ipv4: 192.168.12.1/24}
 """
+ENDS = CONTAINERLAB[CONTAINERLAB.index("        - {node: PC2") :]
+"""Of the link that has addresses."""
 NETLAB = """\
 defaults.device: iosv
 module: [ospf]
@@ -75,6 +77,23 @@ def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.
         assert told in out
 
 
+@pytest.mark.parametrize(
+    ("given", "pool"), [("10.1.1", "172.16.0.0/12"), ("172.16.1", "10.64.0.0/10"), ("192.168.1", "10.64.0.0/10")]
+)
+def test_addresses_are_of_a_pool_that_the_file_leaves_room_in(
+    tmp_path: Path, given: str, pool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = CONTAINERLAB.replace("192.168.12.2/24", f"{given}.2/8").replace("192.168.12.1/24", f"{given}.1/8")
+    status, file = made(tmp_path, text)
+    assert status == 0 and f"links without addresses have some of {pool}" in capsys.readouterr().out
+    _, topology = load_topology(file)
+    assert [str(link.ends[0].address) for link in topology.links] == [
+        f"{pool.split('.0.')[0]}.0.1/24",
+        f"{pool.split('.0.')[0]}.1.1/24",
+        f"{given}.2/8",
+    ]
+
+
 def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
     status, file = made(tmp_path, NETLAB)
     assert status == 0
@@ -104,6 +123,17 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
         ('"PC1:eth1"', '"PC9:eth1"', r'found an end at "PC9", expected one of the nodes'),
         ("192.168.12.2/24", "192.168.12.2", r"expected an IPv4 address with its prefix length"),
         ("192.168.12.2/24", "10.9.9.9/24", r"what comes of it is no topology of ours"),
+        (
+            ENDS,
+            ENDS.replace("2/24", "2/32").replace(", ipv4: 192.168.12.1/24", ""),
+            r":15:7: .*found 192\.168\.12\.2/32 at",
+        ),
+        (
+            ENDS,
+            ENDS.replace("1/24", "1/32").replace(", ipv4: 192.168.12.2/24", ""),
+            r":15:7: .*found 192\.168\.12\.1/32 at",
+        ),
+        ("192.168.12.2/24", "192.168.12.2/0", r":12:7: topology\.links\[0\]: found no address, and none left for it"),
         ("  links:", "  wires:", r"found no link, expected one at least"),
         ("topology:", "topologies:", r"found neither topology\.nodes \(containerlab\) nor nodes \(netlab\)"),
         ("{kind: linux}", "{kind: [linux]}", r"found no kind, expected one here"),

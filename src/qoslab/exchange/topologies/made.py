@@ -32,8 +32,8 @@ KINDS = {
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
 }
 """What nodes of containerlab (its kinds) and of netlab (its devices) become."""
-POOL = IPv4Network("10.64.0.0/10")
-"""From which links without addresses have theirs, a /24 each."""
+POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
+"""From the first with room links without addresses have theirs, a /24 each: a file's own may cover one of them."""
 _ETHERNET = re.compile(r"(Fast|Gigabit)?Ethernet")
 
 
@@ -83,6 +83,8 @@ def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
     if document.findings:
         raise ExperimentError(findings=document.findings)
     links = list(_links(found, platforms, wishes))
+    if document.findings:
+        raise ExperimentError(findings=document.findings)
     text = _text(found, source, platforms, links, wishes)
     _write(to, text)
     return found.notes
@@ -130,12 +132,19 @@ def _links(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> Iter
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
     given += [link.prefix for link in found.links if link.prefix is not None]
-    free = (each for each in POOL.subnets(new_prefix=24) if not any(each.overlaps(other) for other in given))
+    free = (
+        (each, pool)
+        for pool in POOLS
+        for each in pool.subnets(new_prefix=24)
+        if not any(each.overlaps(other) for other in given)
+    )
     ports = _ports_of(wishes.model)
     for link in found.links:
         if link.rate is None:
             found.note(f"links without a rate have {wishes.rate}")
         addresses = _addresses(found, link, free)
+        if addresses is None:
+            continue
         ends = []
         for end, address in zip(link.ends, addresses, strict=True):
             number = taken.get(end.node, 0)
@@ -152,19 +161,39 @@ def _interface(word: str, ports: Sequence[str], number: int) -> str:
     return ports[number] if ours.reached_by == "command line" else f"GigabitEthernet0/{number}"
 
 
-def _addresses(found: Foreign, link: ForeignLink, free: Iterator[IPv4Network]) -> tuple[IPv4Interface, IPv4Interface]:
-    """Those of the file, of its prefix, or of the pool."""
+def _addresses(
+    found: Foreign, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
+) -> tuple[IPv4Interface, IPv4Interface] | None:
+    """Those of the file, of its prefix, or of a pool; None where none is left, which is refused."""
     first, second = (end.address for end in link.ends)
     if first is not None and second is not None:
         return first, second
-    prefix = link.prefix
-    if first is not None or second is not None:
-        prefix = (first or second).network  # type: ignore[union-attr]
-    elif prefix is None:
-        prefix = next(free)
-        found.note(f"links without addresses have some of {POOL}")
-    others = [each for each in islice(_hosts(prefix), 3) if each not in (first, second)]
-    return first or others.pop(0), second or others.pop(0)
+    given = first or second
+    prefix = link.prefix if given is None else given.network
+    if prefix is None:
+        prefix, pool = next(free, (None, None))
+        if prefix is None:
+            pools = ", ".join(map(str, POOLS))
+            found.refuse(
+                link.steps,
+                f"found no address, and none left for it in {pools}; expected one for each end",
+                "give the link addresses, or other links smaller prefixes",
+            )
+            return None
+        found.note(f"links without addresses have some of {pool}")
+    others = [each for each in islice(_hosts(prefix), 3) if each != given]
+    if first is not None:
+        others.insert(0, first)
+    elif second is not None:
+        others.insert(1, second)
+    if len(others) < 2:
+        found.refuse(
+            link.steps,
+            f"found {given} at one end and no address at the other, expected a prefix with room for both",
+            "give both ends an address of one prefix, as 10.0.0.1/30 and 10.0.0.2/30",
+        )
+        return None
+    return others[0], others[1]
 
 
 def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
