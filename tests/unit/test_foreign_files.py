@@ -177,6 +177,21 @@ def test_other_forms_of_iperf3_json_say_the_same(tmp_path: Path, content: bytes)
     assert read_foreign(file) == read_foreign(RECORDED / "foreign/iperf3-omitted.client.json")
 
 
+@pytest.mark.parametrize(
+    "file, side", [("both-ways.client", "C"), ("both-ways.server", "S"), ("udp-both-ways.client", "C")]
+)
+def test_both_directions_of_iperf3_json_are_named_as_in_its_text(file: str, side: str) -> None:
+    found = read_foreign(RECORDED / f"foreign/iperf3-{file}.json")
+    first, second = (f"iperf3-{file} {way}-{side}" for way in (("TX", "RX") if side == "C" else ("RX", "TX")))
+    assert [(row["traffic"], row["stream"]) for row in found.rows["flows"]] == [(first, 1), (second, 2)]
+    assert [row["traffic"] for row in found.rows["intervals"]] == [first, second] * 2
+    if file == "both-ways.client":
+        text = read_foreign(RECORDED / f"foreign/iperf3-{file}.txt")
+        for table in ("flows", "intervals"):
+            ours, theirs = ({(row["traffic"], row["stream"]) for row in each.rows[table]} for each in (found, text))
+            assert ours == theirs
+
+
 IPERF2 = [
     *(f"traffic/iperf-{name}.txt" for name in ("tcp.client", "tcp.server", "udp.client", "udp.server", "2.0-client")),
     *("traffic/iperf-server-killed.client.txt", "foreign/iperf-two-streams.client.txt"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +103,26 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
     return document
 
 
+@dataclass(frozen=True)
+class _Stream:
+    place: int
+    """Among those of the test, from 1."""
+    port: int
+    traffic: str
+    """As a text's: of a test in both directions the file's name with that of its own, as `TX-C`."""
+
+
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
     start, end = document["start"], document["end"]
     udp = start["test_start"]["protocol"] == "UDP"
     found = Foreign(arm_of(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
-    numbers = {entry["socket"]: (place, int(entry["local_port"])) for place, entry in enumerate(start["connected"], 1)}
     if not end["streams"]:
         raise UserError(f"{path}: found no stream, expected some")
-    for each in end["streams"]:
-        entry = each["udp"] if udp else each["receiver"]
+    ends = [each["udp"] if udp else each["receiver"] for each in end["streams"]]
+    streams = _streams(found.name, start, ends)
+    for each, entry in zip(end["streams"], ends, strict=True):
         sent = each.get("udp" if udp else "sender", {})
-        place, port = numbers[entry["socket"]]
+        stream = streams[entry["socket"]]
         seconds = number(entry["seconds"])
         count = int(number(entry["bytes"]))
         # A client's end of datagrams counts what it sent; what arrived is that without what was lost.
@@ -120,12 +130,13 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         if udp and packets and entry.get("sender", True):
             count = round(count * (packets - lost) / packets)
         found.flow(
-            place,
+            stream.place,
             seconds,
             count,
+            traffic=stream.traffic,
             tool="iperf3",
             protocol="udp" if udp else "tcp",
-            local_port=port,
+            local_port=stream.port,
             sender_bps=number(sent["bits_per_second"]) if "bits_per_second" in sent else None,
             retransmits=int(number(sent["retransmits"])) if "retransmits" in sent else None,
             rtt_mean_ms=number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
@@ -134,19 +145,35 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             jitter_ms=number(entry.get("jitter_ms", 0)) if udp else None,
         )
         found.seconds = max(found.seconds, seconds)
-    sender = False
-    for interval in document["intervals"]:
-        for entry in interval["streams"]:
-            seconds = number(entry["seconds"])
-            sender = sender or bool(entry.get("sender"))
-            # A test's bytes are without those of the parts that were to be omitted (-O).
-            if seconds > 0 and not entry.get("omitted"):
-                count = int(number(entry["bytes"]))
-                begin, finish = number(entry["start"]), number(entry["end"])
-                if begin > 0 and abs(begin + finish - seconds) < _APART_S:
-                    # It began in such a part: its start says how long before 0, its bytes count from 0.
-                    begin, seconds = 0.0, finish
-                found.interval(numbers[entry["socket"]][0], begin, finish, count, count * 8 / seconds)
-    if sender:
-        found.notes.append("intervals are the sender's, and tell what was handed to its kernel, not what arrived")
+    _add_intervals(found, document["intervals"], streams)
     return found
+
+
+def _streams(name: str, start: dict[str, Any], ends: list[dict[str, Any]]) -> dict[int, _Stream]:
+    """By socket. Whether a test was in both directions is not in its start before iperf3 3.13: its streams tell."""
+    sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
+    side = "S" if "accepted_connection" in start else "C"
+    found = {}
+    for place, each in enumerate(start["connected"], start=1):
+        socket = each["socket"]
+        way = f" {'TX' if sends.get(socket) else 'RX'}-{side}" if len(set(sends.values())) > 1 else ""
+        found[socket] = _Stream(place, int(each["local_port"]), name + way)
+    return found
+
+
+def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> None:
+    sender = False
+    for entry in (entry for interval in intervals for entry in interval["streams"]):
+        seconds = number(entry["seconds"])
+        sender = sender or bool(entry.get("sender"))
+        # A test's bytes are without those of the parts that were to be omitted (-O).
+        if seconds > 0 and not entry.get("omitted"):
+            count = int(number(entry["bytes"]))
+            begin, finish = number(entry["start"]), number(entry["end"])
+            if begin > 0 and abs(begin + finish - seconds) < _APART_S:
+                # It began in such a part: its start says how long before 0, its bytes count from 0.
+                begin, seconds = 0.0, finish
+            stream = streams[entry["socket"]]
+            found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
+    if sender:
+        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
