@@ -192,6 +192,25 @@ def test_both_directions_of_iperf3_json_are_named_as_in_its_text(file: str, side
             assert ours == theirs
 
 
+@pytest.mark.parametrize(
+    "file, given",
+    [
+        ("foreign/iperf3-both-ways.client", [(20 * 2**17, 10485309), (20 * 2**17, 10485309)]),
+        ("foreign/iperf3-both-ways.server", [(20 * 2**17, None), (20 * 2**17, 10484455)]),
+        # Of 53504 datagrams of 1400 bytes 49660 were lost; of the others, what the client's intervals have.
+        ("foreign/iperf3-udp-both-ways.client", [(3844 * 1400, 299388278), (3570000 + 2980600, 299483404)]),
+        ("foreign/iperf3-udp-both-ways.server", [(3182200 + 2199400, None), (53521 * 1400, 299411900)]),
+        ("traffic/iperf3-udp.server", [((750 - 54) * 500, None), ((171 - 110) * 500, None)]),
+    ],
+)
+def test_bytes_of_iperf3_json_are_what_arrived(file: str, given: list[tuple[int, int | None]]) -> None:
+    found = read_foreign(RECORDED / f"{file}.json")
+    flows = [(row["bytes"], row["sender_bps"]) for row in found.rows["flows"]]
+    assert flows == [(count, rate and pytest.approx(rate, abs=1)) for count, rate in given]
+    # A server was not told what the client received.
+    assert any("no figures of the receiver" in note for note in found.notes) == ("both-ways.server" in file)
+
+
 IPERF2 = [
     *(f"traffic/iperf-{name}.txt" for name in ("tcp.client", "tcp.server", "udp.client", "udp.server", "2.0-client")),
     *("traffic/iperf-server-killed.client.txt", "foreign/iperf-two-streams.client.txt"),

@@ -118,17 +118,16 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     found = Foreign(arm_of(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
     if not end["streams"]:
         raise UserError(f"{path}: found no stream, expected some")
-    ends = [each["udp"] if udp else each["receiver"] for each in end["streams"]]
+    server = "accepted_connection" in start
+    ends = [each["udp"] if udp else _of_receiver(each, server=server) for each in end["streams"]]
     streams = _streams(found.name, start, ends)
+    _add_intervals(found, document["intervals"], streams)
     for each, entry in zip(end["streams"], ends, strict=True):
         sent = each.get("udp" if udp else "sender", {})
         stream = streams[entry["socket"]]
         seconds = number(entry["seconds"])
-        count = int(number(entry["bytes"]))
-        # A client's end of datagrams counts what it sent; what arrived is that without what was lost.
         lost, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
-        if udp and packets and entry.get("sender", True):
-            count = round(count * (packets - lost) / packets)
+        count = _arrived_datagrams(found, stream, entry) if udp else int(number(entry["bytes"]))
         found.flow(
             stream.place,
             seconds,
@@ -137,7 +136,8 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             tool="iperf3",
             protocol="udp" if udp else "tcp",
             local_port=stream.port,
-            sender_bps=number(sent["bits_per_second"]) if "bits_per_second" in sent else None,
+            # A server has zeros for what the client sent.
+            sender_bps=number(sent["bits_per_second"]) if sent.get("bytes") else None,
             retransmits=int(number(sent["retransmits"])) if "retransmits" in sent else None,
             rtt_mean_ms=number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
             datagrams=packets if udp else None,
@@ -145,8 +145,24 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             jitter_ms=number(entry.get("jitter_ms", 0)) if udp else None,
         )
         found.seconds = max(found.seconds, seconds)
-    _add_intervals(found, document["intervals"], streams)
+    if server and any(entry.get("sender") for entry in ends):
+        found.notes.append("where it has no figures of the receiver, they are the sender's")
     return found
+
+
+def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
+    """Of a TCP stream; the sender's where a server has zeros for what the client received."""
+    entry: dict[str, Any] = each["receiver"]
+    return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
+
+
+def _arrived_datagrams(found: Foreign, stream: _Stream, entry: dict[str, Any]) -> int:
+    """Bytes. The end of a test counts those that were sent, or none where it does not know: intervals count these."""
+    if not entry.get("sender", True):
+        return sum(int(str(row["bytes"])) for row in found.rows.get("intervals", ()) if row["stream"] == stream.place)
+    lost, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
+    count = int(number(entry["bytes"]))
+    return round(count * (packets - lost) / packets) if packets else count
 
 
 def _streams(name: str, start: dict[str, Any], ends: list[dict[str, Any]]) -> dict[int, _Stream]:
