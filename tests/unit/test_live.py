@@ -32,7 +32,7 @@ from qoslab.errors import UserError
 from qoslab.live import tail as tails
 from qoslab.live.page import page_of
 from qoslab.live.rates import Rates
-from qoslab.live.screen import lines, screen, sparks
+from qoslab.live.screen import SPARKS, lines, screen, sparks
 from qoslab.live.server import HEADERS, LiveView
 from qoslab.live.tail import Tail
 from qoslab.live.watched import BROKEN_OFF, WatchedRun
@@ -173,10 +173,8 @@ class TestWatchedRun:
         page = page_of(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
-        console = Console(width=160, record=True, file=io.StringIO())
-        console.print(screen(run))
-        text = console.export_text()
-        assert "Policing <versus> shaping" in text and CLASS in text and "goodput.sum" in text and "█" in text
+        text = shown_at(run, 160)
+        assert "Policing <versus> shaping" in text and "goodput.sum" in text and "█" in text
         told: dict[Any, float] = {}
         assert len(list(lines(run, told))) == 3 and list(lines(run, told)) == []
 
@@ -274,10 +272,51 @@ def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, 
         cell.append_counters("R1", reply(second))
     run = WatchedRun(folder)
     run.look()
-    console = Console(file=io.StringIO(), width=60, color_system=None)
-    console.print(screen(run))
+    assert "policed/1 [/x] \\x1b[2J" in shown_at(run, 60)
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(1, 1), (3, 2), (6, 2)])
+@pytest.mark.parametrize(("width", "graph"), [(50, 0), (60, 0), (80, 16), (120, 40)])
+def test_nothing_is_cut_on_a_small_terminal(
+    going_on: tuple[RunFolder, ProgressFile, Cell], width: int, graph: int, cells: int, shown: int
+) -> None:
+    folder, said, _ = going_on
+    row = {"arm": "policed", "measured": 8e5, "unit": "b/s", "tolerance": "795.3 kb/s to 839.5 kb/s"}
+    verdicts = ["within"] * 19 + ["outside"]
+    said.figures(
+        [{"metric": f"class.passed.second_most({verdict})", "verdict": verdict, **row} for verdict in verdicts]
+    )
+    for number in range(1, cells + 1):
+        cell = folder.cell("policed", number)
+        said.cell(cell.name, f"cells/policed/{number}")
+        for second in range(45):
+            cell.append_counters("R1", reply(second))
+    run = WatchedRun(folder)
+    run.look()
+    told = shown_at(run, width).splitlines()
+    assert len(told) <= 24 and all(len(line) <= width for line in told) and "…" not in "".join(told)
+    begins = [number for number, line in enumerate(told) if line.startswith("policed/")]
+    assert [told[begin] for begin in begins[1:]] == [f"policed/{number}, after 44 s" for number in range(1, shown + 1)]
+    assert told.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
+    # Above the cells, what the figures came to so far.
+    figures = " ".join(told[: begins[1]])
+    assert "figures so far: 19 within, 1 outside" in figures
+    assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", figures)
+    for begin in begins[1:]:
+        lines_of_cell = told[begin : begin + 7]
+        assert "R1 FastEthernet0/1 output, policy Police" in lines_of_cell
+        rows = " ".join(lines_of_cell)
+        found = re.search(r"class-default +1\.514 Mb/s +1\.005 Mb/s +[\d.]+ kb/s ", rows)
+        assert found is not None and sum(each in SPARKS for each in rows) == graph
+    assert shown_at(run, width, whole=True).count("class-default") == min(cells, 4)
+
+
+def shown_at(run: WatchedRun, width: int, *, whole: bool = False) -> str:
+    """What a terminal of 24 lines shows."""
+    console = Console(file=io.StringIO(), width=width, height=24, color_system=None)
+    console.print(screen(run, console, whole=whole))
     assert isinstance(console.file, io.StringIO)
-    assert "policed/1 [/x] \\x1b[2J" in console.file.getvalue()
+    return console.file.getvalue()
 
 
 def test_small_graphs_begin_at_zero() -> None:

@@ -84,7 +84,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
 
                     echo(json.dumps(page_of(run, graphs=False)))
                 elif live is not None:
-                    live.update(screen(run), refresh=True)
+                    live.update(screen(run, console, whole=over), refresh=True)
                 else:
                     for line in lines(run, told):
                         echo(line)

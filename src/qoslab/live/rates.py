@@ -40,7 +40,12 @@ class ClassKey:
     @property
     def title(self) -> str:
         """For people."""
-        return f"{self.router} {self.interface} {self.direction}, policy {self.policy}, class {self.name}"
+        return f"{self.attached}, class {self.name}"
+
+    @property
+    def attached(self) -> str:
+        """Where its policy is."""
+        return f"{self.router} {self.interface} {self.direction}, policy {self.policy}"
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from qoslab.live.openmetrics import done
 from qoslab.live.page import class_texts, interface_texts
 from qoslab.live.rates import ClassKey, ClassPoint
 from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
+from qoslab.model.metrics import Unit, format_value
 from qoslab.printing import printable
 
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_POINTS = 40
 """Readings of the small graphs: the last."""
+LEAST_POINTS = 16
+"""Fewer are no graph."""
+LEAST_NAME = 12
+"""Columns for names; in fewer, each has a line of its own."""
+LEAST_LINES = 6
+"""Of a cell, and of the figures, before there is room for another cell."""
+GAP = "  "
 MOST_ROWS = 16
 """Classes of a cell that are shown: those that were offered most."""
 MOST_CELLS = 4
@@ -34,17 +46,44 @@ def sparks(values: Sequence[float | None]) -> str:
     )
 
 
-def screen(run: WatchedRun) -> RenderableType:
-    """All of it."""
-    parts: list[RenderableType] = [Text(printable(run.title), style="bold"), Text(state_line(run))]
+def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> RenderableType:
+    """All of it, in lines that fit the console; if not `whole`, cut to its height, with a word about what is left out.
+
+    What the figures came to stands before the cells, which are what goes on beyond a screen.
+    """
+    top = [Text(printable(run.title), style="bold"), Text(state_line(run))]
     doing = [f"{name}: {each.step}" for name, each in run.doing.items()][:MOST_CELLS]
-    parts += [Text(printable(line), style="dim") for line in doing]
-    for cell in run.shown()[:MOST_CELLS]:
-        parts += _cell(cell)
-    if run.figures:
-        parts.append(_figures(run))
-    parts += [Text(printable(note), style="dim") for note in list(run.notes)[-4:]]
-    return Group(*parts)
+    top += [Text(printable(line), style="dim") for line in doing]
+    notes = [Text(printable(note), style="dim") for note in list(run.notes)[-4:]]
+    head, figures, foot, *cells = (
+        [line for part in parts for line in part.wrap(console, console.width, overflow="fold")]
+        for parts in (
+            top,
+            _figures(run, console.width),
+            notes,
+            *(_cell(cell, console.width) for cell in run.shown()[:MOST_CELLS]),
+        )
+    )
+    if not whole:
+        # One line may tell of cells that are left out.
+        room = console.height - len(head) - len(foot) - 1
+        cells = cells[: max(room // LEAST_LINES - bool(figures), 1)]
+        figures = _cut(figures, max(room // (1 + len(cells)), room - sum(map(len, cells))))
+        room -= len(figures)
+        for number, lines_of_cell in enumerate(cells):
+            cells[number] = _cut(lines_of_cell, room // (len(cells) - number))
+            room -= len(cells[number])
+    if hidden := len(run.shown()) - len(cells):
+        foot.insert(0, Text(f"cells that are not shown: {hidden}", style="dim"))
+    return Group(*head, *figures, *itertools.chain(*cells), *foot)
+
+
+def _cut(found: list[Text], room: int) -> list[Text]:
+    """As many lines as there is room for, one at least."""
+    if len(found) <= room:
+        return found
+    kept = max(room - 1, 0)
+    return [*found[:kept], Text(f"{len(found) - kept} more lines in a higher window", style="dim")]
 
 
 def state_line(run: WatchedRun) -> str:
@@ -69,33 +108,72 @@ def lines(run: WatchedRun, told: dict[tuple[str, ClassKey], float]) -> Iterator[
                 )
 
 
-def _cell(cell: WatchedCell) -> list[RenderableType]:
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    texts: Sequence[str]
+    below: str = ""
+    """A line that stands once before all rows that have it."""
+    graph: str = ""
+    style: str = ""
+    """Of the last text."""
+
+
+def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
+    """Lines of a table: names, texts at the right, and as much of a graph's end as there is room for.
+
+    A name that is too long for its column has a line of its own, so that no figure is cut.
+    """
+    widths = [max(cell_len(row.texts[at]) for row in rows) for at in range(len(heads) - 1)]
+    widths = [max(each, len(head)) for each, head in zip(widths, heads[1:], strict=True)]
+    left = width - sum(widths) - len(GAP) * len(widths)
+    names = [cell_len(row.name) for row in rows] + [len(heads[0])]
+    column = min(max(names), left) if left >= LEAST_NAME else 0
+    points = min(left - column - len(GAP), SPARK_POINTS)
+    graph = points >= LEAST_POINTS and any(row.graph for row in rows)
+    head = _Row(heads[0], heads[1:], graph=f"sent, last {points}")
+    found, below = [], ""
+    for row in (head, *rows):
+        if row.below != below:
+            below = row.below
+            found.append(Text(below))
+        name = row.name
+        if cell_len(name) > column:
+            found.append(Text(name))
+            name = ""
+        line = Text(set_cell_size(name, column))
+        for at, (text, size) in enumerate(zip(row.texts, widths, strict=True)):
+            line.append(GAP + " " * (size - cell_len(text)))
+            line.append(text, style=row.style if at == len(widths) - 1 else "")
+        found.append(line.append(GAP + (row.graph if row is head else row.graph[-points:])) if graph else line)
+    return found
+
+
+def _cell(cell: WatchedCell, width: int) -> list[Text]:
     classes = [(key, points) for key, points in cell.rates.classes.items() if points[-1].offered_bytes]
     classes.sort(key=lambda each: -each[1][-1].offered_bytes)
     time = f", after {class_texts(classes[0][1][-1])['time']}" if classes else ""
-    table = Table(title=Text(printable(f"{cell.name}{time}")), title_justify="left", box=None, pad_edge=False)
-    table.add_column("class", overflow="fold")
-    for name in ("offered", "sent", "dropped", "queue", "wait"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(f"sent, the last {SPARK_POINTS} readings", no_wrap=True)
-    for key, points in classes[:MOST_ROWS]:
+    found = [Text(printable(f"{cell.name}{time}"), style="italic")]
+    policies = list(dict.fromkeys(key.attached for key, _ in classes))
+    shown = sorted(classes[:MOST_ROWS], key=lambda each: policies.index(each[0].attached))
+    columns = ("offered", "sent", "dropped", "queue", "wait")
+    rows = []
+    for key, points in shown:
         now = class_texts(points[-1])
-        table.add_row(
-            Text(printable(key.title)),
-            *(now[name] for name in ("offered", "sent", "dropped", "queue", "wait")),
-            _spark(points),
-        )
-    parts: list[RenderableType] = [table]
+        texts = [now[name] for name in columns]
+        rows.append(_Row(printable(key.name), texts, printable(key.attached), _spark(points)))
+    if rows:
+        found += _rows(("class", *columns), rows, width)
     if len(classes) > MOST_ROWS:
-        parts.append(Text(f"{len(classes) - MOST_ROWS} classes with less traffic are not shown", style="dim"))
-    ways = Table(box=None, pad_edge=False)
-    for name in ("interface", "input", "output", "queue", "drops", "delay in it"):
-        ways.add_column(name, justify="left" if name == "interface" else "right", no_wrap=True)
-    for (router, interface), found in cell.rates.interfaces.items():
-        now = interface_texts(found[-1])
-        columns = (now[name] for name in ("input", "output", "queue", "drops", "delay"))
-        ways.add_row(Text(printable(f"{router} {interface}")), *columns)
-    return [*parts, ways] if cell.rates.interfaces else parts
+        found.append(Text(f"{len(classes) - MOST_ROWS} classes with less traffic are not shown", style="dim"))
+    ways = []
+    for (router, interface), points_of_it in cell.rates.interfaces.items():
+        now = interface_texts(points_of_it[-1])
+        texts = [now[name] for name in ("input", "output", "queue", "drops", "delay")]
+        ways.append(_Row(printable(f"{router} {interface}"), texts))
+    if ways:
+        found += _rows(("interface", "input", "output", "queue", "drops", "delay in it"), ways, width)
+    return found
 
 
 def _spark(points: Sequence[ClassPoint]) -> str:
@@ -105,16 +183,29 @@ def _spark(points: Sequence[ClassPoint]) -> str:
     return sparks([point.offered_bps for point in last] if None in sent else sent)
 
 
-def _figures(run: WatchedRun) -> RenderableType:
-    table = Table(title="figures so far", title_justify="left", box=None, pad_edge=False)
-    for name in ("arm", "metric", "where", "measured", "expected within", "verdict"):
-        table.add_column(name)
-    for row in run.figures[:MOST_ROWS]:
-        verdict = str(row.get("verdict") or "")
-        table.add_row(
-            *(Text(printable(str(row.get(name) or ""))) for name in ("arm", "metric", "where")),
-            Text(printable(f"{float(row.get('measured') or 0):.4g} {row.get('unit') or ''}".strip())),
-            Text(printable(str(row.get("tolerance") or ""))),
-            Text(printable(verdict), style=STYLES.get(verdict, "")),
+def _figures(run: WatchedRun, width: int) -> list[Text]:
+    """How many have which verdict, then each; those outside first."""
+    if not run.figures:
+        return []
+    counts = Counter(str(row.get("verdict") or "without verdict") for row in run.figures)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    rows = [
+        _Row(
+            printable(" ".join(str(row[name]) for name in ("arm", "metric", "where") if row.get(name))),
+            (
+                _measured(row),
+                printable(str(row.get("tolerance") or "")),
+                printable(str(row.get("verdict") or "")),
+            ),
+            style=STYLES.get(str(row.get("verdict")), ""),
         )
-    return table
+        for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MOST_ROWS]
+    ]
+    title = Text(printable(f"figures so far: {told}"), style="italic")
+    return [title, *_rows(("figure", "measured", "expected within", "verdict"), rows, width)]
+
+
+def _measured(row: Mapping[str, Any]) -> str:
+    value = float(row.get("measured") or 0)
+    unit: Any = row.get("unit") or ""
+    return format_value(value, unit) if unit in get_args(Unit) else printable(f"{value:.4g} {unit}".strip())
