@@ -359,3 +359,56 @@ def test_a_matrix_of_labs_is_what_the_template_takes(machine: Machine) -> None:
         ran = machine.calls()[-1]
         assert ran.startswith(f"qoslab <run> <experiments/mine.yml> <--lab> <{lab}> ")
         assert ran.endswith(" <--attempts> <3>")
+
+
+RELEASED = [f"qoslab-0.1.0-py3-none-manylinux_2_17_{machine}.whl" for machine in ("aarch64", "x86_64")]
+
+
+def release() -> tuple[dict[str, Any], str]:
+    """The job that publishes, and its script."""
+    job = load(".github/workflows/wheels.yml")["jobs"]["release"]
+    (script,) = [step["run"] for step in job["steps"] if "run" in step]
+    return job, script
+
+
+def test_a_tag_becomes_a_release_with_its_sums(machine: Machine) -> None:
+    machine.program("gh")
+    made = [*RELEASED, "qoslab-0.1.0.tar.gz"]
+    dist = machine.folder / "dist"
+    dist.mkdir()
+    for name in [*made, ".gitignore"]:
+        (dist / name).write_text(name)
+    done = machine.run(release()[1], TAG="v0.1.0")
+    assert done.returncode == 0, done.stderr
+    (call,) = machine.calls()
+    words = re.findall("<(.*?)>", call)
+    assert words[:4] == ["release", "create", "v0.1.0", "--verify-tag"] and words[-4:] == [*made, "SHA256SUMS"]
+    checked = subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, capture_output=True, text=True
+    )
+    assert checked.returncode == 0 and checked.stdout.splitlines() == [f"{name}: OK" for name in made]
+    page = (TOP / "docs/ci.md").read_text(encoding="utf-8")
+    (address,) = re.findall(r"https://github\.com/OWNER/qoslab/releases/download/(\S+)", page)
+    assert address == f"v0.1.0/{RELEASED[1]}"
+
+
+def test_a_tag_of_another_version_is_not_released(machine: Machine) -> None:
+    machine.program("gh")
+    (machine.folder / "dist").mkdir()
+    for name in (*RELEASED, "qoslab-0.1.0.tar.gz"):
+        (machine.folder / "dist" / name).touch()
+    assert machine.run(release()[1], TAG="v0.2.0").returncode != 0 and machine.calls() == []
+
+
+def test_only_what_was_tried_is_released_and_only_that_job_may_write() -> None:
+    workflow = load(".github/workflows/wheels.yml")
+    job, _ = release()
+    assert workflow["permissions"] == {"contents": "read"}
+    assert {name: each["permissions"] for name, each in workflow["jobs"].items() if "permissions" in each} == {
+        "release": {"contents": "write"}
+    }
+    assert job["if"] == "github.ref_type == 'tag'" and {"linux", "try"} <= set(job["needs"])
+    # What may write runs nothing of the repository, and takes what `linux` built.
+    (taken,) = [step["with"] for step in job["steps"] if "uses" in step]
+    built = [step["with"] for step in workflow["jobs"]["linux"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert taken in built
