@@ -177,17 +177,20 @@ def test_a_runner_without_namespaces_is_refused_before_anything_is_installed(mac
     assert "QOSLAB_LAB: virtual needs a runner whose containers may make namespaces" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("", []),
-        ("--duration 10s", ["--duration", "10s"]),
-        ("--duration 10s\n--arm 'a b'", ["--duration", "10s", "--arm", "a b"]),
-        ("--arm * --set 'x=$(id) `id`'", ["--arm", "*", "--set", "x=$(id) `id`"]),
-    ],
-)
-def test_options_of_the_template_are_the_words_of_a_shell(options: str, words: list[str], machine: Machine) -> None:
-    done = in_gitlab(machine, QOSLAB_OPTIONS=options)
+OPTIONS = [
+    ("", "", []),
+    ("--duration 10s", "runs/a b", ["--duration", "10s", "--compare", "runs/a b"]),
+    ("--duration 10s\n--arm 'a b'\n", "", ["--duration", "10s", "--arm", "a b"]),
+    ("", "reports/kept/a b", ["--compare", "reports/kept/a b"]),
+    ("--set 'x=$(id) `id`' *", "", ["--set", "x=$(id) `id`", "*"]),
+]
+
+
+@pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
+def test_options_of_the_template_are_the_words_of_a_shell(
+    options: str, baseline: str, words: list[str], machine: Machine
+) -> None:
+    done = in_gitlab(machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
     assert done.returncode == 0, done.stderr
     assert machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
 
@@ -277,14 +280,6 @@ def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, mach
     update, install = calls[-2:]
     assert update == "apt-get <update> <-q> "
     assert set(re.findall("<(.*?)>", install)) >= NEEDED and install.endswith(" noninteractive")
-
-
-OPTIONS = [
-    ("", "", []),
-    ("--duration 10s", "runs/a b", ["--duration", "10s", "--compare", "runs/a b"]),
-    ("--duration 10s\n--arm 'a b'\n", "", ["--duration", "10s", "--arm", "a b"]),
-    ("--set 'x=$(id) `id`' *", "", ["--set", "x=$(id) `id`", "*"]),
-]
 
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
