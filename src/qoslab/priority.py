@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -25,6 +26,12 @@ AGAIN_S = 0.1
 TRIES = 50
 
 
+def processors() -> int:
+    """Those that this process may use, as a container or `taskset` leaves it; all where a system has no such bounds."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
 def step_behind_traffic(*, again: bool = True) -> None:
     """Give this process, and its session where it leads one, a lower priority; what it starts inherits the former.
 
@@ -37,8 +44,9 @@ def step_behind_traffic(*, again: bool = True) -> None:
 
 
 def step_last() -> None:
-    """Give this thread what all others leave; processes that it starts inherit that."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
+    """Give this thread what all others leave; processes that it starts inherit that. Only Linux' threads have any."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
 
 
 def _lower_group() -> bool:

@@ -8,7 +8,6 @@ end. It is a program of its own, not a copy made by `multiprocessing`, which wou
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import Any
 
 from qoslab.analysis import Outcome, Readings, analyse, references
 from qoslab.analysis.reading import MisfitError
+from qoslab.priority import processors
 from qoslab.programs import python_module
 from qoslab.results import Cell, RunFolder
 
@@ -44,7 +44,7 @@ def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> 
     What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
     """
     left = deque(cell for cell in cells if readings.lacks(cell))
-    spare = len(os.sched_getaffinity(0)) - 1 if most is None else most
+    spare = processors() - 1 if most is None else most
     helpers = min(spare, len(left) // FEWEST)
     if helpers < 1:
         return

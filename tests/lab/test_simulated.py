@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -67,6 +68,40 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     assert first.keys() == second.keys()
     changing = {"cell.json"}  # has the time of day
     assert all(first[name] == second[name] for name in first.keys() - changing)
+
+
+ELSEWHERE = """\
+import builtins, errno, io, os, sys, time
+from qoslab.cli import main
+from qoslab import priority
+
+def plain(function):
+    def called(path, *more, **named):
+        if not isinstance(path, int) and os.fsdecode(path).startswith("/proc"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return function(path, *more, **named)
+    return called
+
+for name in [name for name in dir(os) if name.startswith("sched_")] + ["pipe2", "fdatasync", "memfd_create", "eventfd"]:
+    delattr(os, name)
+del time.CLOCK_BOOTTIME
+io.open, builtins.open, os.open, os.readlink = (plain(each) for each in (io.open, open, os.open, os.readlink))
+del os.setpriority
+priority.sys = type("sys", (), {"platform": "darwin"})
+sys.exit(main(sys.argv[1:]))
+"""
+"""Where there is nothing of what Linux alone has: no /proc, no sets of processors, no priorities of threads."""
+
+
+def test_a_simulated_run_takes_nothing_that_linux_alone_has(tmp_path: Path) -> None:
+    asked = ("policing-vs-shaping", "--lab", "simulated", "--duration", "2s", "--arm", "policed")
+    for words in (("run", *asked), ("watch",), ("report", "policing-vs-shaping")):
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        # Figures of so short a run may be outside.
+        assert done.returncode in ((0,) if words == ("watch",) else (0, 1)), done.stderr
+    assert len(list(tmp_path.glob("runs/policing-vs-shaping/2*/report.html"))) == 1
 
 
 PROBED = """\

@@ -39,6 +39,7 @@ from qoslab.labs import LabKind, kind_at
 from qoslab.plan import Plan
 from qoslab.platforms import routers_of
 from qoslab.printing import echo
+from qoslab.priority import processors
 from qoslab.schema import published_figures
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
     _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
         # Nothing has to be punctual: as many as there are processors, at most one for each cell.
-        return min(len(os.sched_getaffinity(0)), len(plan.cells))
+        return min(processors(), len(plan.cells))
     if kind.most is not None:
         return kind.most
     if jobs is None and len(plan.cells) == 1 and not plan.sweep.parameters:

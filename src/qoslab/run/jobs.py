@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from datetime import UTC, datetime
 
 from qoslab.model.experiment import Experiment
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
+from qoslab.priority import processors
 from qoslab.results import CellRecord
 from qoslab.results.records import BEHIND_SHARE, SENDER_LATE_MS
 from qoslab.run.machine import Machine
@@ -36,7 +36,7 @@ REMEMBERED = 16
 
 def expected_labs(fixed: int | None, cells: int) -> int:
     """Labs with traffic that a run comes to, for an estimate beforehand: what is learnt may be less."""
-    return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * len(os.sched_getaffinity(0)))
+    return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * processors())
 
 
 def _near(record: CellRecord, traffic_s: float) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from qoslab.priority import processors
 
 
 class Machine:
     """How busy all processors together were between two looks."""
 
     def __init__(self) -> None:
-        self.processors = len(os.sched_getaffinity(0))
+        self.processors = processors()
         self._before = _totals()
 
     def busy(self) -> float:
@@ -25,7 +26,11 @@ class Machine:
 
 
 def _totals() -> tuple[int, int]:
-    """Ticks since the start that were free for work of ordinary priority, and all ticks."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
+    """Ticks since the start that were free for work of ordinary priority, and all ticks; 0 where none are counted."""
+    try:
+        counted = Path("/proc/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:  # no Linux, where simulations alone run
+        return 0, 0
+    ticks = [int(word) for word in counted.splitlines()[0].split()[1:9]]
     _, nice, _, idle, waiting_for_disks, *_ = ticks
     return nice + idle + waiting_for_disks, sum(ticks)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
+from qoslab.priority import processors
 from qoslab.shipped import checkout
 from qoslab.traffic import INSTALLED
 
@@ -98,7 +99,7 @@ def machine() -> dict[str, Any]:
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "cpu": model.group(1) if model else None,
-        "cpus": len(os.sched_getaffinity(0)),
+        "cpus": processors(),
         "memory_kib": int(memory.group(1)) if memory else None,
         "user_is_root": os.geteuid() == 0,
         "default_congestion_control": read("/proc/sys/net/ipv4/tcp_congestion_control"),

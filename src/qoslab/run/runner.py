@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # Threads of a run load what needs it, and two of its modules import each other: each thread would wait for the other's.
 import multiprocessing  # noqa: F401
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import Any
 
 from qoslab.errors import DamageError
 from qoslab.labs import lab_kind
+from qoslab.priority import processors
 from qoslab.redaction import KNOWN
 from qoslab.results import Cell, CellRecord, Manifest, RunFolder, RunOptions, Session
 from qoslab.run import identity, provenance
@@ -210,7 +210,7 @@ class _Crew:
                 folder_of=shared.folder_of,
                 interrupted=shared.interrupted,
                 note=shared.told.note,
-                workers=shared.request.jobs or len(os.sched_getaffinity(0)),
+                workers=shared.request.jobs or processors(),
                 tls=shared.request.tls,
             ).run(shared.schedule.more)
         except BaseException as error:
