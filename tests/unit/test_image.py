@@ -156,4 +156,4 @@ def test_a_short_run_passes_with_figures_outside() -> None:
         for step in job["steps"]
         if "--duration" in step.get("run", "")
     ]
-    assert len(steps) == 3 and all(each.rstrip().endswith("|| [ $? -eq 1 ]") for each in steps)
+    assert len(steps) == 4 and all(each.rstrip().endswith("|| [ $? -eq 1 ]") for each in steps)

@@ -356,7 +356,10 @@ def test_a_matrix_of_labs_is_what_the_template_takes(machine: Machine) -> None:
         assert ran.endswith(" <--attempts> <3>")
 
 
-RELEASED = [f"qoslab-0.1.0-py3-none-manylinux_2_17_{machine}.whl" for machine in ("aarch64", "x86_64")]
+RELEASED = [
+    f"qoslab-0.1.0-py3-none-{tag}.whl"
+    for tag in ("macosx_11_0_arm64", "manylinux_2_17_aarch64", "manylinux_2_17_x86_64")
+]
 
 
 def release() -> tuple[dict[str, Any], str]:
@@ -377,14 +380,17 @@ def test_a_tag_becomes_a_release_with_its_sums(machine: Machine) -> None:
     assert done.returncode == 0, done.stderr
     (call,) = machine.calls()
     words = re.findall("<(.*?)>", call)
-    assert words[:4] == ["release", "create", "v0.1.0", "--verify-tag"] and words[-4:] == [*made, "SHA256SUMS"]
+    assert words[:4] == ["release", "create", "v0.1.0", "--verify-tag"] and words[-len(made) - 1 :] == [
+        *made,
+        "SHA256SUMS",
+    ]
     checked = subprocess.run(
         ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, capture_output=True, text=True
     )
     assert checked.returncode == 0 and checked.stdout.splitlines() == [f"{name}: OK" for name in made]
     page = (TOP / "docs/ci.md").read_text(encoding="utf-8")
     (address,) = re.findall(r"https://github\.com/OWNER/qoslab/releases/download/(\S+)", page)
-    assert address == f"v0.1.0/{RELEASED[1]}"
+    assert address == f"v0.1.0/{RELEASED[-1]}"
 
 
 def test_a_tag_of_another_version_is_not_released(machine: Machine) -> None:
@@ -402,8 +408,14 @@ def test_only_what_was_tried_is_released_and_only_that_job_may_write() -> None:
     assert {name: each["permissions"] for name, each in workflow["jobs"].items() if "permissions" in each} == {
         "release": {"contents": "write"}
     }
-    assert job["if"] == "github.ref_type == 'tag'" and {"linux", "try"} <= set(job["needs"])
-    # What may write runs nothing of the repository, and takes what `linux` built.
+    needed = re.findall(r"needs\.(\w+)\.result == 'success'", job["if"])
+    assert set(needed) == {"linux", "try"} and "&& github.ref_type == 'tag' &&" in job["if"]
+    # What may write runs nothing of the repository, and takes what the others keep behind their last command.
     (taken,) = [step["with"] for step in job["steps"] if "uses" in step]
+    assert taken == {"pattern": "dist-*", "path": "dist", "merge-multiple": True}
+    assert set(job["needs"]) == {*needed, "macos"} and workflow["jobs"]["try"]["needs"] == "linux"
+    *_, tried, kept = workflow["jobs"]["macos"]["steps"]
+    assert "qoslab run policing-vs-shaping --lab simulated" in tried["run"]
+    assert kept["with"] == {"name": "dist-macos", "path": "dist/*.whl", "if-no-files-found": "error"}
     built = [step["with"] for step in workflow["jobs"]["linux"]["steps"] if "upload-artifact" in step.get("uses", "")]
-    assert taken in built
+    assert {"name": "dist-linux", "path": "dist"} in built
