@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
+import platform
 import threading
 import time
 from pathlib import Path
@@ -45,7 +45,7 @@ def step_behind_traffic(*, again: bool = True) -> None:
 
 def step_last() -> None:
     """Give this thread what all others leave; processes that it starts inherit that. Only Linux' threads have any."""
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
 
 

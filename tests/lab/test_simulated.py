@@ -87,7 +87,7 @@ for name in [name for name in dir(os) if name.startswith("sched_")] + ["pipe2", 
 del time.CLOCK_BOOTTIME
 io.open, builtins.open, os.open, os.readlink = (plain(each) for each in (io.open, open, os.open, os.readlink))
 del os.setpriority
-priority.sys = type("sys", (), {"platform": "darwin"})
+priority.platform.system = lambda: "Darwin"
 sys.exit(main(sys.argv[1:]))
 """
 """Where there is nothing of what Linux alone has: no /proc, no sets of processors, no priorities of threads."""

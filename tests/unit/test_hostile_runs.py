@@ -262,7 +262,8 @@ def test_what_a_hostile_run_says_is_told_or_left_out(
         watched = WatchedRun(RunFolder(run))
         watched.look()
         shown = io.StringIO()
-        Console(file=shown, force_terminal=False, width=200).print(screen(watched))
+        console = Console(file=shown, force_terminal=False, width=200)
+        console.print(screen(watched, console))
         assert "interrupted" in shown.getvalue() and "\x1b" not in shown.getvalue()
         json.dumps(page_of(watched), allow_nan=False)
         assert exposition(watched)
@@ -280,7 +281,8 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     watched.look()
     json.dumps(page_of(watched), allow_nan=False)
     assert exposition(watched)
-    Console(file=io.StringIO(), width=200).print(screen(watched))
+    console = Console(file=io.StringIO(), width=200)
+    console.print(screen(watched, console))
 
 
 def ask(run: Path, text: str) -> None:
