@@ -53,6 +53,13 @@ DAMAGE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`watch` looks again where nothing comes of a run; here without waiting, and at this process's priority."""
+    monkeypatch.setattr("qoslab.cli.watch.EVERY_S", 0)
+    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample_run.make_run(tmp_path_factory.mktemp("whole")).path
@@ -247,10 +254,7 @@ def said_so_far(run: Path, *lines: str) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_what_a_hostile_run_says_is_told_or_left_out(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
+def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     line, status, said = LINES[name]
     said_so_far(run, line)
     for words in (["watch", str(run)], ["watch", str(run), "--json"]):
@@ -294,9 +298,8 @@ def ask(run: Path, text: str) -> None:
 @pytest.mark.parametrize("name", [*RUNS, *TEXTS])
 @pytest.mark.usefixtures("small_machine")
 def test_no_command_trips_over_a_hostile_run(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
     (RUNS[name][0] if name in RUNS else TEXTS[name])(run)
     ask(run, asked())
     sample_run.seal_anew(run)
@@ -315,7 +318,6 @@ def test_no_command_trips_over_a_hostile_run(
 def test_what_a_run_was_asked_for_is_read_with_care(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
     monkeypatch.chdir(tmp_path)
     text, said = OPTIONS[name]
     ask(run, text)
