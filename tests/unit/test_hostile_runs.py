@@ -57,6 +57,7 @@ DAMAGE = {
 def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`watch` looks again where nothing comes of a run; here without waiting, and at this process's priority."""
     monkeypatch.setattr("qoslab.cli.watch.EVERY_S", 0)
+    monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
 
 
