@@ -80,7 +80,7 @@ class CommandLineRouter:
         self._state = state
         self._intended = ""
         self._running = ""
-        """As last read; empty where that is not known."""
+        """As last read; empty before that."""
 
     @property
     def before(self) -> str:
@@ -105,7 +105,6 @@ class CommandLineRouter:
     def pushing(self) -> None:
         """See `RouterDriver`."""
         self._state.push(self._name, self._intended)
-        self._running = ""
 
     def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """See `RouterDriver`."""

@@ -1,0 +1,33 @@
+"""What takes a router back is known by what it has in force, whatever became of the push after that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qoslab.ios.interface_names import AS_THEY_ARE
+from qoslab.model.experiment import Topology
+from qoslab.results import Cell
+from qoslab.run.devices.drivers import SHOW, CommandLineRouter
+from qoslab.run.devices.state import RestoreState
+from qoslab.schema import CellIdentity
+
+TOPOLOGY = Topology.model_validate_json('{"nodes": {"R1": {"platform": "ios", "model": "3725"}}, "links": []}')
+BEFORE = "hostname R1\n!\nend\n"
+PUSHED = "policy-map Mine\n class class-default\n  police 64000\n"
+
+
+def test_what_was_kept_and_not_sent_leaves_known_what_is_in_force(tmp_path: Path) -> None:
+    """The disk may be full when the next router's is to be kept: then nothing is sent to any."""
+    state = RestoreState(tmp_path / "before")
+    state.make()
+    (state.folder / "R1.before.ios").write_text(BEFORE)
+    cell = Cell(tmp_path / "cell", CellIdentity("a", (), 1))
+    router = CommandLineRouter("R1", TOPOLOGY, AS_THEY_ARE, state)
+    router.intend(cell, tmp_path, PUSHED)
+    router.pushing()
+    router.pushed(cell, {SHOW: f"hostname R1\n!\n{PUSHED}!\nend\n"}, restored=False)
+    router.pushing()
+    undo = tmp_path / "undo"
+    undo.mkdir()
+    assert router.write_undo(undo).needed
+    assert (undo / "R1.restore.ios").read_text() == "no policy-map Mine\n"
