@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,14 +121,19 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         raise UserError(f"{path}: found no stream, expected some")
     server = "accepted_connection" in start
     ends = [each["udp"] if udp else _of_receiver(each, server=server) for each in end["streams"]]
-    streams = _streams(found.name, start, ends)
-    _add_intervals(found, document["intervals"], streams)
+    streams = _streams(found.name, start["connected"], ends, side="S" if server else "C")
+    arrived = _add_intervals(found, document["intervals"], streams)
     for each, entry in zip(end["streams"], ends, strict=True):
         sent = each.get("udp" if udp else "sender", {})
         stream = streams[entry["socket"]]
         seconds = number(entry["seconds"])
         lost, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
-        count = _arrived_datagrams(found, stream, entry) if udp else int(number(entry["bytes"]))
+        count = int(number(entry["bytes"]))
+        if udp and not entry.get("sender", True):
+            # The end of what is received counts the bytes that were sent, or none where it does not know.
+            count = arrived[stream.place]
+        elif udp and packets:
+            count = round(count * (packets - lost) / packets)
         found.flow(
             stream.place,
             seconds,
@@ -156,29 +162,24 @@ def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
     return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
 
 
-def _arrived_datagrams(found: Foreign, stream: _Stream, entry: dict[str, Any]) -> int:
-    """Bytes. The end of a test counts those that were sent, or none where it does not know: intervals count these."""
-    if not entry.get("sender", True):
-        return sum(int(str(row["bytes"])) for row in found.rows.get("intervals", ()) if row["stream"] == stream.place)
-    lost, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
-    count = int(number(entry["bytes"]))
-    return round(count * (packets - lost) / packets) if packets else count
-
-
-def _streams(name: str, start: dict[str, Any], ends: list[dict[str, Any]]) -> dict[int, _Stream]:
+def _streams(
+    name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
+) -> dict[int, _Stream]:
     """By socket. Whether a test was in both directions is not in its start before iperf3 3.13: its streams tell."""
     sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
-    side = "S" if "accepted_connection" in start else "C"
+    both_ways = len(set(sends.values())) > 1
     found = {}
-    for place, each in enumerate(start["connected"], start=1):
+    for place, each in enumerate(connected, start=1):
         socket = each["socket"]
-        way = f" {'TX' if sends.get(socket) else 'RX'}-{side}" if len(set(sends.values())) > 1 else ""
+        way = f" {'TX' if sends.get(socket) else 'RX'}-{side}" if both_ways else ""
         found[socket] = _Stream(place, int(each["local_port"]), name + way)
     return found
 
 
-def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> None:
+def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> Counter[int]:
+    """Returns the bytes of each stream in them, by its place."""
     sender = False
+    counted: Counter[int] = Counter()
     for entry in (entry for interval in intervals for entry in interval["streams"]):
         seconds = number(entry["seconds"])
         sender = sender or bool(entry.get("sender"))
@@ -191,5 +192,7 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
                 begin, seconds = 0.0, finish
             stream = streams[entry["socket"]]
             found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
+            counted[stream.place] += count
     if sender:
         found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+    return counted
