@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import trials
+from checker import Undisturbeds
 
 from written import commit, today
 
@@ -19,6 +22,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
         first, _, last = metafunc.config.getoption("--seeds").partition("-")
         metafunc.parametrize("seed", range(int(first), int(last or first) + 1))
+
+
+@pytest.fixture(scope="session")
+def undisturbed() -> Iterator[Undisturbeds]:
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Undisturbeds(Path(scratch))
 
 
 @pytest.fixture
