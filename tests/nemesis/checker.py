@@ -22,6 +22,8 @@ LEFT_S = 20.0
 BUCKET_B = 31_250
 LEAST_BPS, MOST_BPS = 400_000, 1_150_000
 """Goodput of two seconds: the CIR and the credit of a full bucket above (31 250 bytes in 2 s), slow start below."""
+PAGE_B = 4096
+"""What a file system in memory gives a file of one byte."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Undisturbed:
 
     lasts_s: float
     figures: dict[str, Any]
+    pages: int
+    """What its files take on a file system in memory."""
 
 
 def figures(newest: Path) -> dict[str, Any]:
@@ -53,7 +57,10 @@ class Undisturbeds(dict[str, Undisturbed]):
         status, output, errors = run(folder, *ARGUMENTS, "--lab", lab, "--attempts", "5")
         # Valid, whatever the figures of so short a run are.
         assert status == status_of(newest_run(folder)) in (0, 1), errors + output
-        self[lab] = Undisturbed(time.monotonic() - began, figures(newest_run(folder)))
+        lasted_s = time.monotonic() - began
+        newest = newest_run(folder)
+        pages = sum(-(-file.lstat().st_size // PAGE_B) for file in newest.rglob("*"))
+        self[lab] = Undisturbed(lasted_s, figures(newest), pages)
         return self[lab]
 
 

@@ -1,0 +1,86 @@
+"""A run has room for so much and no more, on its own disk or on that of temporary files; then it is made greater.
+
+    pytest tests/nemesis/test_full_disk.py --seeds 1-40
+
+A seed decides lab, disk and room. Whoever of the run writes when it is full finds it full: the run, a router, a
+program that captures. The checker's rules are those of any other trial.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from checker import ARGUMENTS, LABS, PAGE_B, Undisturbeds, cells_are_told, nothing_left, resumed
+from clocks import Clocks
+from commands import Command, temporary_folder
+
+from verdicts import newest_run, runs_of, status_of
+
+pytestmark = pytest.mark.lab
+
+STATUSES = {0, 1, 2, 3}
+FULL_DISK = """
+room=$1 disk=$2 kept=$3
+shift 3
+mount -t tmpfs -o size="$room" tmpfs "$disk" || exit 99
+# Not as root of this namespace: a user is none.
+unshare --user --map-user=USER --map-group=GROUP "$@"
+status=$?
+mount --options-mode=ignore -o remount,size=256m tmpfs "$disk" && cp -a "$disk" "$kept" || exit 98
+exit $status
+"""
+
+
+@pytest.fixture
+def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder, with a folder for temporary files beside it."""
+    # Of the checker's, which has clocks that may be set.
+    for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
+        monkeypatch.setenv(name, value)
+    temporary = temporary_folder(tmp_path, monkeypatch)
+    yield tmp_path
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def test_however_much_room_there_is(
+    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+) -> None:
+    draw = random.Random(seed)
+    lab, disk = draw.choice(LABS), draw.choice(("runs", "tmp"))
+    # As often below ten pages as above a hundred: what comes first is small.
+    pages = round(math.exp(draw.uniform(0.0, math.log(undisturbed[lab].pages))))
+    print(f"seed {seed}, {lab}: room for {pages} pages in {disk}")
+    tell(lab, f"full disk, of {'the run' if disk == 'runs' else 'temporary files'}")
+    kept = clean / "kept"
+    command = Command(clean, *ARGUMENTS, "--lab", lab, prefix=full_disk(clean, disk, pages, kept))
+    status, output, errors = command.end()
+    said = f"\n{output}\n{errors}"
+    assert status in STATUSES, said
+    assert "Traceback" not in said and "defect" not in said, said
+    if disk == "runs":
+        (clean / "runs").rmdir()
+        kept.rename(clean / "runs")
+    else:
+        assert [str(each) for each in kept.rglob("*")] == [], said
+        kept.rmdir()
+    nothing_left(clean, command.process.pid)
+    for each in runs_of(clean):
+        cells_are_told(each, lab, undisturbed[lab], said)
+    if status in (0, 1):
+        assert status == status_of(newest_run(clean)), said
+    resumed(clean, lab, undisturbed[lab])
+
+
+def full_disk(clean: Path, disk: str, pages: int, kept: Path) -> tuple[str, ...]:
+    """What a command has to begin with, so that there is no more room; what was written is `kept`."""
+    (clean / "runs").mkdir()
+    text = FULL_DISK.replace("USER", str(os.getuid())).replace("GROUP", str(os.getgid()))
+    place = (clean / disk).resolve()
+    own = ("unshare", "--user", "--map-root-user", "--mount")
+    return (*own, "sh", "-c", text, "sh", str(pages * PAGE_B), str(place), str(kept))
