@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-MADE_IF = re.compile(r"\bif (?:[^{}=;]*&& )?mistaken!\(\w+\)\s*(?P<then>=>|\{)\s*")
+MADE_IF = re.compile(r"\bif (?:(?:[^{}=;]|[=!<>]=)*&& )?mistaken!\(\w+\)\s*(?P<then>=>|\{)\s*")
 PLACE = re.compile(r"^[^:]+:(\d+):(\d+): (.*)$")
 STILL_A_CHANGE = re.compile(r"^replace && with \|\| |mistaken!\(\w+\) with true ")
 """Makes the mistake, or asks for the condition alone."""

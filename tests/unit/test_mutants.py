@@ -169,6 +169,7 @@ def test_a_copy_has_what_the_crates_have_and_no_more(tree: Tree, tmp_path: Path)
     [
         ("    7 if mistaken!(Low) => ^a / 2^, b", True),
         ("    x if ^x > 1^ && mistaken!(Low) => x - 1, b", True),
+        ("    x if x ^== 1^ && mistaken!(Low) => x - 1, b", True),
         ("    x if mistaken!(Low) => f(1, ^2^), b", True),
         ("    x if mistaken!(Low) => {\n        f(^1^)\n    }\n    y => b", True),
         ("    if mistaken!(Low) { ^a^ } else { b }", True),
