@@ -1,7 +1,8 @@
 """Where the engine's mistakes on purpose stand: text that no program has in a build without them.
 
 A change there cannot be noticed, and is not one of the program. The forms are an arm of a `match` with
-`if mistaken!(Name) =>`, and `if mistaken!(Name) {`, each also behind `condition &&`.
+`if mistaken!(Name) =>`, and `if mistaken!(Name) {`, each also behind `condition &&`, and `(condition &&
+mistaken!(Name))`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 MADE_IF = re.compile(r"\bif (?:(?:[^{}=;]|[=!<>]=)*&& )?mistaken!\(\w+\)\s*(?P<then>=>|\{)\s*")
+MADE_BOTH = re.compile(r"\((?:[^(){}=;|&]|[=!<>]=)*&& mistaken!\(\w+\)\)")
 PLACE = re.compile(r"^[^:]+:(\d+):(\d+): (.*)$")
 STILL_A_CHANGE = re.compile(r"^replace && with \|\| |mistaken!\(\w+\) with true ")
 """Makes the mistake, or asks for the condition alone."""
@@ -17,7 +19,8 @@ STILL_A_CHANGE = re.compile(r"^replace && with \|\| |mistaken!\(\w+\) with true 
 
 def never_made(text: str) -> list[range]:
     """Offsets of conditions with a mistake and of what is done then, behind the `if`: a function may begin there."""
-    return [range(match.start() + 1, _end(text, match)) for match in MADE_IF.finditer(text)]
+    made_if = [range(match.start() + 1, _end(text, match)) for match in MADE_IF.finditer(text)]
+    return [*made_if, *(range(*match.span()) for match in MADE_BOTH.finditer(text))]
 
 
 def _end(text: str, match: re.Match[str]) -> int:

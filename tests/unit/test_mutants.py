@@ -171,6 +171,8 @@ def test_a_copy_has_what_the_crates_have_and_no_more(tree: Tree, tmp_path: Path)
         ("    x if ^x > 1^ && mistaken!(Low) => x - 1, b", True),
         ("    x if x ^== 1^ && mistaken!(Low) => x - 1, b", True),
         ("    x if mistaken!(Low) => f(1, ^2^), b", True),
+        ("    a && !(x ^== 0^ && mistaken!(Low))", True),
+        ("    a ^&& !^(x == 0 && mistaken!(Low))", False),
         ("    x if mistaken!(Low) => {\n        f(^1^)\n    }\n    y => b", True),
         ("    if mistaken!(Low) { ^a^ } else { b }", True),
         ("    if mistaken!(Low) { a } else { ^b^ }", False),
