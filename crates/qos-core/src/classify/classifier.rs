@@ -379,9 +379,11 @@ mod tests {
     }
 
     fn matcher(lists: usize) -> impl Strategy<Value = Matcher> {
-        (flat(lists), flat(lists), prop::bool::weighted(0.2)).prop_map(|(mut outer, inner, nest)| {
-            if nest {
-                outer.criteria.push(Statement { negate: false, test: Test::Nested(inner) });
+        let nested = prop::option::weighted(0.2, (flat(lists), any::<prop::sample::Index>()));
+        (flat(lists), nested).prop_map(|(mut outer, nested)| {
+            if let Some((inner, place)) = nested {
+                let place = place.index(outer.criteria.len() + 1);
+                outer.criteria.insert(place, Statement { negate: false, test: Test::Nested(inner) });
             }
             outer
         })
@@ -450,6 +452,18 @@ mod tests {
         assert_eq!((index.field, index.most), (Field::QosGroup, 1));
         let lengths: Vec<_> = (0..1_000).map(|min| asking(Test::PacketLength { min, max: min + 1 })).collect();
         assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
+    }
+
+    /// A class of more values than are kept is tried for each packet, since the last of them would be missed.
+    #[test]
+    fn a_class_of_many_vlans_is_asked_of_each() {
+        for (vlans, kept) in [(MOST_VALUES, true), (MOST_VALUES + 1, false)] {
+            let ranges = [(1, vlans as u16)].into();
+            let index = ClassIndex::by(Field::Vlan, [asking(Test::Vlan { ranges })].iter(), &[]);
+            let tried = |vlan| index.candidates(&udp(|packet| packet.vlan = vlan)).unwrap().count() == 1;
+            assert!(tried(1) && tried(vlans as u16));
+            assert_eq!(tried(0), !kept, "{vlans} VLANs");
+        }
     }
 
     /// An entry that any packet of UDP matches, but for what is changed.
