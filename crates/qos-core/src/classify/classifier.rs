@@ -454,6 +454,24 @@ mod tests {
         assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
     }
 
+    #[test]
+    fn a_class_that_asks_for_nothing_is_never_tried() {
+        let none = Matcher { combine: MatchMode::All, criteria: Vec::new() };
+        let index = ClassIndex::by(Field::Dscp, [none].iter(), &[]);
+        assert_eq!(index.candidates(&udp(|_| ())).unwrap().next(), None);
+    }
+
+    /// A table has at most so many places as are said, from the least value to the greatest.
+    #[test]
+    fn values_that_lie_close_together_are_a_table() {
+        for (greatest, dense) in [(5, true), (5 + MOST_DENSE - 1, true), (5 + MOST_DENSE, false)] {
+            let by_value = ByValue::of(BTreeMap::from([(5, vec![1]), (greatest, vec![2])]));
+            assert_eq!(matches!(by_value, ByValue::Dense { .. }), dense, "{greatest}");
+            assert_eq!(by_value.get(greatest), [2]);
+            assert_eq!(by_value.get(greatest + 1), [0; 0]);
+        }
+    }
+
     /// A class of more values than are kept is tried for each packet, since the last of them would be missed.
     #[test]
     fn a_class_of_many_vlans_is_asked_of_each() {

@@ -45,3 +45,37 @@ pub(crate) fn plan(config: &AccountConfig) -> Result<AccountPlan, ConfigError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Table 10-1 of the Cisco 10000's QoS guide: bytes taken for the subscriber's encapsulation, less those that the
+    /// router counts of its own.
+    #[test]
+    fn encapsulations_are_taken_for_their_bytes() {
+        for (subscriber, bytes) in [
+            (SubscriberEncapsulation::SnapRouted, 18),
+            (SubscriberEncapsulation::MuxRouted, 8),
+            (SubscriberEncapsulation::SnapDot1qRbe, 36),
+            (SubscriberEncapsulation::MuxDot1qRbe, 26),
+            (SubscriberEncapsulation::SnapPppoa, 12),
+            (SubscriberEncapsulation::MuxPppoa, 10),
+            (SubscriberEncapsulation::SnapRbe, 32),
+            (SubscriberEncapsulation::MuxRbe, 22),
+        ] {
+            for (access, counted) in [(AccessEncapsulation::Dot1q, 18), (AccessEncapsulation::Qinq, 22)] {
+                let asked = AccountConfig::Aal5(SubscriberLineAccount { access, subscriber });
+                assert_eq!(plan(&asked).unwrap(), AccountPlan { offset: bytes - counted, cells: true });
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_are_checked() {
+        for (offset, fits) in [(-64, false), (-63, true), (63, true), (64, false)] {
+            let asked = AccountConfig::UserDefined(UserDefinedAccount { offset, atm: false });
+            assert_eq!(plan(&asked).ok(), fits.then_some(AccountPlan { offset, cells: false }));
+        }
+    }
+}

@@ -61,3 +61,58 @@ fn the_drop_rate_of_the_classic_generation_leaves_out_what_a_policer_drops() {
         assert_eq!(rate > 0.0, counts, "{generation} {actions}: {rate} b/s");
     }
 }
+
+/// Each class of service is in the class that asks for it, and in no other.
+#[test]
+fn classes_of_service_are_told_apart() {
+    for asked in 0..8u8 {
+        let mut config = serde_json::to_value(with_policy("hqf", 100_000, json!([{"name": "it"}]))).unwrap();
+        config["class_maps"]["it"] = json!({"match": "all", "criteria": [{"type": "cos", "values": [asked]}]});
+        let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
+        engine.configure(Time(0), &read(&config)).unwrap();
+        for cos in 0..8u8 {
+            let packet = frame::parse(&frames::tagged(&frames::udp(100, 0, 1, 2), cos, 10), Ethernet);
+            engine.transmit(Time(u64::from(cos) * MILLI), PORT, packet, 0);
+            let found = class(&mut engine, Time(u64::from(cos) * MILLI), 0).packets;
+            assert_eq!(found, u64::from(cos >= asked), "cos {asked} was asked for, {cos} came");
+        }
+    }
+}
+
+/// A class tells its bandwidth as it was asked for; kb/s where they follow from that.
+#[test]
+fn a_class_tells_its_bandwidth() {
+    for (asked, told) in [
+        (json!({"kbps": 500}), (Some(500), None, None, None)),
+        (json!({"percent": 40}), (Some(40_000), Some(40), None, None)),
+        (json!({"remaining_percent": 40}), (None, None, Some(40), None)),
+        (json!({"remaining_ratio": 7}), (None, None, None, Some(7))),
+    ] {
+        let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
+        let classes = json!([{"name": "c1", "bandwidth": asked}]);
+        engine.configure(Time(0), &with_policy("hqf", 100_000, classes)).unwrap();
+        let bandwidth = class(&mut engine, Time(0), 0).bandwidth.unwrap();
+        let found = (bandwidth.kbps, bandwidth.percent, bandwidth.remaining_percent, bandwidth.remaining_ratio);
+        assert_eq!(found, told, "{asked}");
+        let resolved = engine.resolve().policy_maps["P"].classes[0].bandwidth.unwrap();
+        let percent = (resolved.percent, resolved.remaining_percent, resolved.remaining_ratio);
+        assert_eq!(percent, (told.1, told.2, told.3), "{asked}");
+        assert_eq!(resolved.kbps, told.0.filter(|_| told.1.is_none()), "no interface, so no base: {asked}");
+    }
+}
+
+/// Thresholds in milliseconds are of a rate, which a policy-map without an interface has not.
+#[test]
+fn thresholds_in_milliseconds_have_rows_on_an_interface_alone() {
+    let threshold = json!({"value": 0, "min": 100, "max": 200});
+    for (unit, without, rows) in [("packets", 8, 8), ("bytes", 8, 8), ("ms", 0, 8)] {
+        let red = json!({"basis": "precedence", "unit": unit, "thresholds": [threshold]});
+        let classes = json!([{"name": "c1", "bandwidth": {"kbps": 500}, "random_detect": red}]);
+        let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
+        engine.configure(Time(0), &with_policy("hqf", 100_000, classes)).unwrap();
+        let resolved = engine.resolve().policy_maps["P"].classes[0].random_detect.clone().unwrap();
+        assert_eq!(resolved.classes.len(), without, "{unit}");
+        let found = class(&mut engine, Time(0), 0).random_detect.unwrap();
+        assert_eq!(found.classes.len(), rows, "{unit}");
+    }
+}

@@ -31,6 +31,7 @@ mod random_detect_idle;
 mod rate_limit;
 mod rates;
 mod reconfiguration;
+mod refusals;
 mod shaper_release;
 mod shares;
 mod srr;

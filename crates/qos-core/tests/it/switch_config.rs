@@ -124,3 +124,26 @@ fn policies_are_checked() {
     router["switch"] = Value::Null;
     refused(&refusal(&router), &path("trust"), "only a switch");
 }
+
+/// A port has 63 policers.
+#[test]
+fn policers_of_a_port_are_counted() {
+    for (policers, fits) in [(63, true), (64, false)] {
+        let police = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 8_000}});
+        let names = || (0..policers).map(|number| format!("m{number}"));
+        let classes: Vec<_> = names().map(|name| json!({"name": name, "police": police})).collect();
+        let mut port = interface(json!({}));
+        port["service_policy_input"] = json!("P");
+        let mut config = config(&defaults(), json!({name(1): port}));
+        config["policy_maps"] = json!({"P": {"classes": classes}});
+        let dscp = |number: usize| json!({"match": "all", "criteria": [{"type": "dscp", "values": [number % 64]}]});
+        config["class_maps"] = names().enumerate().map(|(number, name)| (name, dscp(number))).collect();
+        if fits {
+            let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
+            engine.configure(Time(0), &common::switch::read(&config)).unwrap();
+        } else {
+            let path = format!("interfaces.{}.service_policy_input", name(1));
+            refused(&refusal(&config), &path, "64 policers: a port has at most 63");
+        }
+    }
+}
