@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import resource
 import subprocess
 import sys
@@ -29,6 +30,9 @@ DECLARED = f"\n#[allow(missing_docs)]\npub mod {switched.MODULE};\n".encode()
 ROUNDS = 40
 """Of taking out what does not compile."""
 EVERY_S = 60
+ASKED_FIRST = 12
+"""Tests at most that are asked before all others."""
+FAILED = re.compile(r"^test (\S+) \.\.\. FAILED", re.MULTILINE)
 # Compiled once, run thousands of times.
 BUILD = replace(FULL, environment={**FULL.environment, "CARGO_PROFILE_MUTANTS_OPT_LEVEL": "3"})
 
@@ -42,15 +46,37 @@ class Program:
     environment: Mapping[str, str]
     cpu_s: int = 3600
 
-    def run(self, folder: Path, number: int) -> tuple[int, str]:
-        """How it ends with this change switched on, and what it printed."""
+    def run(self, folder: Path, number: int, only: Sequence[str] = ()) -> tuple[int, str]:
+        """How it ends with this change switched on, and what it printed; of tests with these names alone, if any."""
         words = [*limits(self.cpu_s), str(self.path), *self.arguments, "--test-threads=1"]
+        words += [*only, "--exact"] if only else []
         unstable = dict(each.split("=") for each in UNSTABLE)
         variables = {**os.environ, **COMMON, **unstable, **self.environment, switched.VARIABLE: str(number)}
         done = subprocess.run(
             words, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
         return done.returncode, done.stdout.decode(errors="replace")
+
+
+class Noticing:
+    """Which tests have noticed changes of a file, the last one first: they are asked before all others, since what
+    notices one change of a file notices most of the others."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, Path, tuple[str, ...]], list[str]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, file: str, program: Program) -> list[str]:
+        """Names of tests of the program."""
+        with self._lock:
+            return list(self._names.get((file, program.path, program.arguments), ()))
+
+    def keep(self, file: str, program: Program, said: str) -> None:
+        """The test that failed, by what the program printed."""
+        if failed := FAILED.search(said):
+            with self._lock:
+                names = self._names.setdefault((file, program.path, program.arguments), [])
+                names[:] = [failed[1], *(name for name in names if name != failed[1])][:ASKED_FIRST]
 
 
 class Board:
@@ -64,6 +90,7 @@ class Board:
         self._programs: list[Program] = []
         self._found: dict[str, dict[str, str]] = {name: {} for name in changes}
         self._lock = threading.Lock()
+        self._noticing = Noticing()
 
     def compile(self) -> None:
         """Have the program, without the changes that do not compile. `NotTriedError` where nothing helps."""
@@ -173,15 +200,18 @@ class Board:
                 name, change = waiting.get_nowait()
             except queue.Empty:
                 return
-            outcome = self._outcome(change)
+            outcome = self._outcome(name, change)
             with self._lock:
                 self._found[name][change.name] = outcome
 
-    def _outcome(self, change: Change) -> str:
+    def _outcome(self, name: str, change: Change) -> str:
         """What becomes of a change: the first program that fails has noticed it."""
         for program in self._programs:
-            status, _ = program.run(self._folder, change.number)
-            if status:
-                # The system ends what takes too long by a signal.
-                return "timeout" if status in (-24, -9) else "caught"
+            first = self._noticing.of(name, program)
+            for only in (first, []) if first else ([],):
+                status, said = program.run(self._folder, change.number, only)
+                if status:
+                    self._noticing.keep(name, program, said)
+                    # The system ends what takes too long by a signal.
+                    return "timeout" if status in (-24, -9) else "caught"
         return "missed"

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+import board as boards  # noqa: E402
 import engine  # noqa: E402
 import mistakes  # noqa: E402
 import outcomes  # noqa: E402
@@ -20,6 +21,7 @@ import python_modules  # noqa: E402
 import record  # noqa: E402
 import tree as tree_of_crates  # noqa: E402
 from record import Survivor, Tried  # noqa: E402
+from switched import Change  # noqa: E402
 from tree import NotTriedError, Tree  # noqa: E402
 
 ACCEPTED_PERCENT = 3
@@ -227,3 +229,35 @@ def test_a_mistake_that_is_made_is_a_change() -> None:
     guard = "a.rs:1:6: replace match guard x > 1 && mistaken!(Low) with"
     names = [f"{guard} true in f", "a.rs:1:12: replace && with || in f", f"{guard} false in f"]
     assert list(mistakes.without_effect(names, text)) == names[2:]
+
+
+def test_what_has_noticed_a_change_is_asked_before_all_others(tmp_path: Path) -> None:
+    """The test `b` fails with changes 1 and 2, `c` with change 3; of the others none does."""
+    asked = tmp_path / "asked"
+    program = tmp_path / "tests"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'echo "$QOS_CORE_CHANGE $*" >> {asked}\n'
+        "case $QOS_CORE_CHANGE in 1 | 2) failing=b ;; 3) failing=c ;; *) failing=none ;; esac\n"
+        'case "$*" in *--exact) for name; do [ "$name" = $failing ] && fails=1; done ;; *) fails=1 ;; esac\n'
+        '[ $failing != none ] && [ "$fails" ] && echo "test a ... ok\ntest $failing ... FAILED" && exit 101\n'
+        "exit 0\n"
+    )
+    program.chmod(0o755)
+    board = boards.Board(tmp_path / "tree", {"x.rs": [], "y.rs": []}, {})
+    board._programs = [boards.Program(program, ("--quick",), {})]
+    (tmp_path / "tree" / "crates" / "qos-core").mkdir(parents=True)
+    changes = [Change(number, str(number), "FnValue", 0, 0, "") for number in range(5)]
+    found = [board._outcome("x.rs", changes[number]) for number in (1, 2, 3, 4)]
+    assert found == ["caught", "caught", "caught", "missed"]
+    assert board._outcome("y.rs", changes[1]) == "caught"
+    every = "--quick --test-threads=1"
+    assert asked.read_text().splitlines() == [
+        f"1 {every}",
+        f"2 {every} b --exact",
+        f"3 {every} b --exact",
+        f"3 {every}",
+        f"4 {every} c b --exact",
+        f"4 {every}",
+        f"1 {every}",
+    ]
