@@ -1,0 +1,193 @@
+"""Seals, by hand: what is counted in a file, what of a file's or a folder's change is noticed, and in which words."""
+
+from __future__ import annotations
+
+import hashlib
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from qoslab.results import seal
+from qoslab.results.seal import (
+    FileSeal,
+    difference,
+    differences,
+    files_below,
+    seal_of,
+    sealed,
+    seals,
+    state_of,
+    unsealed,
+)
+
+HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+"""SHA-256 of `hello`."""
+
+
+def written(content: bytes, lines: int | None = None) -> FileSeal:
+    return FileSeal(bytes=len(content), lines=lines, sha256=hashlib.sha256(content).hexdigest())
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("size", "lines", "words"),
+    [
+        (0, None, "0 bytes"),
+        (1, None, "1 byte"),
+        (2, None, "2 bytes"),
+        (0, 0, "0 lines (0 bytes)"),
+        (1, 1, "1 line (1 byte)"),
+        (9, 2, "2 lines (9 bytes)"),
+    ],
+)
+def test_a_size_is_said_in_words(size: int, lines: int | None, words: str) -> None:
+    assert FileSeal(bytes=size, lines=lines, sha256=HELLO).size == words
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("a.txt", b"hello", 0),
+        ("a.jsonl", b"1\n2\n3", 2),
+        ("a.ios", b"", 0),
+        ("a.json", b"\n\n", 2),
+        ("a.pcapng", b"1\n2\n", None),
+        ("txt", b"1\n", None),
+    ],
+)
+def test_a_seal_has_size_lines_of_a_text_and_digest(
+    tmp_path: Path, name: str, content: bytes, lines: int | None
+) -> None:
+    assert seal_of(put(tmp_path / name, content)) == written(content, lines)
+
+
+def test_a_large_file_is_counted_in_pieces(tmp_path: Path) -> None:
+    content = b"0123456\n" * 2**21
+    path = put(tmp_path / "large.txt", content)
+    tracemalloc.start()
+    try:
+        found = seal_of(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == written(content, 2**21)
+    # A piece that was read, and the next.
+    assert most < len(content) / 4
+
+
+def test_a_file_that_is_not_there_has_no_seal(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        seal_of(tmp_path / "missing.txt")
+
+
+def test_the_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
+    names = ["a.txt", "hosts/b.json", "hosts/deep/c.err", "hosts/cell.json"]
+    paths = {name: put(tmp_path / name, name.encode()) for name in names}
+    put(tmp_path / "cell.json", b"{}")
+    (tmp_path / "empty").mkdir()
+    assert dict(files_below(tmp_path)) == paths
+    assert list(seals(tmp_path).items()) == [
+        ("a.txt", written(b"a.txt", 0)),
+        ("hosts/b.json", written(b"hosts/b.json", 0)),
+        ("hosts/cell.json", written(b"hosts/cell.json", 0)),
+        ("hosts/deep/c.err", written(b"hosts/deep/c.err", 0)),
+    ]
+
+
+def test_the_state_of_a_folder_names_each_file_with_what_a_touch_changes(tmp_path: Path) -> None:
+    paths = [put(tmp_path / name, b"123") for name in ("b.txt", "a/z.txt", "cell.json")]
+    (tmp_path / "link").symlink_to("nowhere")
+    before = state_of(tmp_path)
+    stats = [(str(path), path.lstat()) for path in sorted([*paths, tmp_path / "link"])]
+    assert before == tuple((name, each.st_size, each.st_mtime_ns, each.st_ino) for name, each in stats)
+    assert state_of(tmp_path) == before
+    put(paths[0], b"1234")
+    assert [old[0] for old, new in zip(before, state_of(tmp_path), strict=True) if old != new] == [str(paths[0])]
+
+
+def test_a_sealed_text_begins_with_the_digest_of_what_was_given() -> None:
+    text = b'{\n  "a": 1\n}\n'
+    digest = hashlib.sha256(text).hexdigest().encode()
+    content = sealed(text)
+    assert content == b'{\n  "seal": "' + digest + b'",\n  "a": 1\n}\n'
+    assert unsealed(content) == (text, True)
+    # Anything else behind the seal is not what it speaks for.
+    assert unsealed(content.replace(b'"a": 1', b'"a": 2')) == (b'{\n  "a": 2\n}\n', False)
+    assert unsealed(content + b" ") == (text + b" ", False)
+
+
+@pytest.mark.parametrize("text", [b"[]", b'{"a": 1}', b""])
+def test_only_an_object_as_pydantic_lays_it_out_is_sealed(text: bytes) -> None:
+    with pytest.raises(AssertionError):
+        sealed(text)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b'{\n  "a": 1\n}\n',
+        b" " + sealed(b'{\n  "a": 1\n}\n'),
+        b'{\n  "seal": "' + b"0" * 63 + b'",\n  "a": 1\n}\n',
+    ],
+)
+def test_nothing_speaks_for_what_has_no_seal(content: bytes) -> None:
+    assert unsealed(content) == (content, False)
+
+
+def test_a_file_that_is_what_was_written_does_not_differ(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.txt", b"hello")
+    assert difference(path, "a.txt", written(b"hello", 0)) == ""
+    # Lines are counted for people; another version may count those of other files.
+    assert difference(path, "a.txt", written(b"hello")) == ""
+
+
+def test_a_difference_is_said_in_whole_sentences(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.txt", b"hello")
+    assert difference(path, "x/a.txt", written(b"1\n2\n", 2)) == (
+        "x/a.txt: 2 lines (4 bytes) were written, 0 lines (5 bytes) are there"
+    )
+    other = hashlib.sha256(b"hallo").hexdigest()[:12]
+    assert difference(path, "x/a.txt", written(b"hallo", 0)) == (
+        "x/a.txt: found other content than was written, in 0 lines (5 bytes) "
+        f"(SHA-256 2cf24dba5fb0…, expected {other}…)"
+    )
+    assert difference(tmp_path / "b.txt", "x/b.txt", written(b"1\n", 1)) == (
+        "x/b.txt is missing, 1 line (2 bytes) were written"
+    )
+    assert difference(tmp_path, "x", written(b"1")) == "x cannot be read: Is a directory"
+
+
+def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path / "a.pcapng", b"hello")
+    monkeypatch.setattr(seal, "MOST_BYTES", 5)
+    assert difference(path, "a.pcapng", written(b"hello")) == ""
+    monkeypatch.setattr(seal, "MOST_BYTES", 4)
+    monkeypatch.setattr(seal, "seal_of", lambda path: pytest.fail("was read"))
+    assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: 5 bytes were written, 5 bytes are there"
+
+
+def test_the_differences_of_a_cell_are_of_its_own_files_alone(tmp_path: Path) -> None:
+    cell = tmp_path / "cell"
+    for name in ("cell.json", "same.txt", "cut.txt", "z.txt", "more/b.txt"):
+        put(cell / name, b"1\n")
+    put(tmp_path / "beside.txt", b"1\n")
+    seal_of_all = {
+        "same.txt": written(b"1\n", 1),
+        "../beside.txt": written(b"1\n", 1),
+        "cut.txt": written(b"1\n2", 1),
+        "gone.pcapng": written(b"1\n2"),
+    }
+    assert list(differences(cell, seal_of_all)) == [
+        "../beside.txt is missing, 1 line (2 bytes) were written",
+        "cut.txt: 1 line (3 bytes) were written, 1 line (2 bytes) are there",
+        "gone.pcapng is missing, 3 bytes were written",
+        "more/b.txt was not written by the run",
+        "z.txt was not written by the run",
+    ]
