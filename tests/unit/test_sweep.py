@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from experiment_files import experiment_file
@@ -298,6 +298,13 @@ def test_parameters_survive_a_record_and_name_a_folder(parameters: Parameters) -
 
 @given(st.text("ab/ =,_", max_size=6), st.text("ab/ =,_", max_size=6))
 def test_folders_of_different_cells_differ(one: str, other: str) -> None:
+    assert (slug({"a": one}) == slug({"a": other})) == (one == other)
+
+
+@given(st.floats(0, 10**12), st.floats(0, 10**12))
+@example(0.1234567, 0.1234568)
+@example(1234567.5, 1234567.25)
+def test_folders_of_cells_with_different_numbers_differ(one: float, other: float) -> None:
     assert (slug({"a": one}) == slug({"a": other})) == (one == other)
 
 

@@ -455,7 +455,7 @@ def read_value(raw: str | int | float | bool) -> Value:
 
 
 def show_value(value: Value) -> str:
-    """For people, and for what is written to a file: `10 Mb/s`, `4`, `true`, `cubic`."""
+    """For people, and for what is written to a file: `10 Mb/s`, `4`, `true`, `cubic`. Other numbers are other texts."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
