@@ -106,10 +106,11 @@ def _plain(result: _Typed) -> Value:
         raise ExpressionError(f"found a {_name(result.kind)} of more than {DIGIT_LIMIT} digits, expected a lesser one")
     if isinstance(result.kind, str):
         return int(result.value) if result.value.denominator == 1 else float(result.value)
-    if result.value.denominator != 1 or result.value < 0:
+    below = result.value < 0
+    if below or result.value.denominator != 1:
         base = next(unit for unit, factor in result.kind.UNITS.items() if factor == 1 or result.kind is Percent)
         number = float(result.value) if result.kind is not Percent else float(result.value) / 10**4
-        hint = "write round(…)" if result.value > 0 else ""
+        hint = "" if below else "write round(…)"
         raise ExpressionError(
             f"found {number:g} {base}, expected a {result.kind.KIND} of whole base units, not below zero", hint=hint
         )
@@ -273,8 +274,7 @@ class _Parser:
 
         def compare(values: Mapping[str, Value]) -> _Typed:
             found = [term(values) for term in terms]
-            pairs = zip(signs, found, found[1:], strict=False)
-            return _Typed(FLAG, all(_compare(sign, left, right) for sign, left, right in pairs))
+            return _Typed(FLAG, all(map(_compare, signs, found, found[1:])))
 
         return compare
 
