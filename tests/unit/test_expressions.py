@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
@@ -32,6 +34,12 @@ VALUES: dict[str, Value] = {
     "off": False,
     "queue": "fifo",
 }
+
+
+@pytest.fixture(autouse=True)
+def read_anew() -> None:
+    """What was read before, by an unchanged program maybe, is read again."""
+    parse_expression.cache_clear()
 
 
 def refusal(text: str) -> ExpressionError:
@@ -151,6 +159,8 @@ def refusal(text: str) -> ExpressionError:
         ("ceil(1 b/s * 1.1)", Rate(2)),
         ("if(on, 1, 2)", 1),
         ("if(off, 1, 2)", 2),
+        ("if(on, pir, link)", Rate(10**6)),
+        ("if(off, pir, link)", Rate(10**7)),
         ("if(on, 1, 1 / 0)", 1),
         ("if(off, 1 / 0, 2)", 2),
     ],
@@ -203,6 +213,10 @@ def test_what_cannot_be_read_is_refused_where_it_stops_making_sense(text: str, s
         ("queue < queue", "found a text < a text, which have no order"),
         ("on >= off", "found a truth value >= a truth value, which have no order"),
         ("on + 1", "found a truth value + a number, expected quantities"),
+        ("true + 1", "found a truth value + a number, expected quantities"),
+        ("(off or on) + 1", "found a truth value + a number, expected quantities"),
+        ("(not off) - 1", "found a truth value - a number, expected quantities"),
+        ("(1 < 2) / 1", "found a truth value / a number, expected quantities"),
         ("1 * queue", "found a number * a text, expected quantities"),
         ("1 / 0", "found a division by zero"),
         ("pir / (1 s - 1 s)", "found a division by zero"),
@@ -324,6 +338,16 @@ def test_results_have_at_most_thirty_digits_and_what_leads_to_them_may_have_more
         assert (caught.value.message, caught.value.hint) == (said, "")
 
 
+@pytest.fixture
+def frames() -> Iterator[None]:
+    """Room for the calls that `tox -e mutants-python` puts between those of the program."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(4 * limit)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("frames")
 @pytest.mark.parametrize("opening", ["(", "min(", "min(1, "])
 def test_brackets_nest_thirty_two_deep(opening: str) -> None:
     def deep(depth: int) -> str:

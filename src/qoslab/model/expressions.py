@@ -149,7 +149,7 @@ class Expression:
                 found = _Typed(found.kind, Fraction(max(round(found.value), 0)))
             return _plain(found)
         except (ExpressionError, QuantityError) as error:
-            raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
+            raise ExpressionError(f"{self.text}: {error.message}") from error
 
     def holds(self, values: Mapping[str, Value]) -> bool:
         """The truth value. `ExpressionError` where it is none."""
@@ -189,7 +189,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             number = Fraction(found["number"])
             unit = found["unit"]
             if unit is None:
-                yield _Token("value", found[0].strip(), _Typed(NUMBER, number))
+                yield _Token("value", found["number"], _Typed(NUMBER, number))
             else:
                 kind, factor = UNITS[unit]
                 yield _Token("value", found[0].strip(), _Typed(kind, number * factor))
