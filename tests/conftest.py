@@ -23,6 +23,10 @@ from made_again import (  # noqa: F401 (hooks)
 settings.register_profile("qoslab", deadline=None)
 settings.load_profile("qoslab")
 
+# mutmut puts calls of its own between those of a program: brackets at their limit need more room than Python gives.
+if "MUTANT_UNDER_TEST" in os.environ:
+    sys.setrecursionlimit(4000)
+
 # Where this package is, as Jupyter brings it, jsonschema has it compile 38 grammars of addresses at import, more than
 # two seconds in each process, for formats that no schema of ours names. jsonschema does without it.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

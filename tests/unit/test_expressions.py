@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
@@ -338,16 +336,6 @@ def test_results_have_at_most_thirty_digits_and_what_leads_to_them_may_have_more
         assert (caught.value.message, caught.value.hint) == (said, "")
 
 
-@pytest.fixture
-def frames() -> Iterator[None]:
-    """Room for the calls that `tox -e mutants-python` puts between those of the program."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(4 * limit)
-    yield
-    sys.setrecursionlimit(limit)
-
-
-@pytest.mark.usefixtures("frames")
 @pytest.mark.parametrize("opening", ["(", "min(", "min(1, "])
 def test_brackets_nest_thirty_two_deep(opening: str) -> None:
     def deep(depth: int) -> str:
