@@ -332,3 +332,41 @@ fn impossible_queues_are_refused() {
     assert_eq!(refused(shaper, None), "queueing.shapers[0].shape.rate");
     assert_eq!(refused(custom(json!({})), Some("P")), "queueing");
 }
+
+/// What is just within is taken, and what is just beyond is refused.
+#[test]
+fn figures_of_queueing_are_checked_at_their_ends() {
+    let taken = |queueing: Value| {
+        let mut interface = common::interface(1_000, None, None);
+        interface["queueing"] = queueing;
+        let config = common::configuration("classic", json!({}), interface);
+        common::engine::<u64>(LINE_BPS, Framing::Ethernet).configure(Time(0), &config).is_ok()
+    };
+    let custom = |more: Value| {
+        let mut queueing = json!({"type": "custom", "rules": []});
+        queueing.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        queueing
+    };
+    let queue = |queue: Value| custom(json!({"queues": [queue]}));
+    for (last, fits) in [(16, true), (17, false)] {
+        assert_eq!(taken(custom(json!({"default": last}))), fits, "{last}");
+        assert_eq!(taken(custom(json!({"lowest": last}))), fits, "{last}");
+        assert_eq!(taken(queue(json!({"number": last}))), fits, "{last}");
+        assert_eq!(taken(custom(json!({"rules": [{"queue": last}]}))), fits, "{last}");
+    }
+    for (bytes, fits) in [(1, true), (16_777_215, true), (16_777_216, false)] {
+        assert_eq!(taken(queue(json!({"number": 1, "byte_count": bytes}))), fits, "{bytes}");
+    }
+    for (rules, fits) in [(1_000, true), (1_001, false)] {
+        assert_eq!(taken(custom(json!({"rules": vec![json!({"queue": 1}); rules]}))), fits, "{rules} rules");
+        let priority = json!({"type": "priority", "rules": vec![json!({"queue": 3}); rules]});
+        assert_eq!(taken(priority), fits, "{rules} rules");
+    }
+    let shaper = |buffers: u32| json!({"shape": {"mode": "average", "rate": {"bps": 8_000}}, "buffers": buffers});
+    for (buffers, fits) in [(0, false), (1, true), (4_096, true), (4_097, false)] {
+        assert_eq!(taken(json!({"type": "shaped", "shapers": [shaper(buffers)]})), fits, "{buffers} buffers");
+    }
+    for protocol in [6, 17] {
+        assert!(taken(custom(json!({"rules": [{"queue": 1, "port": {"protocol": protocol, "number": 7}}]}))));
+    }
+}

@@ -1,5 +1,5 @@
-//! What an access list or an interface may not ask for is refused with the path of what is wrong; what is just within is
-//! taken.
+//! What an access list, a class-map or an interface may not ask for is refused with the path of what is wrong; what is
+//! just within is taken.
 
 use crate::common::{self, configuration, interface};
 use qos_core::wire::Framing::Ethernet;
@@ -115,4 +115,113 @@ fn segment_sizes_are_checked() {
         let path = "interfaces.Out.subinterfaces.Out.10.tcp_adjust_mss";
         assert_eq!(below.map(|(path, _)| path), (!fits).then(|| path.to_owned()), "{size}");
     }
+}
+
+fn criterion(criterion: &Value) -> Option<String> {
+    let asked = json!({"match": "all", "criteria": [criterion]});
+    refused(|config| config["class_maps"]["asked"] = asked).map(|(path, _)| path)
+}
+
+/// Match statements, with the path of what is wrong in them.
+#[test]
+fn match_statements_are_checked() {
+    for (asked, wrong) in [
+        (json!({"type": "dscp", "values": []}), Some(".values")),
+        (json!({"type": "dscp", "values": [0, 63]}), None),
+        (json!({"type": "dscp", "values": [0, 64]}), Some(".values[1]")),
+        (json!({"type": "precedence", "values": [7]}), None),
+        (json!({"type": "precedence", "values": [8]}), Some(".values[0]")),
+        (json!({"type": "cos", "values": [7]}), None),
+        (json!({"type": "cos", "values": [8]}), Some(".values[0]")),
+        (json!({"type": "vlan", "ranges": []}), Some(".ranges")),
+        (json!({"type": "vlan", "ranges": [[1, 4_094], [5, 5]]}), None),
+        (json!({"type": "vlan", "ranges": [[0, 5]]}), Some(".ranges[0]")),
+        (json!({"type": "vlan", "ranges": [[1, 1], [5, 4_095]]}), Some(".ranges[1]")),
+        (json!({"type": "vlan", "ranges": [[5, 4]]}), Some(".ranges[0]")),
+        (json!({"type": "packet_length", "min": 100, "max": 100}), None),
+        (json!({"type": "packet_length", "min": 100}), None),
+        (json!({"type": "packet_length", "max": 100}), None),
+        (json!({"type": "packet_length", "min": 101, "max": 100}), Some("")),
+        (json!({"type": "packet_length"}), Some("")),
+        (json!({"type": "access_group", "name": "low"}), None),
+        (json!({"type": "access_group", "name": "none"}), Some(".name")),
+        (json!({"type": "input_interface", "name": "Out"}), None),
+        (json!({"type": "input_interface", "name": "None"}), Some(".name")),
+        (json!({"type": "class_map", "name": "class-default"}), None),
+        (json!({"type": "class_map", "name": "udp"}), None),
+        (json!({"type": "class_map", "name": "none"}), Some(".name")),
+        (json!({"type": "class_map", "name": "asked"}), Some("")),
+    ] {
+        let found = criterion(&asked);
+        match wrong {
+            None => assert_eq!(found, None, "{asked}"),
+            Some("") => assert!(found.is_some_and(|path| path.starts_with("class_maps.asked.criteria[0]")), "{asked}"),
+            Some(field) => assert_eq!(found, Some(format!("class_maps.asked.criteria[0]{field}")), "{asked}"),
+        }
+    }
+}
+
+/// Class-maps refer to others up to eight times, one in the other, and ask 4096 things at most.
+#[test]
+fn class_maps_are_bounded() {
+    for (references, fits) in [(8, true), (9, false)] {
+        let error = refused(|config| {
+            for number in 0..references {
+                let next = json!({"type": "class_map", "name": format!("m{}", number + 1)});
+                config["class_maps"][format!("m{number}")] = json!({"match": "any", "criteria": [next]});
+            }
+            let last = json!({"match": "any", "criteria": [{"type": "dscp", "values": [1]}]});
+            config["class_maps"][format!("m{references}")] = last;
+        });
+        assert_eq!(error.is_none(), fits, "{references}: {error:?}");
+    }
+    for (statements, fits) in [(4_096, true), (4_097, false)] {
+        let error = refused(|config| {
+            let criteria = vec![json!({"type": "qos_group", "value": 1}); statements];
+            config["class_maps"]["asked"] = json!({"match": "any", "criteria": criteria});
+        });
+        let path = error.map(|(path, _)| path);
+        assert_eq!(path, (!fits).then(|| "class_maps.asked.criteria[4096]".to_owned()));
+    }
+    let default = refused(|config| config["class_maps"]["class-default"] = json!({"match": "any", "criteria": []}));
+    assert_eq!(default.map(|(path, _)| path), Some("class_maps.class-default".to_owned()));
+}
+
+/// Lines of `rate-limit`: rates, bursts, what they write, and how many there are.
+#[test]
+fn figures_of_rate_limits_are_checked() {
+    let line = |more: Value| {
+        let mut line = json!({"rate_bps": 8_000, "normal_burst_bytes": 1_000, "extended_burst_bytes": 2_000,
+            "conform": {"then": "transmit"}, "exceed": {"then": "drop"}});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line
+    };
+    let asked = |lines: Vec<Value>, output: bool| {
+        let field = if output { "rate_limit_output" } else { "rate_limit_input" };
+        let path = refused(|config| config["interfaces"]["Out"][field] = json!(lines)).map(|(path, _)| path)?;
+        Some(path.strip_prefix(&format!("interfaces.Out.{field}")).unwrap_or(&path).to_owned())
+    };
+    for (field, least, most) in [
+        ("rate_bps", 8_000u64, 2_000_000_000u64),
+        ("normal_burst_bytes", 1_000, 512_000_000),
+        ("extended_burst_bytes", 2_000, 1_024_000_000),
+    ] {
+        for (value, fits) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
+            for output in [false, true] {
+                let found = asked(vec![line(json!({field: value}))], output);
+                assert_eq!(found, (!fits).then(|| format!("[0].{field}")), "{field} {value}");
+            }
+        }
+    }
+    for (field, most) in [("dscp", 63), ("precedence", 7), ("qos_group", 99)] {
+        for (value, fits) in [(most, true), (most + 1, false)] {
+            for action in ["conform", "exceed"] {
+                let write = json!({"set": {"field": field, "value": value}, "then": "transmit"});
+                let found = asked(vec![line(json!({action: write}))], false);
+                assert_eq!(found, (!fits).then(|| format!("[0].{action}.set.value")), "{field} {value}");
+            }
+        }
+    }
+    assert_eq!(asked(vec![line(json!({})); 100], false), None);
+    assert_eq!(asked(vec![line(json!({})); 101], false), Some(String::new()));
 }
