@@ -12,6 +12,7 @@ mod dynamic_bucket;
 mod error_kinds;
 mod examples;
 mod fairness;
+mod figures;
 mod hierarchical_policers;
 mod interface_queueing;
 mod ipv6;
