@@ -350,3 +350,25 @@ fn key_of(source: (u64, u64), destination: (u64, u64), descriptor: &Descriptor) 
         .into_iter()
         .fold(0x9e37_79b9_7f4a_7c15, |key, word| mix(key ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of SplitMix64 from 0 on, as its authors print them.
+    #[test]
+    fn bits_are_spread_as_splitmix64_does() {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        for (number, spread) in [(1, 0xe220_a839_7b1d_cdaf), (2, 0x6e78_9e6a_a1b9_65f4), (3, 0x06c4_5d18_8009_454f)] {
+            assert_eq!(mix(GOLDEN.wrapping_mul(number)), spread);
+        }
+    }
+
+    /// A frame that is not IP is a flow by its EtherType, which no IP packet's key begins with.
+    #[test]
+    fn other_frames_are_a_flow_by_ethertype() {
+        let mut arp = [0; 60];
+        arp[12..14].copy_from_slice(&[0x08, 0x06]);
+        assert_eq!(parse(&arp, Framing::Ethernet).flow, mix(0x1_0000_0806));
+    }
+}

@@ -269,3 +269,26 @@ fn nesting() {
     let (path, message) = refused(&input).unwrap();
     assert!(path == "interfaces.Out.service_policy_input" && message.contains("output only"), "{path}: {message}");
 }
+
+/// What no interface could give is refused of a policy-map that is attached to none, too: 99 per cent in the later
+/// generation, 100 with class-default, and 100 of the rest.
+#[test]
+fn percentages_are_counted_without_an_interface() {
+    let urgent = |name: &str, percent: u32| class(name, json!({"priority": {"unit": "percent", "number": percent}}));
+    let rest = |name: &str, percent: u32| class(name, json!({"bandwidth": {"remaining_percent": percent}}));
+    for (classes, wrong) in [
+        (json!([percent("c1", 60), percent("c2", 39)]), None),
+        (json!([percent("c1", 60), percent("c2", 40)]), Some("classes[1].bandwidth")),
+        (json!([percent("c1", 60), urgent("c2", 39)]), None),
+        (json!([percent("c1", 60), urgent("c2", 40)]), Some("classes[1].priority")),
+        (json!([urgent("c1", 100)]), Some("classes[0].priority")),
+        (json!([percent("c1", 60), percent("class-default", 40)]), None),
+        (json!([percent("c1", 60), percent("class-default", 41)]), Some("classes[1].bandwidth")),
+        (json!([rest("c1", 60), rest("c2", 40)]), None),
+        (json!([rest("c1", 60), rest("c2", 41)]), Some("classes[1].bandwidth")),
+    ] {
+        let maps = json!({"P": {"classes": classes}});
+        let found = refused(&configuration("hqf", maps, interface(2_000, None, None))).map(|(path, _)| path);
+        assert_eq!(found, wrong.map(|place| format!("policy_maps.P.{place}")), "{classes}");
+    }
+}

@@ -305,3 +305,24 @@ fn what_no_link_can_do_is_refused() {
     }
     assert!(refused(json!({"loss": {"model": "none"}})).to_string().contains("gilbert_elliott"));
 }
+
+/// What is just possible is taken: jitter as large as the delay, or a channel that never turns bad.
+#[test]
+fn what_a_link_can_just_do_is_taken() {
+    for rest in [
+        json!({"jitter": {"distribution": "uniform", "ns": 1_000_000}}),
+        json!({"jitter": {"distribution": "normal", "ns": 250_000}}),
+        json!({"jitter": {"distribution": "exponential", "ns": 1}}),
+        json!({"jitter": {"distribution": "uniform", "ns": 5, "correlation": 0.0}}),
+        json!({"loss": {"model": "random", "probability": 0.0}}),
+        json!({"loss": {"model": "random", "probability": 1.0}}),
+        json!({"loss": {"model": "gilbert_elliott", "p": 0.0, "r": 0.0}}),
+        json!({"loss": {"model": "gilbert_elliott", "p": 0.1, "r": 1.0}}),
+    ] {
+        let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
+        link.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        let wiring = json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}});
+        let ports = PortsConfig::from_json(&wiring.to_string()).unwrap();
+        assert!(Engine::<()>::new(&ports, Time(0)).is_ok(), "{rest}");
+    }
+}

@@ -19,6 +19,7 @@ mod ipv6;
 mod lateness;
 mod later_queueing;
 mod links;
+mod omitted;
 mod packets;
 mod policer_oracle;
 mod priority;

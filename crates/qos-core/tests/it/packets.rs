@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use crate::common::frames::{self, checksum};
 use proptest::prelude::*;
-use qos_core::frame::{flow_key, parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
+use qos_core::frame::{flow_key, header_rest, parse, rewrite_cos, rewrite_dscp, rewrite_ecn, HeaderRest};
 use qos_core::wire::Framing;
-use qos_core::Network;
+use qos_core::{Descriptor, DropReason, Network};
 
 fn any_framing() -> impl Strategy<Value = Framing> {
     prop::sample::select(vec![Framing::Ethernet, Framing::Ppp, Framing::Hdlc])
@@ -174,4 +174,73 @@ fn flows_of_ipv6_differ_by_address_protocol_and_port() {
         other[at] ^= 1;
         assert_ne!(flow(other), flow(&first), "byte {at}");
     }
+}
+
+/// A descriptor that is made is that of the frame.
+#[test]
+fn a_made_descriptor_is_that_of_its_frame() {
+    for framing in [Framing::Ethernet, Framing::Ppp, Framing::Aal5snap] {
+        let (source, destination) = (([10, 0, 10, 1].into(), 1_234), ([10, 0, 20, 10].into(), 5_001));
+        let mut frame = frames::udp(200, 0, 1_234, 5_001);
+        rewrite_ecn(&mut frame, 0);
+        assert_eq!(Descriptor::ipv4(17, source, destination, 200, framing), parse(&frame, framing));
+    }
+}
+
+/// Flows differ where a protocol, an address, a port or an EtherType does.
+#[test]
+fn flows_are_told_apart() {
+    let ports = [0x04, 0xd2, 0x13, 0x89, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let from = |protocol: u8, host: u8| {
+        let mut frame = frames::ipv4(100, 0, protocol, &ports);
+        frame[14 + 15] = host;
+        parse(&frame, Framing::Ethernet).flow
+    };
+    let other = |ethertype: [u8; 2]| {
+        let mut frame = vec![0; 60];
+        frame[12..14].copy_from_slice(&ethertype);
+        parse(&frame, Framing::Ethernet).flow
+    };
+    let mut flows = vec![from(6, 1), from(17, 1), from(17, 2), from(132, 1), other([0x08, 0x06]), other([0x88, 0xcc])];
+    flows.sort_unstable();
+    flows.dedup();
+    assert_eq!(flows.len(), 6);
+}
+
+/// What a capture shows of a packet beside its descriptor.
+#[test]
+fn the_rest_of_a_header() {
+    let mut four = frames::udp(100, 0, 1, 2);
+    four[14 + 4..14 + 6].copy_from_slice(&[0x12, 0x34]);
+    assert_eq!(header_rest(&four), HeaderRest { id: 0x1234, ttl: 64 });
+    assert_eq!(header_rest(&frames::tagged(&four, 5, 7)), HeaderRest { id: 0x1234, ttl: 64 });
+    let mut six = frames::ipv6(0, 17, &[0; 8]);
+    six[14 + 7] = 33;
+    assert_eq!(header_rest(&six), HeaderRest { id: 0, ttl: 33 });
+    assert_eq!(header_rest(&[0; 60]), HeaderRest::default());
+}
+
+/// A payload length of IPv6 says where padding begins; a length of 0 with hop-by-hop options says nothing (RFC 2675).
+#[test]
+fn lengths_of_ipv6_are_told_or_not() {
+    let len = |next: u8, told: Option<u16>, bytes: usize| {
+        let mut frame = frames::ipv6(0, next, &vec![0; bytes]);
+        if let Some(told) = told {
+            frame[14 + 4..14 + 6].copy_from_slice(&told.to_be_bytes());
+        }
+        parse(&frame, Framing::Ethernet).network_len
+    };
+    assert_eq!(len(17, None, 16), 56);
+    assert_eq!(len(17, Some(8), 16), 48, "padded");
+    assert_eq!(len(17, Some(0), 16), 40, "nothing but a header, and padding");
+    assert_eq!(len(0, Some(8), 16), 48, "padded, with options");
+    assert_eq!(len(0, Some(0), 16), 56, "a jumbogram");
+    assert_eq!(len(17, Some(17), 16), 56, "cut off");
+}
+
+#[test]
+fn drops_are_named_as_counters_name_them() {
+    let names =
+        ["police", "denied", "tail", "flow", "priority", "random", "random_tail", "disabled", "overrun", "lost"];
+    assert_eq!(DropReason::ALL.map(DropReason::name), names);
 }

@@ -208,3 +208,18 @@ fn what_no_queue_has_is_refused_with_its_path() {
     let priority = json!({"name": "c1", "priority": {"unit": "strict"}, "queue_limit": bytes});
     assert_eq!(refusal("hqf", priority), "queue_limit");
 }
+
+/// A queue has 64 packets where nothing says how many, whatever else is by their number; in bytes 96 000.
+#[test]
+fn queues_have_their_default_limits() {
+    let by = |limit: Value| json!([{"field": "dscp", "value": 1, "limit": limit}]);
+    for (thresholds, packets, bytes) in [
+        (json!([]), Some(64), None),
+        (by(json!({"packets": 10})), Some(64), None),
+        (by(json!({"bytes": 1_000})), None, Some(96_000)),
+    ] {
+        let classes = json!([{"name": "c1", "bandwidth": {"kbps": 100}, "queue_thresholds": thresholds}]);
+        let (found, in_bytes, _) = limit(2_000, json!({"P": {"classes": classes}}));
+        assert_eq!((found, in_bytes), (packets, bytes), "{thresholds}");
+    }
+}
