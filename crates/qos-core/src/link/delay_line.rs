@@ -68,3 +68,31 @@ impl<P> DelayLine<P> {
         self.frames.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(arrives: u64, payload: &'static str) -> InFlight<&'static str> {
+        InFlight { arrives: Time(arrives), lost: false, descriptor: Descriptor::UNKNOWN, payload }
+    }
+
+    fn popped(line: &mut DelayLine<&'static str>, now: u64) -> Vec<(u64, &'static str)> {
+        std::iter::from_fn(|| line.pop(Time(now))).map(|frame| (frame.arrives.0, frame.payload)).collect()
+    }
+
+    #[test]
+    fn frames_come_in_the_order_of_arrival_and_equal_ones_as_they_entered() {
+        let mut line = DelayLine::new(Time(0));
+        for (arrives, payload) in [(10, "a"), (20, "b"), (15, "c"), (15, "d"), (20, "e"), (5, "f"), (10, "g")] {
+            line.push(frame(arrives, payload));
+        }
+        assert_eq!((line.len(), line.next()), (7, Some(Time(5))));
+        assert_eq!(popped(&mut line, 14), [(5, "f"), (10, "a"), (10, "g")]);
+        assert_eq!(popped(&mut line, 20), [(15, "c"), (15, "d"), (20, "b"), (20, "e")]);
+        assert_eq!((line.len(), line.next()), (0, None));
+        // Nothing arrives before what has left.
+        line.push(frame(12, "h"));
+        assert_eq!(popped(&mut line, 20), [(20, "h")]);
+    }
+}

@@ -36,3 +36,40 @@ pub(crate) fn after(turn: Turn, key: u128, used: u64, bytes: u32, emptied: bool)
     }
     (key + (u128::from(rounds) << NUMBER_BITS), used)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: Turn = Turn { number: 5, byte_count: 1_500 };
+
+    #[test]
+    fn who_is_ahead_has_the_least_keys() {
+        assert_eq!(strict(0), 0);
+        assert_eq!(strict(15), 15);
+        assert!(strict(15) < joins(Turn { number: 0, ..TURN }, 0, 0), "ahead of all turns");
+    }
+
+    #[test]
+    fn a_queue_joins_this_round_or_the_next() {
+        assert_eq!(joins(TURN, 0, 0), 0x105, "the first round");
+        assert_eq!(joins(TURN, 0x104, 0), 0x105, "its turn is still to come");
+        assert_eq!(joins(TURN, 0x105, 0), 0x105, "it is its turn");
+        assert_eq!(joins(TURN, 0x106, 0), 0x205, "its turn is over");
+        assert_eq!(joins(TURN, 0x104, 0x305), 0x305, "its last turn took more than it had");
+    }
+
+    #[test]
+    fn a_turn_ends_at_the_byte_count() {
+        assert_eq!(after(TURN, 0x105, 0, 1_499, false), (0x105, 1_499));
+        assert_eq!(after(TURN, 0x105, 0, 1_500, false), (0x205, 0));
+        assert_eq!(after(TURN, 0x105, 1_000, 1_000, false), (0x205, 500), "the rest is of the next turn");
+        assert_eq!(after(TURN, 0x105, 1_000, 3_000, false), (0x305, 1_000), "and of the one after that");
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_gives_the_rest_of_its_turn_away() {
+        assert_eq!(after(TURN, 0x105, 0, 1_000, true), (0x205, 0));
+        assert_eq!(after(TURN, 0x105, 1_000, 1_000, true), (0x205, 500), "and owes what it had of the next");
+    }
+}

@@ -233,3 +233,15 @@ fn what_comes_too_late_is_told() {
     assert_eq!(totals.late_arrivals, 1);
     assert!(totals.latest_arrival_ns > 0);
 }
+
+/// A frame that a caller brings after a later one is counted with how far it is behind; two of one instant are in order.
+#[test]
+fn frames_from_the_link_that_come_out_of_order_are_counted() {
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &with_policy("hqf", 100_000, json!([]))).unwrap();
+    for at in [100, 100, 60, 90, 200, 199] {
+        engine.receive(Time(at * 1_000), PORT, common::udp(100, 0, Framing::Ethernet), at);
+    }
+    let totals = engine.totals(PORT, Side::Inside);
+    assert_eq!((totals.late_arrivals, totals.latest_arrival_ns), (3, 40_000));
+}

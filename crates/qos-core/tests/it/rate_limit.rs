@@ -210,3 +210,33 @@ fn impossible_lines_are_refused() {
     assert_eq!(refused(|line| line["conform"] = write("cos", 1, "transmit")), at("conform.set.field"));
     assert_eq!(refused(|line| line["match"] = json!({"type": "access_group", "name": "x"})), at("match.name"));
 }
+
+/// The counters of what comes in begin anew when they are cleared, those of its lines, too.
+#[test]
+fn counters_of_what_comes_in_are_cleared() {
+    let transmit = json!({"then": "transmit"});
+    let lines = json!([line(Value::Null, 1_000_000, transmit, json!({"then": "drop"}))]);
+    let mut interface = common::interface(10_000, None, None);
+    interface["rate_limit_input"] = lines;
+    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &common::configuration("hqf", json!({}), interface)).unwrap();
+    let mut counted = |from: u64| {
+        for number in 0..3 {
+            let at = Time(from + number * SECOND / 100);
+            engine.receive(at, common::PORT, common::udp(500, 0, Framing::Ethernet), 0);
+            engine.poll(at, &mut Vec::new());
+        }
+        let end = Time(from + SECOND);
+        let counters = engine.counters(end, None).interfaces["Out"].clone();
+        engine.clear(end, None);
+        let cleared = engine.counters(end, None).interfaces["Out"].clone();
+        let packets = |counters: &qos_core::counters::InterfaceCounters| {
+            (counters.input.packets, counters.rate_limit_input.iter().map(|line| line.conformed.packets).collect())
+        };
+        (packets(&counters), packets(&cleared))
+    };
+    for from in [0, 2 * SECOND] {
+        let (before, after): ((u64, Vec<u64>), (u64, Vec<u64>)) = counted(from);
+        assert_eq!((before, after), ((3, vec![3]), (0, vec![0])));
+    }
+}
