@@ -1,6 +1,7 @@
 //! The figures of policers, shapers and queues: what follows from what is asked for, and what just may be asked for.
 
 use crate::common::{self, class, configuration, interface};
+use qos_core::config::defaults;
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Engine, RouterConfig, Time};
@@ -242,4 +243,71 @@ fn policy_maps_are_bounded() {
     let deeper = refused(&mut engine, chain(4), Some("L1"));
     assert_eq!(deeper, Some("policy_maps.L1.classes[0].service_policy".to_owned()));
     assert!(class(&mut engine, Time(0), 0).child.unwrap().classes[0].child.is_some(), "three levels are in force");
+}
+
+/// Cisco's tables: flow queues by bandwidth, and what a class's weight is by the number of flow queues.
+#[test]
+fn defaults_by_bandwidth_and_by_flow_queues() {
+    for (kbps, queues) in [
+        (0, 16),
+        (64, 16),
+        (65, 32),
+        (128, 32),
+        (129, 64),
+        (256, 64),
+        (257, 128),
+        (512, 128),
+        (513, 256),
+        (u64::MAX, 256),
+    ] {
+        assert_eq!(defaults::dynamic_queues(kbps), queues, "{kbps} kb/s");
+    }
+    let steps = [(32, 64), (64, 57), (128, 30), (256, 16), (512, 8), (1_024, 4), (2_048, 2), (u32::MAX, 1)];
+    let mut least = 0;
+    for (most, constant) in steps {
+        for queues in [least, most] {
+            assert_eq!(defaults::class_weight_constant(queues), constant, "{queues} flow queues");
+        }
+        least = most.wrapping_add(1);
+    }
+}
+
+/// Early detection's thresholds by code point: those of expedited and assured forwarding are by drop precedence, those
+/// of class selectors by precedence, and all others are that of best effort.
+#[test]
+fn defaults_of_early_detection_by_code_point() {
+    let told = [
+        (46, 36, 15),
+        (10, 32, 14),
+        (12, 28, 12),
+        (14, 24, 10),
+        (34, 32, 14),
+        (36, 28, 12),
+        (38, 24, 10),
+        (8, 22, 9),
+        (16, 24, 10),
+        (32, 28, 12),
+        (40, 30, 13),
+        (56, 34, 15),
+    ];
+    for dscp in 0..64u8 {
+        let drops = dscp & 7 != 0 && dscp & 1 == 0 && dscp & 7 <= 6 && (1..=4).contains(&(dscp >> 3));
+        let known = told.iter().find(|(known, ..)| *known == dscp || drops && *known < 40 && known & 7 == dscp & 7);
+        let (packets, sixteenths) = match known {
+            Some((_, packets, sixteenths)) => (*packets, *sixteenths),
+            None if dscp & 7 == 0 => (20 + 2 * u32::from(dscp >> 3), 8 + u32::from(dscp >> 3)),
+            None => (20, 8),
+        };
+        let by_precedence = defaults::HQF_RANDOM_DETECT_MIN;
+        let by_drop = defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP;
+        assert_eq!(defaults::random_detect_min_by_dscp(dscp, by_precedence, by_drop), packets, "{dscp}");
+        let bytes = defaults::random_detect_bytes(dscp, true, 96_000);
+        assert_eq!(bytes, (48_000 * sixteenths / 16, 48_000), "{dscp}");
+    }
+    for precedence in 0..8u8 {
+        let least = 48_000 * (8 + u32::from(precedence)) / 16;
+        assert_eq!(defaults::random_detect_bytes(precedence, false, 96_000), (least, 48_000), "{precedence}");
+    }
+    assert_eq!(defaults::random_detect_bytes(0, false, 1), (0, 1));
+    assert_eq!(defaults::random_detect_bytes(0, false, u64::MAX), (u32::MAX / 2, u32::MAX));
 }
