@@ -3,7 +3,7 @@
 use crate::common::{self, class, configuration, interface};
 use qos_core::config::defaults;
 use qos_core::counters::ClassCounters;
-use qos_core::wire::Framing::Ethernet;
+use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Engine, RouterConfig, Time};
 use serde_json::{json, Value};
 
@@ -310,4 +310,93 @@ fn defaults_of_early_detection_by_code_point() {
     }
     assert_eq!(defaults::random_detect_bytes(0, false, 1), (0, 1));
     assert_eq!(defaults::random_detect_bytes(0, false, u64::MAX), (u32::MAX / 2, u32::MAX));
+}
+
+/// What a class without an interface tells of its queue: its limit where it has a queue of its own.
+#[test]
+fn limits_of_queues_without_an_interface() {
+    let limit = |class: &Value| {
+        let mut class = class.clone();
+        class["name"] = json!("c1");
+        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
+        let maps = json!({"P": {"classes": [class]}});
+        engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
+        engine.resolve().policy_maps["P"].classes[0].queue_limit_packets
+    };
+    let priority = json!({"unit": "kbps", "number": 100});
+    assert_eq!(limit(&json!({})), None, "it has none");
+    assert_eq!(limit(&json!({"set": [{"field": "dscp", "value": 1}]})), None);
+    assert_eq!(limit(&json!({"bandwidth": {"kbps": 100}})), Some(64));
+    assert_eq!(limit(&json!({"bandwidth": {"kbps": 100}, "queue_limit": {"packets": 10}})), Some(10));
+    assert_eq!(limit(&json!({"priority": priority})), None, "it shares that of its level");
+    assert_eq!(limit(&json!({"priority": priority, "queue_limit": {"packets": 10}})), Some(10));
+}
+
+/// By code point only the rows that were given are told, by precedence all.
+#[test]
+fn rows_of_early_detection_without_an_interface() {
+    let rows = |basis: &str, given: &[u8]| {
+        let thresholds: Vec<_> = given.iter().map(|value| json!({"value": value, "min": 10, "max": 20})).collect();
+        let red = json!({"basis": basis, "thresholds": thresholds});
+        let maps = json!({"P": {"classes": [{"name": "c1", "bandwidth": {"kbps": 100}, "random_detect": red}]}});
+        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
+        engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
+        let red = engine.resolve().policy_maps["P"].classes[0].random_detect.clone().unwrap();
+        red.classes.iter().map(|row| row.value).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("dscp", &[]), [0; 0]);
+    assert_eq!(rows("dscp", &[46, 10]), [10, 46]);
+    assert_eq!(rows("precedence", &[5]), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// The later generation tells of the queue that the priority classes of a level share, the classic one of none.
+#[test]
+fn queues_of_priority_levels_are_told() {
+    let levels = |generation: &str| {
+        let classes = json!([{"name": "c1", "priority": {"unit": "kbps", "number": 100}},
+            {"name": "c2", "priority": {"unit": "kbps", "number": 100}}, {"name": "c3", "bandwidth": {"kbps": 100}}]);
+        let maps = json!({"P": {"classes": classes}});
+        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
+        engine.configure(Time(0), &configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
+        let policy = engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap();
+        policy.priority_queues.iter().map(|queue| queue.level).collect::<Vec<_>>()
+    };
+    assert_eq!(levels("hqf"), [1]);
+    assert_eq!(levels("classic"), [0; 0]);
+}
+
+/// Generic traffic shaping has flow queues by its rate, as an interface has by its bandwidth; under `priority-list` and
+/// `queue-list` an interface has no conversations.
+#[test]
+fn conversations_of_an_interfaces_own_queueing() {
+    let told = |queueing: Value| {
+        let mut own = interface(1_000, None, None);
+        own["queueing"] = queueing;
+        let mut engine: Engine<u64> = common::engine(1_000_000, Ppp);
+        engine.configure(Time(0), &configuration("classic", json!({}), own)).unwrap();
+        let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
+        let shapers: Vec<_> = counters.shapers.iter().map(|shaper| shaper.max_conversations).collect();
+        (counters.queue.max_conversations, shapers)
+    };
+    let shaper = |bps: u64| json!({"shape": {"mode": "average", "rate": {"bps": bps}}});
+    let shapers = [64_000, 64_999, 65_000, 256_000, 513_000].map(shaper);
+    let found = told(json!({"type": "shaped", "shapers": shapers}));
+    assert_eq!(found, (Some(256), vec![16, 16, 32, 64, 256]));
+    assert_eq!(told(json!({"type": "priority", "rules": []})), (None, vec![]));
+    assert_eq!(told(json!({"type": "custom", "rules": []})), (None, vec![]));
+}
+
+/// A queue of `queue-list` without a limit has none, that of the interface's conversations neither.
+#[test]
+fn queues_without_a_limit_have_none() {
+    let mut own = interface(1_000, None, None);
+    own["queueing"] = json!({"type": "custom", "rules": [], "queues": [{"number": 1, "limit": 0}]});
+    let mut engine: Engine<u64> = common::engine(1_000_000, Ppp);
+    engine.configure(Time(0), &configuration("classic", json!({}), own)).unwrap();
+    for number in 0..2_000 {
+        engine.transmit(Time(0), common::PORT, common::udp(100, 0, Ppp), number);
+    }
+    let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
+    assert_eq!(counters.numbered_queues[1].drops.packets, 0);
+    assert!(counters.numbered_queues[1].depth_packets > 1_900, "the ring has the others");
 }

@@ -225,3 +225,66 @@ fn figures_of_rate_limits_are_checked() {
     assert_eq!(asked(vec![line(json!({})); 100], false), None);
     assert_eq!(asked(vec![line(json!({})); 101], false), Some(String::new()));
 }
+
+/// The path of what is refused of the interface, relative to it.
+fn on_interface(change: &Value) -> Option<String> {
+    let found = refused(|config| {
+        config["interfaces"]["Out"].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    });
+    found.map(|(path, _)| path.trim_start_matches("interfaces.Out.").to_owned())
+}
+
+/// Figures of an interface, at the ends of what they may be.
+#[test]
+fn figures_of_interfaces_are_checked() {
+    let fair = |field: &str, value: u32| json!({"fair_queue": {"enabled": true, field: value}});
+    for (asked, wrong) in [
+        (json!({"bandwidth_kbps": 0}), Some("bandwidth_kbps")),
+        (json!({"bandwidth_kbps": 1}), None),
+        (json!({"load_interval_s": 0}), Some("load_interval_s")),
+        (json!({"load_interval_s": 30}), None),
+        (json!({"load_interval_s": 45}), Some("load_interval_s")),
+        (json!({"load_interval_s": 600}), None),
+        (json!({"load_interval_s": 630}), Some("load_interval_s")),
+        (json!({"tx_ring_limit": 0}), Some("tx_ring_limit")),
+        (json!({"tx_ring_limit": 1}), None),
+        (json!({"hold_queue_out": 0}), Some("hold_queue_out")),
+        (json!({"hold_queue_out": 1}), None),
+        (json!({"max_reserved_percent": 0}), Some("max_reserved_percent")),
+        (json!({"max_reserved_percent": 1}), None),
+        (json!({"max_reserved_percent": 100}), None),
+        (json!({"max_reserved_percent": 101}), Some("max_reserved_percent")),
+        (json!({"clock_rate_bps": 64_000}), Some("clock_rate_bps")),
+        (fair("discard_threshold", 0), Some("fair_queue.discard_threshold")),
+        (fair("discard_threshold", 1), None),
+        (fair("discard_threshold", 4_096), None),
+        (fair("discard_threshold", 4_097), Some("fair_queue.discard_threshold")),
+        (fair("dynamic_queues", 16), None),
+        (fair("dynamic_queues", 17), Some("fair_queue.dynamic_queues")),
+        (fair("reserved_queues", 0), None),
+        (fair("reserved_queues", 1_000), None),
+        (fair("reserved_queues", 1_001), Some("fair_queue.reserved_queues")),
+    ] {
+        assert_eq!(on_interface(&asked).as_deref(), wrong, "{asked}");
+    }
+}
+
+/// What a class sets, and a burst that is none, are refused of a policy-map that is attached to no interface, too.
+#[test]
+fn policy_maps_are_checked_without_an_interface() {
+    let class = |field: &str, value: &Value| {
+        let classes = json!([{"name": "class-default", field: value}]);
+        let found = refused(|config| config["policy_maps"]["P"] = json!({"classes": classes}));
+        found.map(|(path, _)| path.trim_start_matches("policy_maps.P.classes[0].").to_owned())
+    };
+    for (field, most) in [("dscp", 63), ("precedence", 7), ("cos", 7), ("qos_group", 99)] {
+        assert_eq!(class("set", &json!([{"field": field, "value": most}])), None, "{field}");
+        let beyond = class("set", &json!([{"field": field, "value": most + 1}]));
+        assert_eq!(beyond.as_deref(), Some("set[0].value"), "{field}");
+    }
+    let shape = |bc: Value| json!({"mode": "average", "rate": {"percent": 10}, "bc": bc});
+    for none in [json!({"bits": 0}), json!({"ms": 0})] {
+        assert_eq!(class("shape", &shape(none)).as_deref(), Some("shape.bc"));
+    }
+    assert_eq!(class("shape", &shape(json!({"ms": 10}))), None);
+}
