@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Literal, get_args
 
 from qoslab.errors import IosError, QoslabError
@@ -29,7 +30,7 @@ LOOKS = 3
 class Block:
     """A line of configuration with those below it, by what they are about."""
 
-    line: str
+    line: str = ""
     taken_back: str = ""
     """The line that removes it, or sets the default."""
     how: Undo = PLAIN
@@ -99,12 +100,12 @@ def tree(device: Device) -> Block:
     It may say what the device would not take: figures that stand for what is left out.
     """
     session = ConfigSession(Device(device.hardware))
-    root = Block("")
+    root = Block()
     path = [("config", root)]
     lines = render(device).splitlines()
     while lines:
         line = lines.pop(0).strip()
-        if line in ("!", ""):
+        if line == "!":
             continue
         match = _read(session, line)
         while path[-1][0] != match.mode:
@@ -176,7 +177,7 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
         above = above.children.setdefault(key, Block(key, f"no {key}", how))
         key = line
     elif how.parts:
-        whole = (each for name, each in above.children.items() if each.how is how and key.startswith(f"{name} "))
+        whole = (each for name, each in above.children.items() if key.startswith(f"{name} "))
         above = next(whole, above)
     ordered = how.ordered is not None and how.ordered(match.args)
     block = Block(line, match.undo(line), how, ordered, match.goes_with(line))
@@ -199,7 +200,7 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
         if block.how.anew and (anew == "all" or (anew == "differing" and block.differs(target.children.get(key))))
     }
     for key, block in present.children.items():
-        wanted = target.children.get(key, Block(""))
+        wanted = target.children.get(key, Block())
         gone = [
             name for name, child in block.children.items() if _in_the_way(child, wanted.children.get(name), written)
         ]
@@ -220,7 +221,8 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
 
 def _named(line: Block, blocks: Iterable[str]) -> bool:
     """Whether a line ends with the name of one of the blocks."""
-    return line.line.split()[-1] in {key.split()[-1] for key in blocks}
+    name = line.line.split()[-1]
+    return any(key.endswith(f" {name}") for key in blocks)
 
 
 def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
@@ -233,7 +235,7 @@ def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bo
 def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> Iterator[str]:
     """Yield the lines that take off, and take from `present`, the policies of what stands below a line: a circuit's."""
     for key, block in present.children.items():
-        wanted = target.children.get(key, Block(""))
+        wanted = target.children.get(key, Block())
         for name, child in list(block.children.items()):
             if _in_the_way(child, wanted.children.get(name), written):
                 yield from (present.line, f" {block.line}", f"  {block.children.pop(name).taken_back}")
@@ -258,8 +260,8 @@ def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
         if block.how.split is None and not block.how.verbatim:
             yield from _changed(block, present.children.get(key), 0)
     # A name goes before those that it refers to.
-    referred = [block for block in reversed(gone) if block.how.referred is not None]
-    yield from (block.taken_back for block in sorted(referred, key=lambda block: block.how.referred or 0))
+    referred = [(block.how.referred, block) for block in reversed(gone) if block.how.referred is not None]
+    yield from (block.taken_back for _, block in sorted(referred, key=itemgetter(0)))
     yield from _terminal_lines(target, present)
     yield from (block.taken_back for block in gone if block.how.verbatim)
     for key, block in target.children.items():
@@ -270,8 +272,8 @@ def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
 def _forget_what_goes_along(target: Block, present: Block) -> None:
     """Take from `present` what goes with a line that is removed, be it to be entered anew: a schedule."""
     for key, block in list(present.children.items()):
-        whole = None if block.goes_with is None else present.children.get(block.goes_with)
-        if block.goes_with is not None and whole is not None and whole.differs(target.children.get(block.goes_with)):
+        name = block.goes_with
+        if name in present.children and present.children[name].differs(target.children.get(name)):
             del present.children[key]
 
 
@@ -334,7 +336,7 @@ def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
     for key, block in target.children.items():
         if block.how.split is not None:
             kind, _, number = key.rpartition(" ")
-            changes.append((kind, number, list(_below(block, present.children.get(key, Block(key)), 1))))
+            changes.append((kind, number, list(_below(block, present.children.get(key, Block()), 1))))
     for (kind, below), group in groupby(changes, key=lambda each: (each[0], each[2])):
         numbers = [number for _, number, _ in group]
         if below:

@@ -1,0 +1,264 @@
+"""The very lines that lead from one configuration to another: no line too many, each in its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from ios_strategies import hardware
+from qoslab.errors import QoslabError
+from qoslab.ios.defaults import spelled_out
+from qoslab.ios.diff import Anew, lines_between, tree
+from qoslab.ios.model.device import Generation, Hardware
+from qoslab.ios.parse import apply, parse_config
+
+ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
+
+
+def lines(before: str, after: str, chassis: Hardware | None = None, anew: Anew = "all") -> list[str]:
+    """The lines from `after` to `before`, which are seen to lead there."""
+    wanted, device = (parse_config(text, chassis or hardware()) for text in (before, after))
+    found = lines_between(wanted, device, anew=anew)
+    apply(device, "\n".join(found))
+    assert device == wanted
+    return found
+
+
+# How far it goes.
+
+SHARED = (
+    "class-map One\n match dscp ef\nclass-map Two\n match dscp af41\n"
+    "policy-map P\n class One\n  bandwidth percent {}\n class Two\n  bandwidth percent {}\n"
+    "policy-map Other\n class class-default\n  set cos 5\n"
+    "interface Fa0/0\n service-policy output P\ninterface Fa0/1\n service-policy output Other\n"
+)
+
+
+def test_a_policy_that_cannot_change_in_place_is_written_anew_and_no_other() -> None:
+    """Of both shares the first to be entered would be too much beside the other that is still there."""
+    before, after = SHARED.format(60, 10), SHARED.format(10, 60)
+    for anew in ("differing", "all"):
+        assert lines(before, after, anew=anew) == [
+            "interface FastEthernet0/0",
+            " no service-policy output P",
+            "no policy-map P",
+            "policy-map P",
+            " class One",
+            "  bandwidth percent 60",
+            " class Two",
+            "  bandwidth percent 10",
+            "interface FastEthernet0/0",
+            " service-policy output P",
+        ]
+
+
+def test_it_is_said_where_no_lines_lead_back() -> None:
+    with pytest.raises(QoslabError) as raised:
+        lines(SHARED.format(60, 10), SHARED.format(10, 60), anew="nothing")
+    assert (raised.value.message, raised.value.hint) == (
+        "no configuration lines are known that lead from the present running configuration back to the one before",
+        "Compare the two by hand; both are in the run folder.",
+    )
+
+
+def test_what_is_changed_in_place_comes_in_the_order_of_the_running_configuration() -> None:
+    before = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/0\n description d\n"
+    assert lines(before, "") == [
+        "interface FastEthernet0/0",
+        " description d",
+        "ip route 10.9.0.0 255.255.0.0 10.0.1.1",
+    ]
+
+
+# What belongs together.
+
+
+def test_a_banner_that_stays_is_not_sent() -> None:
+    banner = "banner motd @\nhello\n@\nbanner login @\n{}\n@\n"
+    assert lines(f"hostname A\n{banner.format('x')}", f"hostname B\n{banner.format('x')}") == ["hostname A"]
+    assert lines(banner.format("x"), banner.format("y")) == ["banner login ^C", "x", "^C"]
+
+
+def test_a_list_that_stays_is_not_sent() -> None:
+    lists = "access-list 101 permit ip any any\naccess-list 102 {} ip any any\n"
+    assert lines(lists.format("permit"), lists.format("deny")) == [
+        "no access-list 102",
+        "access-list 102 permit ip any any",
+    ]
+
+
+def test_an_operation_goes_with_its_schedule() -> None:
+    operation = "ip sla 7\n icmp-echo 10.0.0.1\n frequency {}\n"
+    schedule = "ip sla schedule {} life forever start-time now\n"
+    other = operation.format(5).replace("sla 7", "sla 8") + schedule.format(8)
+    before, after = (operation.format(seconds) + schedule.format(7) + other for seconds in (5, 9))
+    assert lines(before, after) == [
+        "no ip sla 7",
+        "ip sla 7",
+        " icmp-echo 10.0.0.1",
+        " frequency 5",
+        "ip sla schedule 7 life forever start-time now",
+    ]
+
+
+RED = "policy-map P\n class class-default\n  fair-queue\n"
+DETAIL = "  random-detect dscp ef {} 40 10\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        ("", "  random-detect dscp-based\n" + DETAIL.format(20), []),
+        (
+            "  random-detect dscp-based\n",
+            "  random-detect dscp-based\n" + DETAIL.format(20),
+            ["  random-detect dscp-based"],
+        ),
+        (
+            "  random-detect dscp-based\n" + DETAIL.format(20),
+            "  random-detect dscp-based\n" + DETAIL.format(22),
+            ["  random-detect dscp-based", "   random-detect dscp ef 20 40 10"],
+        ),
+    ],
+)
+def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[str]) -> None:
+    """Without it they come to nothing, so it is taken back alone, and what is left of it is entered again."""
+    assert lines(RED + before, RED + after) == ["policy-map P", " class class-default", "  no random-detect", *sent]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        ("password 7 0822455D0A16", "privilege 15", ["no username u", "username u password 7 0822455D0A16"]),
+        ("privilege 15", "password 7 0822455D0A16", ["no username u", "username u privilege 15"]),
+        ("password 7 0822455D0A16", "password 7 094F471A1A0A", ["username u password 7 0822455D0A16"]),
+    ],
+)
+def test_a_user_is_taken_off_first_where_something_would_be_left(before: str, after: str, sent: list[str]) -> None:
+    """A password takes the place of another one; beside a level it would stand."""
+    assert lines(f"username u {before}\n", f"username u {after}\n") == sent
+
+
+def test_what_is_kept_below_a_line_is_its_text() -> None:
+    text = "archive\n path flash:\nkey chain K\n key 1\n  key-string a\nntp server 10.0.0.1\n"
+    found = tree(parse_config(text, hardware())).children
+    assert {key: block.text for key, block in found.items() if block.text} == {
+        "archive": [" path flash:"],
+        "key chain K": [" key 1", "  key-string a"],
+    }
+    assert list(found)[-1] == "ntp server 10.0.0.1"
+
+
+def test_a_terminal_line_that_is_not_there_is_entered() -> None:
+    assert lines("line vty 0 7\n login local\n", "") == ["line vty 0 7", " login local"]
+
+
+# Groups of objects, which may not become empty while they are used.
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        ("1", "2", [" host 10.0.0.1", " no host 10.0.0.2"]),
+        ("1", "23", [" no host 10.0.0.3", " host 10.0.0.1", " no host 10.0.0.2"]),
+        ("14", "123", [" no host 10.0.0.3", " no host 10.0.0.2", " host 10.0.0.4"]),
+        ("1", "12", [" no host 10.0.0.2"]),
+    ],
+)
+def test_a_group_keeps_one_object_until_another_is_there(before: str, after: str, sent: list[str]) -> None:
+    old, new = (
+        "object-group network N\n" + "".join(f" host 10.0.0.{number}\n" for number in each) for each in (before, after)
+    )
+    used = "ip access-list extended L\n permit ip object-group N any\n"
+    assert lines(old + used, new + used, hardware("hqf")) == ["object-group network N", *sent]
+
+
+def test_a_group_of_the_other_kind_is_taken_off_first() -> None:
+    service, network = "object-group service N\n tcp eq 80\n", "object-group network N\n host 10.0.0.1\n"
+    assert lines(network, service, hardware("hqf")) == ["no object-group service N", *network.splitlines()]
+
+
+# Circuits
+
+PVC = (
+    "policy-map P\n class class-default\n  police cir 500000\n"
+    "interface ATM1/0\n pvc 0/33\n  vbr-nrt 2000 1000 100\n  service-policy output P\n"
+)
+SUBINTERFACE = PVC.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")
+DETACHED = ["interface ATM1/0", " pvc 0/33", "  no service-policy output P"]
+CIRCUIT = [" pvc 0/33", "  vbr-nrt 2000 1000 100", "  service-policy output P"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        # It is taken off where it is before it is entered elsewhere, its policy before that.
+        (
+            PVC,
+            SUBINTERFACE,
+            [
+                "interface ATM1/0.1 point-to-point",
+                *DETACHED[1:],
+                "interface ATM1/0.1 point-to-point",
+                " no pvc 0/33",
+                "no interface ATM1/0.1",
+                "interface ATM1/0",
+                *CIRCUIT,
+            ],
+        ),
+        (
+            SUBINTERFACE,
+            PVC,
+            [
+                *DETACHED,
+                "interface ATM1/0",
+                " no pvc 0/33",
+                "interface ATM1/0.1 point-to-point",
+                " no ip address",
+                *CIRCUIT,
+            ],
+        ),
+        # Nothing is in the way of another contract, or another name of the router.
+        (PVC.replace("2000 1000", "3000 1000"), PVC, [*DETACHED[:2], "  vbr-nrt 3000 1000 100"]),
+        (f"hostname A\n{PVC}", PVC, ["hostname A"]),
+        # A policy is taken off a circuit before another one takes its place.
+        (
+            PVC.replace("map P", "map Q").replace("output P", "output Q"),
+            PVC,
+            [
+                *DETACHED,
+                "policy-map Q",
+                " class class-default",
+                "  police cir 500000",
+                *DETACHED[:2],
+                "  service-policy output Q",
+                "no policy-map P",
+            ],
+        ),
+    ],
+)
+def test_circuits(before: str, after: str, sent: list[str]) -> None:
+    assert lines(before, after, ATM) == sent
+
+
+# Figures that stand for what is left out
+
+
+@pytest.mark.parametrize(
+    ("generation", "action", "spelled"),
+    [
+        # A burst is shorter than the device takes, and longer.
+        ("hqf", "shape average 10000", "shape average 10000 40 40"),
+        ("classic", "priority 2000000", "priority 2000000 50000000"),
+    ],
+)
+def test_figures_that_nobody_could_type_are_read(generation: Generation, action: str, spelled: str) -> None:
+    device = parse_config(
+        f"class-map C\n match dscp ef\npolicy-map P\n class C\n  {action}\n  set dscp ef\n"
+        "interface Fa0/0\n description d\n",
+        hardware(generation),
+    )
+    found = tree(spelled_out(device)).children
+    assert list(found["policy-map P"].lines()) == ["policy-map P", " class C", f"  {spelled}", "  set dscp ef"]
+    assert found["interface FastEthernet0/0"].children["description"].line == "description d"
+    undone = next(each for each in found["policy-map P"].children["class C"].children.values() if each.line == spelled)
+    assert undone.taken_back == f"no {action.split()[0]}"
