@@ -51,6 +51,30 @@ def test_a_policy_that_cannot_change_in_place_is_written_anew_and_no_other() -> 
         ]
 
 
+def test_addresses_come_off_with_the_policies_that_are_written_anew() -> None:
+    """One that is to go is taken off once, and one that stays is left alone."""
+    first, second = "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\n", "interface Fa0/1\n ip address {}\n"
+    serial = "interface Serial0/0\n ip address 10.0.5.1 255.255.255.0\n"
+    before = SHARED.format(60, 10) + first.format(0) + serial
+    after = SHARED.format(10, 60) + first.format(1) + second.format("10.0.2.1 255.255.255.0") + serial
+    assert lines(before, after) == [
+        "interface FastEthernet0/0",
+        " no service-policy output P",
+        " no ip address",
+        "interface FastEthernet0/1",
+        " no ip address",
+        "no policy-map P",
+        "policy-map P",
+        " class One",
+        "  bandwidth percent 60",
+        " class Two",
+        "  bandwidth percent 10",
+        "interface FastEthernet0/0",
+        " ip address 10.0.0.1 255.255.255.0",
+        " service-policy output P",
+    ]
+
+
 def test_it_is_said_where_no_lines_lead_back() -> None:
     with pytest.raises(QoslabError) as raised:
         lines(SHARED.format(60, 10), SHARED.format(10, 60), anew="nothing")

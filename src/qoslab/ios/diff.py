@@ -210,10 +210,13 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
         if gone:
             yield block.line
         for name in gone:
-            yield f" {block.children.pop(name).taken_back}"
+            yield f" {block.children[name].taken_back}"
             without = wanted.children.get(name)
             if without is not None and without.line.startswith("no "):
+                # In its place: in another one the block would seem to differ still.
                 block.children[name] = without
+            else:
+                del block.children[name]
     for key, block in sorted(written.items(), key=lambda item: item[1].how.referred or 0):
         yield block.taken_back
         del present.children[key]
