@@ -284,4 +284,4 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
 
 
 def _rank(block: Block) -> int:
-    return 1 if block.how.referred is None else -block.how.referred
+    return -(block.how.referred or 0)

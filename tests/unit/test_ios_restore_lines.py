@@ -1,0 +1,162 @@
+"""The very lines and sentences of what takes a run's configuration back while others work on the device."""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.errors import QoslabError
+from qoslab.ios.diff import lines_between
+from qoslab.ios.model.device import Hardware
+from qoslab.ios.parse import parse_config
+from qoslab.ios.restore import Restoration, collisions, restoration, unrestored
+
+HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
+BEFORE = """\
+hostname R9
+class-map match-any Mine
+ match dscp ef
+policy-map Own
+ class Mine
+  bandwidth 100
+interface FastEthernet0/0
+ description lan
+interface FastEthernet0/1
+ service-policy output Own
+banner motd ^C
+hello
+^C
+"""
+STRANGE = "netflow-sampler Some"
+"""Of a class of a policy; the model takes no such line."""
+
+
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def back(before: str, after: str, *pushed: str) -> Restoration:
+    return restoration(before, after, pushed, HARDWARE)
+
+
+def test_a_value_of_the_runs_is_put_back_while_others_are_told_of() -> None:
+    ours, theirs = ("hostname R9", "hostname Lab"), (" description lan\n", "")
+    found = back(BEFORE, changed(BEFORE, ours, theirs), "hostname Lab\n")
+    assert found == Restoration(("hostname R9",), ("interface FastEthernet0/0: `description lan` is gone",))
+
+
+def test_a_banner_of_the_runs_is_put_back_while_others_are_told_of() -> None:
+    after = changed(BEFORE, ("hello", "bye"), ("hostname R9", "hostname R8"))
+    assert back(BEFORE, after, "banner motd ^C\nbye\n^C\n") == Restoration(
+        ("banner motd ^C", "hello", "^C"), ("`hostname R9` became `hostname R8`",)
+    )
+
+
+def test_new_and_changed_lines_of_the_runs_are_both_taken_back() -> None:
+    pushed = "hostname Lab\nclass-map match-any New\n match dscp cs1\n"
+    new = "class-map match-any New\n match dscp cs1\n"
+    after = changed(BEFORE, ("hostname R9", "hostname Lab"), ("policy-map", f"{new}policy-map"), ("lan", "LAN"))
+    assert back(BEFORE, after, pushed) == Restoration(
+        ("hostname R9", "no class-map match-any New"),
+        ("interface FastEthernet0/0: `description lan` became `description LAN`",),
+    )
+
+
+def test_of_two_configurations_the_second_may_have_failed_that_undoes_the_first() -> None:
+    first = "interface fa0/0\n load-interval 30\n"
+    second = "interface fa0/0\n no load-interval\n tx-ring-limit 3\n"
+    after = changed(BEFORE, (" description lan\n", " description LAN\n load-interval 30\n"))
+    assert back(BEFORE, after, first, second) == Restoration(
+        ("interface FastEthernet0/0", " no load-interval"),
+        ("interface FastEthernet0/0: `description lan` became `description LAN`",),
+    )
+
+
+def test_a_line_that_the_model_does_not_take_is_taken_back_where_it_stands() -> None:
+    pushed = f"policy-map Own\n class Mine\n  {STRANGE}\n"
+    after = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
+    assert back(BEFORE, after, pushed) == Restoration(("policy-map Own", " class Mine", f"  no {STRANGE}"), ())
+
+
+POLICY = "policy-map Police\n class class-default\n  police 1000000 31250 conform-action transmit exceed-action drop\n"
+
+
+def test_lines_that_no_model_knows_are_told_but_in_what_goes_as_a_whole() -> None:
+    after = changed(
+        BEFORE,
+        ("policy-map Own\n", f"{POLICY}  {STRANGE}\npolicy-map Own\n"),
+        ("  bandwidth 100\n", f"  bandwidth 50\n  {STRANGE}\n"),
+    )
+    own = "policy-map Own\n class Mine\n  bandwidth 50\n"
+    assert back(BEFORE, after, POLICY + own) == Restoration(
+        ("policy-map Own", " class Mine", "  bandwidth 100", "no policy-map Police"),
+        (f"policy-map Own, class Mine: `{STRANGE}` is new",),
+    )
+    gone = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
+    assert unrestored(gone, BEFORE, [own], HARDWARE) == [f"policy-map Own, class Mine: `{STRANGE}` is gone"]
+    assert unrestored(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
+
+
+def test_what_others_attached_is_read_after_what_it_refers_to() -> None:
+    theirs = "policy-map Theirs\n class class-default\n  set dscp cs1\n"
+    after = changed(
+        BEFORE,
+        ("hostname R9", "hostname Lab"),
+        ("policy-map Own\n", f"{theirs}policy-map Own\n"),
+        (" description lan\n", " description lan\n service-policy input Theirs\n"),
+    )
+    assert back(BEFORE, after, "hostname Lab\n") == Restoration(
+        ("hostname R9",),
+        ("interface FastEthernet0/0: `service-policy input Theirs` is new", "`policy-map Theirs` is new"),
+    )
+
+
+def test_why_it_cannot_be_taken_back_alone_is_said() -> None:
+    """Somebody attached what the run had made."""
+    attached = (" description lan\n", " description lan\n service-policy input Police\n")
+    after = changed(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
+    with pytest.raises(QoslabError) as raised:
+        back(BEFORE, after, POLICY)
+    assert (raised.value.message, raised.value.hint) == (
+        "no configuration lines are known that take back what the run configured and leave what others changed "
+        "meanwhile: `service-policy input Police`: % policy map Police not configured",
+        "Compare the configurations by hand; both are in the run folder.",
+    )
+
+
+SHARES = """\
+class-map match-all One
+ match dscp ef
+class-map match-all Two
+ match dscp af41
+policy-map Others
+ class One
+  set cos 5
+policy-map P
+ class One
+  bandwidth percent 60
+ class Two
+  bandwidth percent 10
+interface FastEthernet0/0
+ service-policy output P
+interface FastEthernet0/1
+ service-policy input Others
+"""
+
+
+def test_a_policy_that_the_run_left_alone_is_not_written_anew() -> None:
+    """The shares cannot change in place, nor can a class go that another policy has, which nobody touched."""
+    after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
+    was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
+    assert "no policy-map Others" in lines_between(was, now)
+    with pytest.raises(QoslabError, match="^no configuration lines are known that lead from the present running"):
+        back(SHARES, after, after.partition("interface")[0])
+
+
+def test_a_list_of_the_devices_own_is_named() -> None:
+    had = "access-list 101 permit ip any any\n"
+    assert collisions(had, had.replace("permit", "deny"), HARDWARE) == [
+        "it has `access-list 101` of its own, with other content"
+    ]
