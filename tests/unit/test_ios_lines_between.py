@@ -124,6 +124,16 @@ def test_an_operation_goes_with_its_schedule() -> None:
     ]
 
 
+def test_a_schedule_that_goes_with_its_operation_is_not_taken_back_again() -> None:
+    operation, schedule = "ip sla 7\n icmp-echo 10.0.0.1\n", "ip sla schedule 7 life 60 start-time now\n"
+    assert lines("", operation + schedule) == ["no ip sla 7"]
+    assert lines(operation + schedule, f"{operation} timeout 500\n{schedule.replace('60', '90')}") == [
+        "no ip sla 7",
+        *operation.splitlines(),
+        schedule.strip(),
+    ]
+
+
 RED = "policy-map P\n class class-default\n  fair-queue\n"
 DETAIL = "  random-detect dscp ef {} 40 10\n"
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Literal, get_args
 
 from qoslab.errors import IosError, QoslabError
@@ -263,8 +263,8 @@ def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
         if block.how.split is None and not block.how.verbatim:
             yield from _changed(block, present.children.get(key), 0)
     # A name goes before those that it refers to.
-    referred = [(block.how.referred, block) for block in reversed(gone) if block.how.referred is not None]
-    yield from (block.taken_back for _, block in sorted(referred, key=itemgetter(0)))
+    referred = [block for block in reversed(gone) if block.how.referred is not None]
+    yield from (block.taken_back for block in sorted(referred, key=attrgetter("how.referred")))
     yield from _terminal_lines(target, present)
     yield from (block.taken_back for block in gone if block.how.verbatim)
     for key, block in target.children.items():
