@@ -10,6 +10,7 @@ from qoslab.ios.defaults import spelled_out
 from qoslab.ios.diff import Anew, lines_between, tree
 from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
+from switch_strategies import switch_hardware
 
 ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
 
@@ -72,6 +73,33 @@ def test_addresses_come_off_with_the_policies_that_are_written_anew() -> None:
         "interface FastEthernet0/0",
         " ip address 10.0.0.1 255.255.255.0",
         " service-policy output P",
+    ]
+
+
+ROUTED_PORTS = (
+    "mls qos\nclass-map One\n match ip dscp {0}\npolicy-map Own\n class One\n  police 1000000 8000 exceed-action drop\n"
+    "interface gi1/0/1\n no switchport\n ip address 10.0.{1}.1 255.255.255.0\n"
+    "interface gi1/0/2\n no switchport\n ip address 10.0.{2}.1 255.255.255.0\n"
+)
+
+
+def test_what_a_macro_leaves_is_all_that_is_entered_after_a_second_look() -> None:
+    """The first had everything written anew: addresses changed places, and a class did that another policy has."""
+    port = "interface gi1/0/15\n queue-set 2\n"
+    before, after = (
+        ROUTED_PORTS.format("ef", 1, 2) + port,
+        ROUTED_PORTS.format("cs1", 2, 1) + port + " auto qos voip trust\n",
+    )
+    found = lines(before, after, switch_hardware())
+    assert found.count("policy-map Own") == 1
+    assert found[-7:] == [
+        "interface GigabitEthernet1/0/15",
+        " no auto qos voip",
+        " no mls qos trust",
+        " no priority-queue out",
+        " no srr-queue bandwidth share",
+        "interface GigabitEthernet1/0/15",
+        " queue-set 2",
     ]
 
 

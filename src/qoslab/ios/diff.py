@@ -59,6 +59,8 @@ class Block:
 
 Anew = Literal["nothing", "differing", "all"]
 """Which policies, classes and addresses are taken off and written anew."""
+LATER: Anew = "nothing"
+"""The same once it was looked at: what was written anew stays."""
 
 
 def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> list[str]:
@@ -75,8 +77,8 @@ def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> lis
         device, lines = current.copy(), []
         with suppress(IosError):
             for look in range(LOOKS):
-                lines += (more := _step(wanted, device, each if look == 0 else "nothing"))
-                apply(device, "\n".join(more), source="lines that undo")
+                lines += (more := _step(wanted, device, each if look == 0 else LATER))
+                apply(device, "\n".join(more))
                 if device == wanted:
                     return lines
     raise QoslabError(
