@@ -7,6 +7,7 @@ distribution except the advice on repetitions, which says so.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -180,14 +181,13 @@ _NORMAL_QUARTILE = NormalDist().inv_cdf(0.75)
 """The median absolute deviation of a normal distribution, in standard deviations."""
 
 
-def repetitions_for(
-    pilot: Values, least_difference: float, *, power: float = POWER, confidence: float = CONFIDENCE
-) -> int:
+def repetitions_for(pilot: Values, least_difference: float) -> int:
     """How many repetitions of each of two arms would show a difference between them.
 
     `pilot` are repetitions of one arm (at least two) and `least_difference` the difference that matters, in the same
-    unit. The number is that of a two-sided t test with the pilot's standard deviation, at least 2; it takes the values
-    for normally distributed, so treat it as advice. `ValueError` for a difference that is not above zero.
+    unit. The number is that of a two-sided t test with the pilot's standard deviation at `CONFIDENCE` and `POWER`, at
+    least 2; it takes the values for normally distributed, so treat it as advice. `ValueError` for a difference that is
+    not above zero.
     """
     data = _finite(pilot)
     if len(data) < 2:
@@ -197,17 +197,15 @@ def repetitions_for(
     deviation = float(np.std(data, ddof=1))
     if deviation == 0:
         return 2
-    effect = least_difference / deviation
-    if effect > _SURE_EFFECT:
-        return 2
     from statsmodels.stats.power import TTestIndPower
 
-    needed = TTestIndPower().solve_power(effect_size=effect, alpha=1 - confidence, power=power)
-    return max(2, math.ceil(float(np.squeeze(needed))))
+    effect, test = least_difference / deviation, TTestIndPower()
+    # Its own solver fails where two are more than enough. The power is nan where it is all but 1: no less than asked.
+    return _NUMBERS.start + bisect_left(_NUMBERS, POWER, key=lambda each: test.power(effect, each, 1 - CONFIDENCE))
 
 
-_SURE_EFFECT = 8.0
-"""Standard deviations: two repetitions find such a difference, and the solver for the number fails to converge."""
+_NUMBERS = range(2, 2**60)
+"""Of repetitions, among which the least that will do is looked for."""
 
 
 def _finite(values: Values) -> np.ndarray:
