@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +18,8 @@ from qoslab.analysis.kpss import MOST_LAGS_OF, level_probability
 from qoslab.analysis.statistics import (
     LEAST_STEADY,
     OUTLIER_DEVIATIONS,
+    RESAMPLES,
+    Difference,
     Estimate,
     WarmUp,
     average,
@@ -29,6 +33,7 @@ from qoslab.analysis.statistics import (
 )
 
 SAMPLES = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12)
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 @given(SAMPLES)
@@ -40,15 +45,41 @@ def test_interval_holds_the_median_and_stays_within_the_values(values: list[floa
     assert found.n == len(values)
 
 
-def test_same_seed_gives_the_same_interval() -> None:
-    values = [94.1, 95.0, 91.2, 96.6, 93.9]
-    assert estimate(values, seed=7) == estimate(values, seed=7)
+# So many different values that hardly two resamples have the same figure.
+MANY = np.random.default_rng(11).exponential(1.0, 400)
+ONE, OTHER = MANY[:40], MANY[40:80]
+FIGURES: dict[str, Callable[..., Estimate | Difference]] = {
+    "estimate": partial(estimate, MANY),
+    "average of repetitions": partial(average, [ONE, OTHER]),
+    "average of cells": partial(average, [[value] for value in ONE]),
+    "ratio": partial(ratio, [ONE], [OTHER]),
+    "difference": partial(difference, ONE, OTHER),
+}
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_each_seed_has_its_interval_and_without_one_it_is_1(figure: Callable[..., Estimate | Difference]) -> None:
+    def ends(**options: int) -> tuple[float, float]:
+        found = figure(**options)
+        return found.low, found.high
+
+    assert ends(seed=7) == ends(seed=7) != ends(seed=8)
+    assert ends() == ends(seed=1)
+
+
+def test_an_interval_is_of_the_percentiles_of_as_many_resamples_as_is_said() -> None:
+    found = estimate(MANY, seed=7, confidence=0.9)
+    resampling = np.random.default_rng(7)
+    theirs = stats.bootstrap(
+        (MANY,), np.median, n_resamples=RESAMPLES, confidence_level=0.9, method="percentile", rng=resampling
+    ).confidence_interval
+    assert found == Estimate(float(np.median(MANY)), float(theirs.low), float(theirs.high), 400, "repetitions", 0.9)
 
 
 def test_one_value_has_no_interval() -> None:
-    found = estimate([5.0])
-    assert found.value == 5.0
-    assert math.isnan(found.low) and math.isnan(found.high) and math.isnan(found.half_width)
+    found = estimate([5.0], confidence=0.9)
+    assert found == Estimate(5.0, NAN, NAN, 1, "", 0.9)
+    assert math.isnan(found.half_width)
 
 
 def test_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
@@ -60,16 +91,36 @@ def test_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
     assert hits >= 88  # of 95 expected; fewer would come by chance once in a thousand times
 
 
-@pytest.mark.parametrize("values", [[], [1.0, math.nan]])
-def test_values_that_are_none_are_refused(values: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"no values|not a number"):
-        estimate(values)
+NONE = "no values: a statistic needs at least one"
+NOT_MEASURED = "a value is not a number: leave out what was not measured"
+NOT_FINITE = "a value is not a finite number: leave out what was not measured"
+
+
+def refused(call: Callable[..., object], *values: object) -> str:
+    with pytest.raises(ValueError) as caught:
+        call(*values)
+    return str(caught.value)
+
+
+def test_values_that_are_none_are_refused() -> None:
+    assert refused(estimate, []) == NONE
+    assert refused(average, []) == NONE
+    assert refused(average, [[1.0], []]) == NONE
+    assert refused(estimate, [1.0, math.nan]) == NOT_MEASURED
+    assert refused(ratio, [[1.0]], [[2.0], [math.nan]]) == NOT_MEASURED
+    assert refused(difference, [], [1.0]) == refused(difference, [1.0], []) == NONE
+    assert refused(difference, [1.0, math.nan], [1.0]) == refused(difference, [1.0], [math.inf]) == NOT_FINITE
+    assert refused(warm_up, []) == NONE
+    assert refused(warm_up, [-math.inf]) == NOT_FINITE
+
+
+def test_counts_of_any_size_are_values() -> None:
+    assert estimate([2**100, 3 * 2**100]).value == 2.0**101
+    assert difference([3 * 2**100], [2**100]).median == 2.0**101
 
 
 def test_infinite_values_have_a_median_without_an_interval() -> None:
-    found = estimate([1.0, math.inf, math.inf])
-    assert found.value == math.inf
-    assert math.isnan(found.low)
+    assert estimate([1.0, math.inf, math.inf], confidence=0.9) == Estimate(math.inf, NAN, NAN, 3, "", 0.9)
 
 
 def test_half_width_is_relative_to_the_median() -> None:
@@ -85,6 +136,40 @@ def test_arms_that_do_not_overlap_differ_wholly() -> None:
     assert effect_size(found.cliff_delta) == "large"
     assert found.low > 0
     assert found.p_value < 0.05
+
+
+def test_the_interval_of_a_difference_is_that_of_all_the_resamples_there_can_be() -> None:
+    """The medians of two resampled values: 10, 15, 15, 20, and 1, 2, 2, 3. Of the 16 differences one is 7, the least,
+    two are 8; one is 19, the greatest, two are 18. Of the six orders of four values one has A's on top, one B's."""
+    assert difference([10.0, 20.0], [1.0, 3.0]) == Difference(13.0, 7.0, 19.0, 1.0, pytest.approx(1 / 3))
+    assert difference([10.0, 20.0], [1.0, 3.0], confidence=0.8) == Difference(
+        13.0, 8.0, 18.0, 1.0, pytest.approx(1 / 3)
+    )
+
+
+def test_one_value_in_an_arm_has_a_difference_without_an_interval() -> None:
+    assert difference([4.0], [1.0, 2.0, 9.0]) == Difference(2.0, NAN, NAN, pytest.approx(1 / 3), NAN)
+    assert difference([1.0, 2.0, 9.0], [4.0]) == Difference(-2.0, NAN, NAN, pytest.approx(-1 / 3), NAN)
+    assert difference([4.0], [1.0]) == Difference(3.0, NAN, NAN, 1.0, NAN)
+
+
+@pytest.mark.parametrize(
+    ("delta", "size"),
+    [
+        (0.0, "negligible"),
+        (0.1469, "negligible"),
+        (0.147, "small"),
+        (0.3299, "small"),
+        (0.33, "medium"),
+        (-0.33, "medium"),
+        (0.4739, "medium"),
+        (0.474, "large"),
+        (-1.0, "large"),
+        (math.nan, "unknown"),
+    ],
+)
+def test_an_effect_has_the_size_that_romano_gives_it(delta: float, size: str) -> None:
+    assert effect_size(delta) == size
 
 
 @given(SAMPLES, SAMPLES)
@@ -157,13 +242,23 @@ def test_series_that_keeps_growing_is_not_called_steady() -> None:
 
 
 def test_series_of_one_value_is_steady() -> None:
-    assert warm_up([3.0] * 20).samples == 0
+    assert warm_up([3.0] * 20) == WarmUp(0, steady=True, p_value=1.0)
 
 
 def test_series_too_short_to_test_is_left_alone() -> None:
-    found = warm_up(list(range(LEAST_STEADY - 1)))
-    assert found.samples == 0
-    assert math.isnan(found.p_value)
+    assert warm_up([9.0] + [1.0] * (LEAST_STEADY - 2)) == WarmUp(0, steady=True, p_value=NAN)
+    assert warm_up([9.0] + [1.0] * (LEAST_STEADY - 1)) == WarmUp(1, steady=True, p_value=1.0)
+
+
+def test_half_of_a_series_is_given_up_and_no_more() -> None:
+    assert warm_up([9.0, 8.0, 7.0, 6.0, 1.0, 1.0, 1.0, 1.0]) == WarmUp(4, steady=True, p_value=1.0)
+    falling = [1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 1.0, 1.0, 1.0]
+    assert warm_up(falling) == WarmUp(0, steady=False, p_value=level_probability(np.array(falling)))
+
+
+def test_the_first_sample_is_held_against_each_of_the_others() -> None:
+    # 1 against 2, 2, 1, 1, 2, 1, 2: most are 2. Without the first 2 they would be as many as the 1s, and scatter.
+    assert warm_up([1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]) == WarmUp(1, steady=True, p_value=pytest.approx(0.1))
 
 
 def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference() -> None:
@@ -187,10 +282,10 @@ def test_advice_where_nothing_varies_is_two() -> None:
 
 
 def test_advice_needs_a_pilot_and_a_difference() -> None:
-    with pytest.raises(ValueError, match="at least two"):
-        repetitions_for([1.0], 1.0)
-    with pytest.raises(ValueError, match="above 0"):
-        repetitions_for([1.0, 2.0], 0.0)
+    few = "one repetition says nothing of the spread between repetitions: run at least two first"
+    assert refused(repetitions_for, [1.0], 1.0) == few
+    none = "a difference of 0 cannot be looked for: give one above 0"
+    assert refused(repetitions_for, [1.0, 2.0], 0.0) == none
 
 
 def test_average_is_the_mean_of_the_cells_medians() -> None:
@@ -204,6 +299,14 @@ def test_cells_that_were_not_repeated_vary_by_their_choice() -> None:
     found = average([[90.0], [92.0], [97.0], [85.0]])
     assert (found.value, found.over) == (91.0, "cells")
     assert 85.0 <= found.low < 91.0 < found.high <= 97.0
+    # Of two cells a quarter of the resamples has the first twice, a quarter the second.
+    assert average([[0.0], [1.0]]) == Estimate(0.5, 0.0, 1.0, 2, "cells", 0.95)
+    assert average([[0.0], [1.0]], confidence=0.4) == Estimate(0.5, 0.5, 0.5, 2, "cells", 0.4)
+
+
+def test_the_average_of_cells_may_be_their_median() -> None:
+    assert average([[1.0], [2.0], [9.0]], statistic="median") == Estimate(2.0, 1.0, 9.0, 3, "cells")
+    assert average([[1.0], [2.0], [8.0, 9.0]], statistic="median") == Estimate(2.0, 2.0, 2.0, 4, "repetitions")
 
 
 def test_single_cells_among_repeated_ones_stand_as_they_are() -> None:
@@ -216,8 +319,16 @@ def test_ratio_of_two_arms() -> None:
     found = ratio([[10.0, 11.0, 12.0]], [[5.0, 5.0, 5.0]])
     assert found.value == pytest.approx(2.2)
     assert 2.0 <= found.low <= 2.2 <= found.high <= 2.4
-    assert math.isnan(ratio([[1.0]], [[0.0]]).value)
-    assert math.isnan(ratio([[4.0]], [[2.0]]).low)
+    assert ratio([[4.0]], [[2.0]]) == Estimate(2.0, NAN, NAN, 2)
+    # Of the medians of two resampled values a quarter is the lesser, a quarter the greater.
+    assert ratio([[4.0, 8.0]], [[2.0], [6.0]]) == Estimate(1.5, 1.0, 2.0, 4, "repetitions")
+    assert ratio([[4.0], [8.0]], [[2.0]]) == Estimate(3.0, NAN, NAN, 3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
+    for above in (1.0, 0.0):
+        assert ratio([[above]], [[0.0]]) == Estimate(NAN, NAN, NAN, 2)
 
 
 def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> None:

@@ -210,7 +210,7 @@ _NUMBERS = range(2, 2**60)
 
 def _finite(values: Values) -> np.ndarray:
     data = np.asarray(values, dtype=float)
-    if data.ndim != 1 or len(data) == 0:
+    if len(data) == 0:
         raise ValueError("no values: a statistic needs at least one")
     if not np.isfinite(data).all():
         raise ValueError("a value is not a finite number: leave out what was not measured")
@@ -242,20 +242,16 @@ def _estimate(
         return Estimate(value, math.nan, math.nan, n, confidence=confidence)
     over: Over = ""
     low = high = math.nan
-    repeated = [number for number, group in enumerate(groups) if len(group) > 1]
+    repeated = tuple(group for group in groups if len(group) > 1)
     if repeated:
         over = "repetitions"
 
         def statistic(*samples: np.ndarray, axis: int = -1) -> np.ndarray:
-            drawn = dict(zip(repeated, (np.median(sample, axis=axis) for sample in samples), strict=True))
-            medians = [drawn.get(number, np.median(group)) for number, group in enumerate(groups)]
-            means, start = [], 0
-            for arm in arms:
-                means.append(np.asarray(centre(np.broadcast_arrays(*medians[start : start + len(arm)]), axis=0)))
-                start += len(arm)
-            return combine(means)
+            drawn = (np.median(sample, axis=axis) for sample in samples)
+            medians = [[next(drawn) if len(group) > 1 else np.median(group) for group in arm] for arm in arms]
+            return combine([np.asarray(centre(np.broadcast_arrays(*arm), axis=0)) for arm in medians])
 
-        low, high = _interval(tuple(groups[number] for number in repeated), statistic, confidence, seed)
+        low, high = _interval(repeated, statistic, confidence, seed)
     elif all(len(arm) > 1 for arm in arms):
         over = "cells"
         samples = tuple(np.concatenate(arm) for arm in arms)
@@ -287,7 +283,6 @@ def _interval(
         .bootstrap(
             samples,
             statistic,
-            vectorized=True,
             n_resamples=RESAMPLES,
             confidence_level=confidence,
             method="percentile",
