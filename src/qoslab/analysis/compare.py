@@ -69,7 +69,7 @@ def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
     for name, wanted in where.items():
         column = tables.PARAMETER + name
         if column not in rows.columns:
-            return rows.iloc[0:0]
+            return rows.head(0)
         values = [as_number(read_value(each)) for each in (wanted if isinstance(wanted, tuple) else (wanted,))]
         rows = rows[rows[column].isin(values)]
     return rows
@@ -113,7 +113,7 @@ class Measured:
 def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None) -> Measured:
     """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
 
-    `metrics` has a column `valid`; its columns of parameters tell the cells apart.
+    `metrics` is the run's table with a column `valid`; its columns of parameters tell the cells apart.
     """
     if "/" not in arm:
         found = _groups(metrics, arm, metric, where or {})
@@ -154,9 +154,7 @@ def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Grou
     rows = rows[rows["metric"] == metric]
     chosen = rows[rows["valid"] | (not trusted)]
     used = chosen[chosen["value"].notna()]
-    excluded, missing = len(rows) - len(chosen), ""
-    if "missing" in chosen.columns:
-        missing = "; ".join(chosen["missing"].dropna().unique())
+    excluded, missing = len(rows) - len(chosen), "; ".join(chosen["missing"].dropna().unique())
     parameters = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
     if not parameters:
         return _Groups([list(used["value"])] if len(used) else [], trusted, excluded, missing)
@@ -222,7 +220,7 @@ def compare(
 
 
 def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Measured) -> dict[str, object]:
-    """A row that decides nothing."""
+    """A row that decides nothing; what it lacks is nan in the end."""
     arm, metric, selection = key
     return {
         "arm": arm,
@@ -231,7 +229,6 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
         "unit": unit,
         "published": math.nan if published is None or not published.is_published else published.value,
         **measured.columns(),
-        "predicted": math.nan,
         "tolerance": "",
         "reason": "",
         "verdict": INFORMATIVE,
