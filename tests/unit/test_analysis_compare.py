@@ -118,6 +118,10 @@ class TestMeasured:
             None, trusted=False, excluded=0, missing="R1 was not read", effect=NAN
         )
 
+    def test_a_table_without_reasons_gives_none(self) -> None:
+        found = comparing.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
+        assert found == comparing.Measured(average([[8.0]]), trusted=False, excluded=0, missing="", effect=NAN)
+
     def test_a_ratio_is_of_the_figures_of_both_arms(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
         groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4]]
@@ -258,6 +262,11 @@ class TestCompare:
         assert isinstance(row["predicted"], float)
         (row,) = self.rows([], [], show={"policed": ["goodput.sum"]})
         assert [row[text] for text in texts] == ["b/s", "", "", "informative", "", ""]
+
+    def test_why_nothing_is_expected_explains_nothing_where_something_is(self) -> None:
+        figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
+        (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
+        assert (row["publication"], row["explanation"]) == ("as predicted", "")
 
     def test_the_cells_of_a_published_figure_are_those_it_names(self) -> None:
         figure = PublishedFigure("b", "rtt.max", "ms", 7.0, "", {"ring": 1})

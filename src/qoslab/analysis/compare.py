@@ -113,7 +113,8 @@ class Measured:
 def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None) -> Measured:
     """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
 
-    `metrics` is the run's table with a column `valid`; its columns of parameters tell the cells apart.
+    `metrics` has a column `valid`; its columns of parameters tell the cells apart. One without the column `missing`
+    gives no reasons.
     """
     if "/" not in arm:
         found = _groups(metrics, arm, metric, where or {})
@@ -154,7 +155,9 @@ def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Grou
     rows = rows[rows["metric"] == metric]
     chosen = rows[rows["valid"] | (not trusted)]
     used = chosen[chosen["value"].notna()]
-    excluded, missing = len(rows) - len(chosen), "; ".join(chosen["missing"].dropna().unique())
+    excluded, missing = len(rows) - len(chosen), ""
+    if "missing" in chosen.columns:
+        missing = "; ".join(chosen["missing"].dropna().unique())
     parameters = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
     if not parameters:
         return _Groups([list(used["value"])] if len(used) else [], trusted, excluded, missing)
@@ -240,7 +243,7 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
 def _publication(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
     """Whether the publication agrees with what the router has to do, and if not, why."""
     if published is None:
-        return {"publication": "", "explanation": expectation.fitted}
+        return {"explanation": expectation.fitted}
     if not published.is_published:
         reference = format_value(published.value, expectation.unit)
         return {"publication": OWN_REFERENCE, "explanation": f"Reference measurement, not published: {reference}."}
