@@ -329,6 +329,8 @@ def test_ratio_of_two_arms() -> None:
 def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
     for above in (1.0, 0.0):
         assert ratio([[above]], [[0.0]]) == Estimate(NAN, NAN, NAN, 2)
+    assert ratio([[1.0, 2.0]], [[0.0]]) == Estimate(NAN, NAN, NAN, 3, "repetitions")
+    assert ratio([[1.0, 2.0]], [[0.0, 4.0]]) == Estimate(0.75, NAN, NAN, 4, "repetitions")
 
 
 def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> None:

@@ -7,6 +7,7 @@ distribution except the advice on repetitions, which says so.
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -126,7 +127,10 @@ def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = C
 
 
 def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
-    """`average` of one arm over that of another, with its interval. `ValueError` as `estimate`; nan over 0."""
+    """`average` of one arm over that of another, with its interval; nan over 0, and no interval if a resample is.
+
+    `ValueError` as `estimate`.
+    """
 
     def quotient(means: Sequence[np.ndarray]) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -277,10 +281,11 @@ def _median_difference(above: np.ndarray, below: np.ndarray, axis: int = -1) -> 
 def _interval(
     samples: tuple[np.ndarray, ...], statistic: Callable[..., np.ndarray], confidence: float, seed: int
 ) -> tuple[float, float]:
-    # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method never is.
-    found = (
-        _scipy()
-        .bootstrap(
+    # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method is not, but for
+    # a ratio of which a resample is over 0. There is no interval then, of which scipy would warn.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _scipy().bootstrap(
             samples,
             statistic,
             n_resamples=RESAMPLES,
@@ -288,9 +293,7 @@ def _interval(
             method="percentile",
             rng=np.random.default_rng(seed),
         )
-        .confidence_interval
-    )
-    return float(found.low), float(found.high)
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def _delta(above: np.ndarray, below: np.ndarray) -> float:
