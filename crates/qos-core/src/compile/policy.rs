@@ -136,3 +136,146 @@ fn police(class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, Conf
     let missing = || ConfigError::new("police", "cannot be worked out for this interface");
     parameters::police_plan(&resolved).ok_or_else(missing).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::router::RouterConfig;
+    use crate::plan::queue::QueuePlan;
+    use crate::plan::tree::{BodyPlan, Rank};
+    use serde_json::{json, Value};
+    use std::collections::BTreeMap;
+
+    /// A policy-map of classes `a` to `d` on an interface of 2000 kb/s.
+    fn plan(generation: &str, classes: Value) -> PolicyPlan {
+        let any = json!({"match": "any", "criteria": [{"type": "any"}]});
+        let config = json!({"format": 1, "router": "R1", "generation": generation,
+            "class_maps": {"a": any, "b": any, "c": any, "d": any}, "policy_maps": {"P": {"classes": classes}}});
+        let config = RouterConfig::from_json(&config.to_string()).unwrap();
+        let (ports, lists) = (BTreeMap::new(), BTreeMap::new());
+        let context = Context::new(&config, &ports, &lists);
+        let to = Attachment { bandwidth_kbps: 2_000, max_reserved_percent: 75, output: true };
+        attached(&context, "P", "here", to).unwrap()
+    }
+
+    /// The ranks of its queues, in the order in which they are made.
+    fn ranks(generation: &str, classes: Value) -> Vec<Rank> {
+        plan(generation, classes).nodes.iter().skip(1).map(|node| node.rank).collect()
+    }
+
+    fn weights(classes: Value) -> Vec<u64> {
+        let weight = |rank: &Rank| match rank {
+            Rank::Weight(weight) => Some(*weight),
+            Rank::Priority(_) => None,
+            other => panic!("{other:?}"),
+        };
+        ranks("hqf", classes).iter().filter_map(weight).collect()
+    }
+
+    fn bandwidth(name: &str, kind: &str, number: u64) -> Value {
+        json!({"name": name, "bandwidth": {kind: number}})
+    }
+
+    fn priority(name: &str, kbps: u64) -> Value {
+        json!({"name": name, "priority": {"unit": "kbps", "number": kbps}})
+    }
+
+    /// It has a queue and no bandwidth.
+    fn limited(name: &str) -> Value {
+        json!({"name": name, "queue_limit": {"packets": 10}})
+    }
+
+    fn shaped(name: &str) -> Value {
+        json!({"name": name, "shape": {"mode": "average", "rate": {"bps": 1_000_000}}})
+    }
+
+    /// Later generation: b/s, of which those without a bandwidth have what is left in equal parts.
+    #[test]
+    fn weights_are_what_is_asked_for_and_the_rest() {
+        let (half, third) = (bandwidth("a", "kbps", 500), bandwidth("b", "kbps", 300));
+        assert_eq!(weights(json!([half, third])), [500_000, 300_000, 1_200_000]);
+        assert_eq!(weights(json!([half, limited("b")])), [500_000, 750_000, 750_000]);
+        assert_eq!(weights(json!([bandwidth("a", "percent", 25)])), [500_000, 1_500_000]);
+        // What has priority is no part of the rest.
+        assert_eq!(weights(json!([priority("a", 200), third])), [300_000, 1_500_000]);
+        // A hundredth is left in any case.
+        assert_eq!(weights(json!([bandwidth("a", "kbps", 1_980), limited("b")])), [1_980_000, 10_000, 10_000]);
+        let all = json!([bandwidth("a", "kbps", 1_500), limited("b"), bandwidth("class-default", "kbps", 500)]);
+        assert_eq!(weights(all), [1_500_000, 20_000, 500_000]);
+        // A shaper is no bandwidth.
+        assert_eq!(weights(json!([half, shaped("b")])), [500_000, 750_000, 750_000]);
+    }
+
+    /// Later generation: parts of the rest, a million for each per cent or each part of a ratio.
+    #[test]
+    fn weights_are_parts_of_the_rest() {
+        let percent = |name: &str, percent: u64| bandwidth(name, "remaining_percent", percent);
+        let two = json!([percent("a", 60), percent("b", 15), limited("c")]);
+        assert_eq!(weights(two), [60_000_000, 15_000_000, 12_500_000, 12_500_000]);
+        assert_eq!(weights(json!([percent("a", 60), percent("b", 40)])), [60_000_000, 40_000_000, 1_000_000]);
+        let ratios = json!([bandwidth("a", "remaining_ratio", 7), limited("b")]);
+        assert_eq!(weights(ratios), [7_000_000, 1_000_000, 1_000_000]);
+    }
+
+    /// Classic: a constant by the number of flow queues times the interface's bandwidth by the class's.
+    #[test]
+    fn factors_follow_from_the_interfaces_bandwidth() {
+        let half = bandwidth("a", "kbps", 500);
+        // 16 with 256 flow queues, 64 with 16.
+        assert_eq!(ranks("classic", json!([half])), [Rank::Factor(Some(64)), Rank::Factor(None)]);
+        let few = json!([half, {"name": "class-default", "fair_queue": {"queues": 16}}]);
+        assert_eq!(ranks("classic", few), [Rank::Factor(Some(256)), Rank::Factor(None)]);
+        assert_eq!(ranks("classic", json!([limited("a")])), [Rank::Factor(None), Rank::Factor(None)]);
+        // Per cent of what priority leaves of 75 per cent: of 1000 kb/s.
+        let percent = |name: &str, percent: u64| bandwidth(name, "remaining_percent", percent);
+        let rest = json!([priority("a", 500), percent("b", 50), percent("c", 25)]);
+        let expected = [Rank::Priority(0), Rank::Factor(Some(64)), Rank::Factor(Some(128)), Rank::Factor(None)];
+        assert_eq!(ranks("classic", rest), expected);
+    }
+
+    /// Classic: what a shaper lets go joins a queue of the interface, which has the class's weight.
+    #[test]
+    fn a_classic_shaper_releases_to_a_queue_with_the_classs_weight() {
+        let mut class = shaped("a");
+        for (kbps, weight) in [(None, None), (Some(500), Some(64))] {
+            class["bandwidth"] = kbps.map_or(Value::Null, |kbps: u64| json!({"kbps": kbps}));
+            let plan = plan("classic", json!([class]));
+            let ranks: Vec<_> = plan.nodes.iter().skip(1).map(|node| node.rank).collect();
+            assert_eq!(ranks, [Rank::Factor(weight), Rank::Released(1), Rank::Factor(None)]);
+            let BodyPlan::Leaf { queue, .. } = &plan.nodes[1].body else { panic!("a queue") };
+            assert_eq!(*queue, QueuePlan::Conversation { limit: 64, weight });
+            assert_eq!((plan.classes[0].leaf, plan.classes[0].own), (2, Some(2)));
+            // Behind the shaper flows are queued whether or not it is asked for.
+            let BodyPlan::Leaf { queue, .. } = &plan.nodes[2].body else { panic!("a queue") };
+            assert_eq!(*queue, QueuePlan::WeightedFair { flows: 256, threshold: 64, total: Some(1_000) });
+        }
+    }
+
+    /// Priority classes of a level have one queue, which in the classic generation each calls its own; class-default
+    /// has its own unless it is classic and asks for nothing.
+    #[test]
+    fn classes_join_queues() {
+        let places = |generation: &str, classes: Value| {
+            plan(generation, classes).classes.iter().map(|class| (class.leaf, class.own)).collect::<Vec<_>>()
+        };
+        let two = json!([priority("a", 100), bandwidth("b", "kbps", 100), priority("c", 100)]);
+        assert_eq!(places("hqf", two.clone()), [(1, None), (2, Some(2)), (1, None), (3, Some(3))]);
+        assert_eq!(places("classic", two), [(1, Some(1)), (2, Some(2)), (1, Some(1)), (3, None)]);
+        let fair = json!([{"name": "class-default", "fair_queue": {}}]);
+        assert_eq!(places("classic", fair), [(1, Some(1))]);
+    }
+
+    /// Classes without a queue join that of class-default; where it is shaped, one beside it, which is there for them
+    /// alone.
+    #[test]
+    fn classes_without_a_queue_join_another() {
+        let leaves = |classes: Value| {
+            let plan = plan("hqf", classes);
+            (plan.nodes.len(), plan.classes.iter().map(|class| class.leaf).collect::<Vec<_>>())
+        };
+        let (marked, own) = (json!({"name": "a"}), bandwidth("b", "kbps", 100));
+        assert_eq!(leaves(json!([marked, own])), (3, vec![2, 1, 2]));
+        assert_eq!(leaves(json!([own, shaped("class-default")])), (3, vec![1, 2]));
+        assert_eq!(leaves(json!([marked, own, shaped("class-default")])), (4, vec![3, 1, 2]));
+    }
+}

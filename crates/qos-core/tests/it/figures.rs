@@ -176,12 +176,13 @@ fn numbers_of_flow_queues() {
             assert_eq!(policy(generation, 2_000, classes.clone()).is_ok(), fits, "{generation} {queues}");
         }
     }
-    // As many as there may be together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, of which
-    // class-default is one.
+    // As many as there may be together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, which
+    // class-default is among.
     let flows = [[4_096; 255].as_slice(), &[2_048, 1_024, 512, 256, 128, 64, 32, 16]].concat();
     for (single, fits) in [(15, true), (16, false)] {
         let fair = flows.iter().map(|queues| json!({"queues": queues})).chain(vec![Value::Null; single]);
-        let named = |(number, fair)| json!({"name": format!("m{number}"), "bandwidth": {"remaining_ratio": 1}, "fair_queue": fair});
+        let one = json!({"remaining_ratio": 1});
+        let named = |(number, fair)| json!({"name": format!("m{number}"), "bandwidth": one, "fair_queue": fair});
         let classes: Vec<_> = fair.enumerate().map(named).collect();
         let mut config = json!({"format": 1, "router": "R1", "generation": "hqf",
             "interfaces": {"Out": interface(2_000, None, Some("P"))}});

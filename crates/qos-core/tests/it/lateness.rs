@@ -234,7 +234,8 @@ fn what_comes_too_late_is_told() {
     assert!(totals.latest_arrival_ns > 0);
 }
 
-/// A frame that a caller brings after a later one is counted with how far it is behind; two of one instant are in order.
+/// A frame that a caller brings after a later one is counted with how far it is behind; two of one instant are in
+/// order.
 #[test]
 fn frames_from_the_link_that_come_out_of_order_are_counted() {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
