@@ -56,7 +56,7 @@ def test_however_much_room_there_is(
     # As often below ten pages as above a hundred: what comes first is small.
     pages = round(math.exp(draw.uniform(0.0, math.log(undisturbed[lab].pages))))
     print(f"seed {seed}, {lab}: room for {pages} pages in {disk}")
-    tell(lab, f"full disk, of {'the run' if disk == 'runs' else 'temporary files'}")
+    tell(lab, f"no room on the disk, of {'the run' if disk == 'runs' else 'temporary files'}")
     kept = clean / "kept"
     command = Command(clean, *ARGUMENTS, "--lab", lab, prefix=full_disk(clean, disk, pages, kept))
     status, output, errors = command.end()
