@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import trials
 from checker import Undisturbeds
+from clocks import Clocks
+from commands import temporary_folder
 
 from written import commit, today
 
@@ -28,6 +31,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def undisturbed() -> Iterator[Undisturbeds]:
     with tempfile.TemporaryDirectory() as scratch:
         yield Undisturbeds(Path(scratch))
+
+
+@pytest.fixture
+def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder, with a folder for temporary files beside it, and clocks that can be set."""
+    for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
+        monkeypatch.setenv(name, value)
+    temporary = temporary_folder(tmp_path, monkeypatch)
+    yield tmp_path
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 @pytest.fixture

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 import os
 import random
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from checker import ARGUMENTS, LABS, PAGE_B, Undisturbeds, cells_are_told, nothing_left, resumed
-from clocks import Clocks
-from commands import Command, temporary_folder
+from commands import Command
 
 from verdicts import newest_run, runs_of, status_of
 
@@ -35,17 +33,6 @@ status=$?
 mount --options-mode=ignore -o remount,size=256m tmpfs "$disk" && cp -a "$disk" "$kept" || exit 98
 exit $status
 """
-
-
-@pytest.fixture
-def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder, with a folder for temporary files beside it."""
-    # Of the checker's, which has clocks that may be set.
-    for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
-        monkeypatch.setenv(name, value)
-    temporary = temporary_folder(tmp_path, monkeypatch)
-    yield tmp_path
-    shutil.rmtree(temporary, ignore_errors=True)
 
 
 def test_however_much_room_there_is(

@@ -12,15 +12,13 @@ A seed decides lab, fault, moment and victim; what the victim is doing then is t
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from checker import ARGUMENTS, LABS, Undisturbeds, cells_are_told, nothing_left, resumed
-from clocks import Clocks
-from commands import Command, temporary_folder
+from commands import Command
 from faults import ASKED, Struck, strike
 from trials import NOTHING
 
@@ -34,16 +32,6 @@ TRIES = 3
 """To meet a run before its end."""
 STATUSES = {0, 1, 2, 3, 130}
 """All but 4, which is a defect; a signal's where the run itself was killed."""
-
-
-@pytest.fixture
-def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder, with a folder for temporary files beside it, and clocks that can be set."""
-    for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
-        monkeypatch.setenv(name, value)
-    temporary = temporary_folder(tmp_path, monkeypatch)
-    yield tmp_path
-    shutil.rmtree(temporary, ignore_errors=True)
 
 
 def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]) -> None:
