@@ -2,7 +2,7 @@
 
 use crate::common::{self, class, configuration, interface};
 use qos_core::config::defaults;
-use qos_core::counters::ClassCounters;
+use qos_core::counters::{ClassCounters, ResolvedClass};
 use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Engine, RouterConfig, Time};
 use serde_json::{json, Value};
@@ -277,28 +277,18 @@ fn defaults_by_bandwidth_and_by_flow_queues() {
 /// of class selectors by precedence, and all others are that of best effort.
 #[test]
 fn defaults_of_early_detection_by_code_point() {
-    let told = [
-        (46, 36, 15),
-        (10, 32, 14),
-        (12, 28, 12),
-        (14, 24, 10),
-        (34, 32, 14),
-        (36, 28, 12),
-        (38, 24, 10),
-        (8, 22, 9),
-        (16, 24, 10),
-        (32, 28, 12),
-        (40, 30, 13),
-        (56, 34, 15),
-    ];
-    for dscp in 0..64u8 {
-        let drops = dscp & 7 != 0 && dscp & 1 == 0 && dscp & 7 <= 6 && (1..=4).contains(&(dscp >> 3));
-        let known = told.iter().find(|(known, ..)| *known == dscp || drops && *known < 40 && known & 7 == dscp & 7);
-        let (packets, sixteenths) = match known {
-            Some((_, packets, sixteenths)) => (*packets, *sixteenths),
-            None if dscp & 7 == 0 => (20 + 2 * u32::from(dscp >> 3), 8 + u32::from(dscp >> 3)),
-            None => (20, 8),
-        };
+    // In packets, and in sixteenths of the greatest one in bytes.
+    let mut told = [(20, 8); 64];
+    for precedence in 0..8 {
+        told[precedence as usize * 8] = (20 + 2 * precedence, 8 + precedence);
+    }
+    for class in 1..=4 {
+        for (drop, least) in [(2, (32, 14)), (4, (28, 12)), (6, (24, 10))] {
+            told[class * 8 + drop] = least;
+        }
+    }
+    told[46] = (36, 15);
+    for (dscp, (packets, sixteenths)) in (0..64u8).zip(told) {
         let by_precedence = defaults::HQF_RANDOM_DETECT_MIN;
         let by_drop = defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP;
         assert_eq!(defaults::random_detect_min_by_dscp(dscp, by_precedence, by_drop), packets, "{dscp}");
@@ -313,16 +303,21 @@ fn defaults_of_early_detection_by_code_point() {
     assert_eq!(defaults::random_detect_bytes(0, false, u64::MAX), (u32::MAX / 2, u32::MAX));
 }
 
+/// The one class of a policy-map that is attached to no interface.
+fn unattached(class: Value) -> ResolvedClass {
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
+    let maps = json!({"P": {"classes": [class]}});
+    engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
+    engine.resolve().policy_maps["P"].classes[0].clone()
+}
+
 /// What a class without an interface tells of its queue: its limit where it has a queue of its own.
 #[test]
 fn limits_of_queues_without_an_interface() {
     let limit = |class: &Value| {
         let mut class = class.clone();
         class["name"] = json!("c1");
-        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-        let maps = json!({"P": {"classes": [class]}});
-        engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
-        engine.resolve().policy_maps["P"].classes[0].queue_limit_packets
+        unattached(class).queue_limit_packets
     };
     let priority = json!({"unit": "kbps", "number": 100});
     assert_eq!(limit(&json!({})), None, "it has none");
@@ -339,11 +334,8 @@ fn rows_of_early_detection_without_an_interface() {
     let rows = |basis: &str, given: &[u8]| {
         let thresholds: Vec<_> = given.iter().map(|value| json!({"value": value, "min": 10, "max": 20})).collect();
         let red = json!({"basis": basis, "thresholds": thresholds});
-        let maps = json!({"P": {"classes": [{"name": "c1", "bandwidth": {"kbps": 100}, "random_detect": red}]}});
-        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-        engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
-        let red = engine.resolve().policy_maps["P"].classes[0].random_detect.clone().unwrap();
-        red.classes.iter().map(|row| row.value).collect::<Vec<_>>()
+        let class = unattached(json!({"name": "c1", "bandwidth": {"kbps": 100}, "random_detect": red}));
+        class.random_detect.unwrap().classes.iter().map(|row| row.value).collect::<Vec<_>>()
     };
     assert_eq!(rows("dscp", &[]), [0; 0]);
     assert_eq!(rows("dscp", &[46, 10]), [10, 46]);
