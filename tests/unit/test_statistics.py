@@ -112,6 +112,8 @@ def test_values_that_are_none_are_refused() -> None:
     assert refused(difference, [1.0, math.nan], [1.0]) == refused(difference, [1.0], [math.inf]) == NOT_FINITE
     assert refused(warm_up, []) == NONE
     assert refused(warm_up, [-math.inf]) == NOT_FINITE
+    rows = "values of 2 dimensions: a statistic needs a row of them"
+    assert refused(difference, [[1.0]], [1.0]) == refused(warm_up, [[]]) == rows
 
 
 def test_counts_of_any_size_are_values() -> None:

@@ -214,6 +214,8 @@ _NUMBERS = range(2, 2**60)
 
 def _finite(values: Values) -> np.ndarray:
     data = np.asarray(values, dtype=float)
+    if data.ndim != 1:
+        raise ValueError(f"values of {data.ndim} dimensions: a statistic needs a row of them")
     if len(data) == 0:
         raise ValueError("no values: a statistic needs at least one")
     if not np.isfinite(data).all():
@@ -284,7 +286,7 @@ def _interval(
     # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method is not, but for
     # a ratio of which a resample is over 0. There is no interval then, of which scipy would warn.
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", _scipy().DegenerateDataWarning)
         found = _scipy().bootstrap(
             samples,
             statistic,
