@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.tsa.stattools import kpss
 
+from qoslab.analysis import statistics
 from qoslab.analysis.kpss import MOST_LAGS_OF, level_probability
 from qoslab.analysis.statistics import (
     LEAST_STEADY,
@@ -333,6 +334,15 @@ def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
         assert ratio([[above]], [[0.0]]) == Estimate(NAN, NAN, NAN, 2)
     assert ratio([[1.0, 2.0]], [[0.0]]) == Estimate(NAN, NAN, NAN, 3, "repetitions")
     assert ratio([[1.0, 2.0]], [[0.0, 4.0]]) == Estimate(0.75, NAN, NAN, 4, "repetitions")
+
+
+def test_other_warnings_of_a_bootstrap_are_told() -> None:
+    def loud(sample: np.ndarray, axis: int = -1) -> np.ndarray:
+        warnings.warn("loud", stacklevel=1)
+        return np.asarray(np.median(sample, axis=axis))
+
+    with pytest.warns(UserWarning, match="loud"):
+        assert statistics._interval((np.array([1.0, 2.0]),), loud, 0.95, 1) == (1.0, 2.0)
 
 
 def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> None:
