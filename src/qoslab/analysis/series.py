@@ -14,8 +14,8 @@ from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
 from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
-VALUES_MOST = 2**23
-"""Bins times flows: a day of ten flows."""
+VALUES_MOST = 2**20
+"""Bins times flows: of an hour with 29 flows at the width of the packets' table; a graph of more is slow to draw."""
 MANY = 32
 """Streams of one traffic that are drawn and listed one by one."""
 
@@ -64,6 +64,7 @@ def means_until(table: pd.DataFrame, seconds: float) -> dict[str, float]:
 def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequence[FlowRecord]) -> pd.DataFrame:
     """The article's IO graph: bits per second of whole frames in bins of 0.1 s, of one cell at one capture point.
 
+    The bins of a long time are wider (`VALUES_MOST`).
     Index `time_s`; columns `all` (everything towards the receivers, the tools' control connections included), then
     each stream by its label, or a traffic of more than MANY streams as one. Bins without packets are 0. Where no packet
     belongs to a flow of the cell, `all` is all packets.

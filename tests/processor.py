@@ -1,0 +1,41 @@
+"""Bounds of processor time, in seconds of a machine of known speed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOOP_S = 0.02
+"""What the loop below takes of an idle core of 2.5 to 3 GHz with Python 3.11."""
+MUTATION = 5.0 if "MUTANT_UNDER_TEST" in os.environ else 1.0
+"""The calls that mutmut puts between those of a program take some times as long as they do."""
+
+
+def _slowness() -> float:
+    """How many times as long as there this machine takes now, which shares its cores with others; at least 1."""
+    taken = []
+    for _ in range(3):
+        began = time.process_time()
+        total = 0
+        for number in range(500_000):
+            total += number & 7
+        taken.append(time.process_time() - began)
+    return max(1.0, min(taken) / LOOP_S)
+
+
+@contextmanager
+def at_most(seconds: float, children: bool = False) -> Iterator[None]:
+    """Fail where what is within takes more of a processor; processor time does not depend on what else runs, but for
+    the speed of a core that others have a part of: the bound is in seconds of a core as `LOOP_S` says.
+
+    With `children` those that have ended count, too.
+    """
+    before = _slowness()
+    began = os.times()
+    yield
+    taken = os.times()
+    took = sum(taken[:2]) - sum(began[:2]) + (sum(taken[2:4]) - sum(began[2:4]) if children else 0.0)
+    slow = max(before, _slowness())
+    assert took < seconds * slow * MUTATION, f"{took:.2f} s of a processor {slow:.1f} times as slow"
