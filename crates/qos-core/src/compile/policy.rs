@@ -278,4 +278,14 @@ mod tests {
         assert_eq!(leaves(json!([own, shaped("class-default")])), (3, vec![1, 2]));
         assert_eq!(leaves(json!([marked, own, shaped("class-default")])), (4, vec![3, 1, 2]));
     }
+
+    /// Marking alone makes no queues.
+    #[test]
+    fn queues_are_there_for_what_queues() {
+        let marking = json!([{"name": "a", "set": [{"field": "dscp", "value": 10}]}]);
+        for generation in ["hqf", "classic"] {
+            let plan = plan(generation, marking.clone());
+            assert!(plan.nodes.is_empty() && plan.flow_queues.is_none(), "{generation}");
+        }
+    }
 }

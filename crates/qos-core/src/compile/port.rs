@@ -264,3 +264,94 @@ fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::router::RouterConfig;
+    use crate::plan::tree::{BodyPlan, Rank, SINGLE};
+    use serde_json::{json, Value};
+    use std::collections::BTreeMap;
+
+    fn port(rate_bps: u64, framing: &str) -> PortConfig {
+        let link = json!({"rate_bps": rate_bps, "framing": framing});
+        serde_json::from_value(json!({"inside": "a", "wire": "b", "link": link, "paced_by_peer": false})).unwrap()
+    }
+
+    fn router_of(plan: PortPlan) -> RouterPlan {
+        let KindPlan::Router(router) = plan.kind else { panic!("a router's") };
+        *router
+    }
+
+    /// A serial port of 64 kb/s, with a FIFO if it is not asked for anything else.
+    fn serial_port(more: &Value) -> RouterPlan {
+        let mut out = json!({"enabled": true, "bandwidth_kbps": 64, "fair_queue": {"enabled": false}});
+        out.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let config = json!({"format": 1, "router": "R1", "generation": "classic", "interfaces": {"Out": out}});
+        let config = RouterConfig::from_json(&config.to_string()).unwrap();
+        let (ports, lists) = (BTreeMap::new(), BTreeMap::new());
+        let context = Context::new(&config, &ports, &lists);
+        router_of(configured("Out", &port(64_000, "hdlc"), Some(&config.interfaces["Out"]), &context).unwrap())
+    }
+
+    fn queue(plan: &RouterPlan, node: usize) -> &QueuePlan {
+        let BodyPlan::Leaf { queue, .. } = &plan.nodes[node].body else { panic!("a queue") };
+        queue
+    }
+
+    /// A port that nobody configured has the bandwidth of its link, by which serial ones queue.
+    #[test]
+    fn bandwidth_is_the_links() {
+        let slow = router_of(unconfigured(&port(1_000_000, "hdlc")));
+        let flows = defaults::dynamic_queues(1_000);
+        let threshold = defaults::CONGESTIVE_DISCARD_THRESHOLD;
+        assert_eq!(*queue(&slow, SINGLE), QueuePlan::WeightedFair { flows, threshold, total: None });
+        assert_eq!(slow.conversations.unwrap().available_kbps, 750);
+        assert_eq!(router_of(unconfigured(&port(8_000_000, "hdlc"))).strategy, Strategy::Fifo);
+    }
+
+    /// A sustainable rate is one below the peak.
+    #[test]
+    fn a_circuit_sustains_less_than_its_peak() {
+        let cells = port(10_000_000, "aal5snap");
+        let sustained = |bps: u64| {
+            let circuit = json!({"peak_bps": 1_000_000, "sustainable_bps": bps, "burst_cells": 100});
+            let config = json!({"enabled": true, "bandwidth_kbps": 1_000, "virtual_circuit": circuit});
+            rates(&cells, &serde_json::from_value(config).unwrap())
+        };
+        assert_eq!(sustained(1_000_000), (Rate(1_000_000), None));
+        // A burst of 100 cells of 53 bytes takes twice as long at half the rate.
+        let tolerance = Duration(100 * 53 * 8 * 1_000);
+        let half = SustainedPlan { rate: Rate(500_000), tolerance };
+        assert_eq!(sustained(500_000), (Rate(1_000_000), Some(half)));
+    }
+
+    /// With queues of its own a port has the ring of one that queues.
+    #[test]
+    fn the_ring_follows_the_queueing() {
+        let ring = |more: Value| serial_port(&more).ring;
+        let limited = |limit| RingPlan { limit, particles: false };
+        assert_eq!(ring(json!({})), limited(defaults::SERIAL_TX_RING_FIFO));
+        assert_eq!(ring(json!({"fair_queue": {"enabled": true}})), limited(defaults::SERIAL_TX_RING_FAIR));
+        let priority = json!({"type": "priority", "rules": [], "limits": [20, 40, 60, 80]});
+        assert_eq!(ring(json!({"queueing": priority})), limited(defaults::SERIAL_TX_RING_FAIR));
+    }
+
+    /// Shapers beside a FIFO have their rates as weights, and what is left of the line is the FIFO's, at least a
+    /// hundredth; what they let go beside weighted fair queueing joins that.
+    #[test]
+    fn shapers_of_an_interface_have_their_rates_ahead_of_the_rest() {
+        let shaped = |rates: &[u64], fair: bool| {
+            let shaper = |bps: &u64| json!({"shape": {"mode": "average", "rate": {"bps": bps}}, "buffers": 1_000});
+            let shapers: Vec<_> = rates.iter().map(shaper).collect();
+            serial_port(&json!({"queueing": {"type": "shaped", "shapers": shapers}, "fair_queue": {"enabled": fair}}))
+        };
+        let ranks = |plan: &RouterPlan| plan.nodes.iter().skip(1).map(|node| node.rank).collect::<Vec<_>>();
+        let two = shaped(&[16_000, 32_000], false);
+        assert_eq!(ranks(&two), [Rank::Weight(16_000), Rank::Weight(16_000), Rank::Weight(32_000)]);
+        assert_eq!(ranks(&shaped(&[64_000], false)), [Rank::Weight(640), Rank::Weight(64_000)]);
+        let beside = shaped(&[16_000], true);
+        assert!(!matches!(beside.nodes[SINGLE].rank, Rank::Weight(_)));
+        assert_eq!(beside.nodes[2].rank, Rank::Released(SINGLE));
+    }
+}

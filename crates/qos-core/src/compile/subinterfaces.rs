@@ -220,3 +220,89 @@ fn check_shaped(context: &Context<'_>, policy: &str, class: &PolicyClass, path: 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::context::Context;
+    use crate::config::router::RouterConfig;
+    use serde_json::{json, Value};
+
+    fn shaped(more: &Value) -> Value {
+        let mut class = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
+        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"classes": [class]})
+    }
+
+    /// The port `Out` with a subinterface for each policy-map, in that direction.
+    fn plan(generation: &str, maps: &Value, policies: &[&str], output: bool) -> Option<PolicyPlan> {
+        let field = if output { "service_policy_output" } else { "service_policy_input" };
+        let each = policies.iter().zip(10u16..).map(|(policy, vlan)| {
+            let own = json!({"enabled": true, "vlan": vlan, "bandwidth_kbps": 2_000, field: policy});
+            (format!("Out.{vlan}"), own)
+        });
+        let out = json!({"enabled": true, "bandwidth_kbps": 2_000, "hold_queue_out": 33,
+            "subinterfaces": Value::Object(each.collect())});
+        let any = json!({"match": "any", "criteria": [{"type": "any"}]});
+        let config = json!({"format": 1, "router": "R1", "generation": generation, "class_maps": {"a": any},
+            "policy_maps": maps, "interfaces": {"Out": out}});
+        let config = RouterConfig::from_json(&config.to_string()).unwrap();
+        let (ports, lists) = (BTreeMap::new(), BTreeMap::new());
+        attached(&Context::new(&config, &ports, &lists), "Out", &config.interfaces["Out"], output).unwrap()
+    }
+
+    fn ranks(plan: &PolicyPlan) -> Vec<Rank> {
+        plan.nodes.iter().skip(1).map(|node| node.rank).collect()
+    }
+
+    /// The port's own queue, then each subinterface with the queues of its policy-map.
+    #[test]
+    fn hierarchies_are_beside_the_ports_own_queue() {
+        let maps = json!({"P": shaped(&json!({}))});
+        let hqf = plan("hqf", &maps, &["P", "P"], true).unwrap();
+        let (own, each) = (Rank::Weight(1), Rank::Weight(2_000_000));
+        assert_eq!(ranks(&hqf), [own, own, each, own, each]);
+        assert_eq!(hqf.flow_queues, None);
+        let BodyPlan::Leaf { queue, .. } = &hqf.nodes[SINGLE].body else { panic!("a queue") };
+        assert_eq!(*queue, QueuePlan::Fifo { limit: 33 });
+        let classic = plan("classic", &maps, &["P"], true).unwrap();
+        assert_eq!(classic.flow_queues, Some(defaults::dynamic_queues(2_000)));
+        assert!(!matches!(classic.nodes[SINGLE].rank, Rank::Weight(_)), "{:?}", classic.nodes[SINGLE].rank);
+    }
+
+    /// Policy-maps that mark have no queues, beside others that have, or alone.
+    #[test]
+    fn what_does_not_queue_has_no_queues() {
+        let maps = json!({"P": shaped(&json!({})),
+            "Mark": {"classes": [{"name": "class-default", "set": [{"field": "dscp", "value": 10}]}]}});
+        for output in [false, true] {
+            for generation in ["hqf", "classic"] {
+                let alone = plan(generation, &maps, &["Mark"], output).unwrap();
+                assert!(alone.nodes.is_empty() && alone.flow_queues.is_none(), "{generation} {output}");
+            }
+        }
+        let beside = plan("hqf", &maps, &["Mark", "P"], true).unwrap();
+        assert_eq!(
+            beside.nodes.len(),
+            4,
+            "the root, the port's own queue, the subinterface and the queue of its class"
+        );
+        let outermost: Vec<_> = beside.top.classes.iter().map(|class| beside.classes[*class].own).collect();
+        assert_eq!(outermost, [None, Some(2), None]);
+        assert!(plan("hqf", &maps, &[], true).is_none());
+    }
+
+    /// A subinterface's part of the port is the ratio of its policy-map's class-default.
+    #[test]
+    fn the_ratio_is_that_of_class_default() {
+        let ratio = |ratio: u32| json!({"bandwidth": {"remaining_ratio": ratio}});
+        let maps = |name: &str, own: u32| {
+            let mut first = shaped(&ratio(own))["classes"][0].clone();
+            first["name"] = json!(name);
+            json!({"P": {"classes": [first]}})
+        };
+        let part = |maps: &Value| ranks(&plan("hqf", maps, &["P"], true).unwrap())[1];
+        assert_eq!(part(&maps("class-default", 7)), Rank::Weight(7));
+        assert_eq!(part(&maps("a", 7)), Rank::Weight(1));
+    }
+}
