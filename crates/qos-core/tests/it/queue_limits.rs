@@ -167,15 +167,30 @@ fn early_detection_in_bytes_spares_small_packets() {
     assert!(dropped("bytes", 64) == 0 && dropped("bytes", 1500) > 20);
 }
 
+/// Where in the class, and why, a policy-map with one class is refused on an interface.
+fn refused(generation: &str, class: Value) -> (String, String) {
+    let maps = json!({"P": {"classes": [class]}});
+    let config = serde_json::to_value(configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    let error = engine.configure(Time(0), &read(&config)).unwrap_err();
+    (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
+}
+
+/// Limits of a class are told as they are typed where their units differ.
+#[test]
+fn units_that_differ_are_named() {
+    let limit = |unit: &str| json!({unit: 9});
+    for (own, other) in [("packets", "bytes"), ("bytes", "ms"), ("ms", "packets")] {
+        let rows = json!([{"field": "cos", "value": 1, "limit": limit(other)}]);
+        let class = json!({"name": "class-default", "queue_limit": limit(own), "queue_thresholds": rows});
+        let message = format!("in {other}, where queue_limit is in {own}: give both in the same unit");
+        assert_eq!(refused("hqf", class), ("queue_thresholds".to_owned(), message));
+    }
+}
+
 #[test]
 fn what_no_queue_has_is_refused_with_its_path() {
-    let refusal = |generation: &str, class: Value| {
-        let maps = json!({"P": {"classes": [class]}});
-        let config = serde_json::to_value(configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let error = engine.configure(Time(0), &read(&config)).unwrap_err();
-        error.path.rsplit_once("classes[0].").unwrap().1.to_owned()
-    };
+    let refusal = |generation: &str, class: Value| refused(generation, class).0;
     let class = |mut actions: Value| {
         actions["name"] = json!("class-default");
         actions
