@@ -184,4 +184,25 @@ mod tests {
         assert_eq!(framed(40, 0, Framing::Pppoe), (62, 86));
         assert_eq!(framed(1492, 1, Framing::Pppoe), (1518, 1542));
     }
+
+    /// With LLC/SNAP a packet says what it is: that encapsulation understands PPP and bridged frames behind it.
+    #[test]
+    fn encapsulations_speak_their_own_and_snap() {
+        let all = [
+            Framing::Aal5snap,
+            Framing::Aal5mux,
+            Framing::PppoaSnap,
+            Framing::PppoaMux,
+            Framing::PppoeoaSnap,
+            Framing::Ethernet,
+            Framing::Ppp,
+        ];
+        for own in all {
+            for link in all {
+                let behind = matches!(link, Framing::PppoaSnap | Framing::PppoeoaSnap) && own == Framing::Aal5snap;
+                assert_eq!(own.speaks(link), own == link || behind, "{own:?} {link:?}");
+            }
+        }
+        assert!(Framing::Ppp.speaks(Framing::Hdlc) && Framing::Ethernet.speaks(Framing::Pppoe));
+    }
 }

@@ -13,6 +13,7 @@ mod error_kinds;
 mod examples;
 mod fairness;
 mod figures;
+mod headers;
 mod hierarchical_policers;
 mod interface_queueing;
 mod ipv6;

@@ -245,7 +245,11 @@ fn what_a_subinterface_cannot_have_is_refused() {
     let vlan = with(&[(100, json!({"vlan": 4_095}))], plain());
     assert!(vlan.contains("4095 is no VLAN"), "{vlan}");
     // A shaper of a class does not make a line of its queues.
-    for more in [json!({"fair_queue": {}}), json!({"random_detect": {"basis": "precedence"}}), json!({"bandwidth": {"kbps": 100}})] {
+    for more in [
+        json!({"fair_queue": {}}),
+        json!({"random_detect": {"basis": "precedence"}}),
+        json!({"bandwidth": {"kbps": 100}}),
+    ] {
         let mut class = json!({"name": "data", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
         class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let maps = json!({"P": {"classes": [class]}});

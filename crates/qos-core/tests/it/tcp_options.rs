@@ -101,3 +101,25 @@ fn tags_and_fragments() {
     fragment[21] = 1;
     assert!(!lower_mss(&mut fragment, 1_360));
 }
+
+/// A length of less than its own two bytes ends the reading, and only kind 2 of four bytes is the size.
+#[test]
+fn options_are_what_their_kind_and_length_say() {
+    for options in [
+        &[5, 0, 2, 4, 0x05, 0xb4][..],
+        &[5, 1, 2, 4, 0x05, 0xb4],
+        &[254, 4, 0x05, 0xb4],
+        &[2, 3, 0x05, 1],
+        &[0, 0, 2, 4, 0x05, 0xb4],
+    ] {
+        let mut found = frame(options, SYN, b"");
+        let before = found.clone();
+        assert!(!lower_mss(&mut found, 500), "{options:?}");
+        assert_eq!(found, before, "{options:?}");
+    }
+    let mut behind = frame(&[[254, 4, 1, 2].as_slice(), &mss(1_460)].concat(), SYN, b"");
+    assert!(lower_mss(&mut behind, 500));
+    // What is asked for already is no change.
+    assert!(!lower_mss(&mut behind, 500));
+    assert!(!lower_mss(&mut frame(&mss(1_460), SYN, b""), 1_460));
+}
