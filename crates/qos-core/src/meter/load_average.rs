@@ -110,4 +110,21 @@ mod tests {
         assert!((later - at_once * (-2.0f64).exp()).abs() < 1e-9);
         assert!((later - step_by_step.rates(Time(65_000_000_000), 30).0).abs() < 1e-9);
     }
+
+    /// Packets a second are averaged as bits a second are: of packets of 100 bytes there are 800 times as many bits,
+    /// while the rate rises, falls and is gone.
+    #[test]
+    fn packets_are_averaged_as_bits_are() {
+        let mut average = LoadAverage::new(Time(0));
+        let mut now = 0;
+        for (gap, packets) in [(100_000_000, 150), (20_000_000, 500), (1_000_000_000, 20), (60_000_000_000, 1)] {
+            for _ in 0..packets {
+                now += gap;
+                average.add(Time(now), 100, 30);
+                let (bps, pps) = average.rates(Time(now), 30);
+                assert!((bps - 800.0 * pps).abs() < 1e-6, "{bps} and {pps} at {now}");
+            }
+            assert!(average.rates(Time(now), 30).1 > 0.1);
+        }
+    }
 }

@@ -171,3 +171,35 @@ fn carried_out(row: ResolvedRandomDetectRow) -> ResolvedRandomDetectRow {
         row => row,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(value: u8) -> ResolvedRandomDetectRow {
+        ResolvedRandomDetectRow { value, min: 5, max: 10, denominator: 10 }
+    }
+
+    /// By code point only rows of which something was seen are told, whatever it is; by precedence all.
+    #[test]
+    fn rows_with_something_in_them_are_told() {
+        for (basis, told) in [(RandomDetectBasis::Dscp, 1), (RandomDetectBasis::Precedence, 2)] {
+            let plan = RandomDetectPlan {
+                basis,
+                exponential_weight: 9,
+                ecn: true,
+                in_bytes: false,
+                rows: vec![row(0), row(1)],
+            };
+            for kind in 0..4 {
+                let mut red = RandomDetect::new(plan.clone(), 0, Rate(1_000_000), Time(0));
+                let seen = &mut red.seen[1];
+                [&mut seen.transmitted, &mut seen.random, &mut seen.tail, &mut seen.marked][kind].add(100);
+                let classes = red.counters().classes;
+                assert_eq!((classes.len(), classes.last().unwrap().value), (told, 1), "{kind}");
+                red.clear();
+                assert_eq!(red.counters().classes.len(), if told == 1 { 0 } else { 2 });
+            }
+        }
+    }
+}

@@ -156,6 +156,129 @@ proptest! {
     }
 }
 
+/// A bucket of 10 000 bytes that is filled by a byte each microsecond; a tenth of it is a step, and as much is taken off
+/// if a fifth of it was never filled.
+struct Steps {
+    bucket: DynamicBucket,
+    conformed: u64,
+}
+
+impl Steps {
+    fn new(monitoring_us: u64) -> Steps {
+        let plan = DynamicPlan {
+            monitoring: Duration(monitoring_us * 1_000),
+            idle: Duration::from_secs(1),
+            first_growths: 1,
+            shrink_percent: 10,
+            spare_percent: 20,
+            ..plan(10_000, 50_000)
+        };
+        Steps { bucket: DynamicBucket::new(8_000_000, plan, Time(0)), conformed: 0 }
+    }
+
+    fn packet(&mut self, us: u64, bytes: u32) -> Colour {
+        let colour = self.bucket.colour(Time(us * 1_000), bytes);
+        self.conformed += u64::from(bytes) * u64::from(colour == Colour::Conform);
+        colour
+    }
+
+    /// Packets of 500 bytes until one exceeds; the size then.
+    fn empty(&mut self, us: u64) -> u64 {
+        while self.packet(us, 500) == Colour::Conform {}
+        self.bucket.bytes().0
+    }
+}
+
+/// A drop that comes with others, before the level has risen by a step, is of the same burst of losses.
+#[test]
+fn a_burst_of_losses_is_judged_once() {
+    let mut one = Steps::new(500);
+    assert_eq!((one.empty(0), one.empty(0)), (10_000, 10_000));
+    // Half a step, and a whole one, are no rise; more than that is, and the bucket was never near to full.
+    assert_eq!(one.empty(500), 10_000);
+    let mut whole = Steps::new(500);
+    assert_eq!((whole.empty(0), whole.empty(1_000)), (10_000, 10_000));
+    let mut more = Steps::new(500);
+    assert_eq!((more.empty(0), more.empty(1_001)), (10_000, 9_000));
+    // Nor is it looked at before the monitoring time is over: at its end it is.
+    let mut early = Steps::new(5_000);
+    assert_eq!((early.empty(0), early.empty(4_999)), (10_000, 10_000));
+    let mut at_its_end = Steps::new(5_000);
+    assert_eq!((at_its_end.empty(0), at_its_end.empty(5_000)), (10_000, 9_000));
+}
+
+/// What overflows before the next drop enlarges the bucket, twice by the first of them and once by later ones, whether
+/// or not the level was looked at in between.
+#[test]
+fn what_overflows_is_added() {
+    let mut bucket = Steps::new(1_000_000);
+    assert_eq!(bucket.empty(0), 10_000);
+    assert_eq!(bucket.empty(12_000), 14_000);
+    assert_eq!(bucket.empty(12_000 + 14_000 + 3_000), 17_000);
+}
+
+/// After so long without a packet nobody has reacted to the drop; to the nanosecond.
+#[test]
+fn a_pause_ends_what_was_watched() {
+    for (pause_ns, grows) in [(SECOND - 1, true), (SECOND, true), (SECOND + 1, false)] {
+        let mut bucket = Steps::new(1_000);
+        bucket.empty(0);
+        bucket.bucket.colour(Time(pause_ns), 100);
+        let size = bucket.empty(pause_ns.div_ceil(1_000));
+        assert_eq!(size > 10_000, grows, "{pause_ns}");
+    }
+}
+
+/// A level that has risen and then falls by more than a step is TCP at the rate again: the size is judged. One that
+/// stays, falls by a step or has only been looked at too early is not.
+#[test]
+fn the_turn_of_the_level_judges_the_size() {
+    let risen = || {
+        let mut bucket = Steps::new(5_000);
+        bucket.empty(0);
+        // 5000 bytes are there when it is looked at, 4900 afterwards.
+        assert_eq!(bucket.packet(5_000, 100), Colour::Conform);
+        bucket
+    };
+    let looked = |take: u32, at_us: u64| {
+        let mut bucket = risen();
+        for _ in 0..take / 100 {
+            bucket.packet(5_001, 100);
+        }
+        bucket.packet(at_us, 60);
+        bucket.bucket.bytes().0
+    };
+    // 4900 - taken + 5000 come until 10 ms, where it is compared with 5000.
+    assert_eq!(looked(100, 10_000), 10_000);
+    assert_eq!(looked(4_800, 10_000), 10_000, "5100");
+    let mut falling = risen();
+    // 6900 at 7 ms, less 5900 and with 3000 more: 4000, a step below; 100 less are more than that.
+    for (taken, size) in [(5_900, 10_000), (6_000, 9_000)] {
+        let mut bucket = risen();
+        for _ in 0..taken / 100 {
+            bucket.packet(7_000, 100);
+        }
+        bucket.packet(10_000, 60);
+        assert_eq!(bucket.bucket.bytes().0, size, "{taken}");
+    }
+    // Before it is time to look, a fall by any amount is none.
+    for _ in 0..48 {
+        falling.packet(5_100, 100);
+    }
+    assert_eq!(falling.bucket.bytes().0, 10_000);
+}
+
+/// A bucket of which a fifth and no more stayed empty is left as it is.
+#[test]
+fn a_bucket_that_was_nearly_full_keeps_its_size() {
+    for (peak_us, size) in [(8_000, 10_000), (7_999, 9_000)] {
+        let mut bucket = Steps::new(7_999);
+        bucket.empty(0);
+        bucket.packet(peak_us, 60);
+        assert_eq!(bucket.empty(peak_us), size, "{peak_us}");
+    }
+}
+
 fn policed(dynamic: Value) -> Engine<u64> {
     let mut engine = common::engine(100_000_000, Framing::Ethernet);
     let police = json!({"cir": {"bps": 1_000_000}, "dynamic": dynamic});
@@ -201,7 +324,17 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     engine.clear(Time(202 * MILLI), None);
     let cleared = counters(&mut engine, Time(202 * MILLI));
     assert_eq!((cleared["growths"].as_u64(), cleared["bucket_bytes"].as_u64()), (Some(0), Some(14_860)));
-    assert_eq!(cleared["changes"], json!([]));
+    assert_eq!((cleared["changes"].clone(), cleared["monitoring_ms"].clone()), (json!([]), json!(100)));
+    // At 302 ms it is full, what the next 98 ms bring overflows, and the packets that empty it take the level down: the
+    // second growth. Its number goes on. Then it comes nowhere near to being full: it shrinks twice.
+    for (ms, packets) in [(400, 1), (401, 40), (501, 1), (502, 20), (603, 20)] {
+        for number in 0..packets {
+            engine.transmit(Time(ms * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), number);
+        }
+    }
+    let again = counters(&mut engine, Time(603 * MILLI));
+    assert_eq!(again["changes"][0]["number"], 2);
+    assert_eq!((again["growths"].as_u64(), again["shrinks"].as_u64()), (Some(1), Some(2)));
 }
 
 #[test]

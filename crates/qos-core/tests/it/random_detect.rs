@@ -220,3 +220,25 @@ fn half_way_half_of_the_greatest_share_is_marked() {
     let expected = tried / 20.0;
     assert!((marked - expected).abs() < 5.0 * (expected * 0.95).sqrt(), "{marked} marked, {expected} expected");
 }
+
+/// What a full queue drops is in its packet's row, and counts start again when they are cleared.
+#[test]
+fn drops_of_a_full_queue_are_in_their_rows() {
+    let classes = json!([{"name": "class-default", "queue_limit": {"packets": 5},
+        "random_detect": {"basis": "precedence", "exponential_weight": 9}}]);
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
+    for packet in 0..100 {
+        let frame = common::frames::udp(1000, (packet % 2 * 8) as u8, 1, 6_000);
+        engine.transmit(Time(packet), PORT, frame::parse(&frame, Ppp), packet);
+    }
+    let rows = |engine: &mut Engine<u64>| {
+        let class = class(engine, Time(100), 0);
+        let rows = class.random_detect.unwrap().classes;
+        (class.drops.tail.packets, [rows[0].tail_drop.packets, rows[1].tail_drop.packets])
+    };
+    let (all, [even, odd]) = rows(&mut engine);
+    assert!(all > 90 && even > 40 && odd > 40 && even + odd == all, "{all} {even} {odd}");
+    engine.clear(Time(100), None);
+    assert_eq!(rows(&mut engine), (0, [0, 0]));
+}

@@ -40,3 +40,26 @@ fn an_idle_line_drops_nothing() {
         }
     }
 }
+
+/// A queue ages at what its line can send now, not at what it could before.
+#[test]
+fn a_queue_ages_at_the_rate_of_the_line() {
+    let mean = |before: u64| {
+        let red = json!([{"name": "class-default", "random_detect": {"basis": "precedence"}}]);
+        let with = |clock: u64| {
+            let mut config = serde_json::to_value(with_policy("hqf", 2_000, red.clone())).unwrap();
+            config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
+            common::read(&config)
+        };
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &with(before)).unwrap();
+        engine.configure(Time(0), &with(2_000_000)).unwrap();
+        load(&mut engine, Ppp, &[Source::new(1000, 0, 0, 4_000_000)], Time(10 * SECOND));
+        common::run(&mut engine, Time(11 * SECOND), &mut Vec::new());
+        engine.transmit(Time(11 * SECOND), PORT, common::udp(1000, 0, Ppp), 0);
+        common::class(&mut engine, Time(11 * SECOND), 0).random_detect.unwrap().mean_depth
+    };
+    let expected = mean(2_000_000);
+    assert!(expected > 0.1, "{expected}");
+    assert_eq!(mean(64_000), expected);
+}
