@@ -205,3 +205,36 @@ fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
     assert_eq!(refusal("classic", class(4_097)), "shape_buffers");
     assert_eq!(refusal("classic", json!({"name": "class-default", "shape_buffers": 9})), "shape_buffers");
 }
+
+/// Where the hold queue is full the packet with the highest sequence number of all goes, the new one if it is that; a
+/// conversation does not pay for what was not sent. Flow 0 has 1500 bytes in each packet and flow 1 has 600, so that in
+/// the order of their numbers two and a half of the latter come for one.
+#[test]
+fn a_full_hold_queue_loses_what_would_leave_last() {
+    let mut port = interface(64, None, None);
+    port["hold_queue_out"] = json!(4);
+    port["tx_ring_limit"] = json!(1);
+    let mut engine = started(64_000, &configuration("classic", json!({}), port));
+    let mut outputs = Vec::new();
+    let arrivals = [(0, 6), (1, 1), (0, 1), (1, 2)];
+    let flows = arrivals.into_iter().flat_map(|(flow, packets)| std::iter::repeat_n(flow, packets));
+    for (number, flow) in flows.enumerate() {
+        let ip_len = if flow == 0 { 1_500 } else { 600 };
+        engine.transmit(Time(0), PORT, common::udp(ip_len, flow, Ppp), number);
+    }
+    // One is on the line and one in the ring.
+    let found = out(&mut engine, 0);
+    assert_eq!((found.queue.depth, found.queue.drops), (4, 4));
+    let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.drops)).collect();
+    assert_eq!(told, [(3, 0), (1, 4)]);
+    engine.audit().unwrap();
+    common::run(&mut engine, Time(10 * SECOND), &mut outputs);
+    let left: Vec<_> = common::departures(&outputs).into_iter().map(|(_, number, _)| number).collect();
+    assert_eq!(left, [0, 1, 6, 8, 2, 9]);
+    let lost = |output: &Output<usize>| match output {
+        Output::Dropped(dropped) => Some(dropped.payload),
+        Output::Departure(_) => None,
+    };
+    assert_eq!(outputs.iter().filter_map(lost).collect::<Vec<_>>(), [5, 7, 4, 3]);
+    engine.audit().unwrap();
+}

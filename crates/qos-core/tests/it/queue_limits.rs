@@ -238,3 +238,34 @@ fn queues_have_their_default_limits() {
         assert_eq!((found, in_bytes), (packets, bytes), "{thresholds}");
     }
 }
+
+/// What a queue has no room for after its limit was lowered, and what priority drops while others wait, is counted as
+/// dropped by the interface's queue.
+#[test]
+fn all_drops_of_queues_are_the_interfaces() {
+    let limited = |packets: u32| {
+        let classes = json!([{"name": "class-default", "queue_limit": {"packets": packets}}]);
+        configuration("hqf", json!({"P": {"classes": classes}}), interface(2_000, None, Some("P")))
+    };
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &limited(10)).unwrap();
+    let drops = |engine: &mut Engine<usize>| engine.counters(Time(0), None).interfaces["Out"].queue.drops;
+    for number in 0..30 {
+        engine.transmit(Time(0), common::PORT, common::udp(1_000, 0, Ppp), number);
+    }
+    let before = drops(&mut engine);
+    engine.configure(Time(0), &limited(3)).unwrap();
+    assert_eq!(drops(&mut engine), before + 7);
+    engine.audit().unwrap();
+
+    let priority = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 64}}]);
+    let config = configuration("hqf", json!({"P": {"classes": priority}}), interface(2_000, None, Some("P")));
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    for number in 0..30 {
+        engine.transmit(Time(0), common::PORT, common::udp(1_000, 0, Ppp), number);
+    }
+    let class = common::class(&mut engine, Time(0), 0);
+    assert!(class.drops.priority.packets > 10, "{:?}", class.drops);
+    assert_eq!(drops(&mut engine), class.drops.priority.packets);
+}

@@ -78,6 +78,8 @@ fn what_the_line_has_no_time_for_waits_behind_a_classic_shaper_and_before_a_late
     assert!(!shape.active && queue.depth_packets < 3, "{queue:?}");
     // The queue behind the shaper is full, and what it does not take is dropped.
     assert!(af.drops.tail.packets > 0 && counters.queue.depth > 100, "{af:?} {:?}", counters.queue);
+    let other = class(&counters, 1).drops.tail.packets;
+    assert_eq!(counters.queue.drops, af.drops.tail.packets + other, "and is counted as dropped by the queue");
     let later = class(&beside_a_flood("hqf"), 0);
     assert!(later.shape.unwrap().active && later.queue.unwrap().depth_packets > 60, "{later:?}");
 }
