@@ -226,6 +226,7 @@ mod tests {
     use super::*;
     use crate::compile::context::Context;
     use crate::config::router::RouterConfig;
+    use crate::time::Rate;
     use serde_json::{json, Value};
 
     fn shaped(more: &Value) -> Value {
@@ -304,5 +305,18 @@ mod tests {
         let part = |maps: &Value| ranks(&plan("hqf", maps, &["P"], true).unwrap())[1];
         assert_eq!(part(&maps("class-default", 7)), Rank::Weight(7));
         assert_eq!(part(&maps("a", 7)), Rank::Weight(1));
+    }
+
+    /// A queue leaves at the rate of the slowest shaper above it.
+    #[test]
+    fn queues_leave_at_the_rate_of_the_slowest_shaper() {
+        let maps = json!({"P": shaped(&json!({"service_policy": "Child"})),
+            "Child": {"classes": [{"name": "a", "bandwidth": {"percent": 50}}]}});
+        let plan = plan("hqf", &maps, &["P"], true).unwrap();
+        let leaf = plan.nodes.len() - 1;
+        assert!(plan.nodes[leaf].shape.is_none());
+        assert_eq!(tree::rate_of(&plan.nodes, leaf, Rate(2_000_000)), Rate(1_000_000));
+        assert_eq!(tree::rate_of(&plan.nodes, leaf, Rate(500_000)), Rate(500_000));
+        assert_eq!(tree::rate_of(&plan.nodes, SINGLE, Rate(2_000_000)), Rate(2_000_000));
     }
 }

@@ -69,3 +69,21 @@ pub(crate) trait Discipline<P> {
 pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
     (crate::frame::descriptor::mix(key ^ seed) & u64::from(flows - 1)) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the seed, flows go to all queues, to others with another seed.
+    #[test]
+    fn flows_are_spread_by_any_seed() {
+        let places = |seed: u64| (0..200).map(|key| flow_index(key, seed, 16)).collect::<Vec<_>>();
+        for seed in [0, 1, u64::MAX] {
+            let mut found = places(seed);
+            assert_ne!(found, places(seed ^ 0x5a5a));
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found.len(), 16, "{seed}");
+        }
+    }
+}

@@ -150,6 +150,11 @@ fn subinterfaces_have_their_own_lists() {
     let packets = [(None, 1), (None, 10), (Some(10), 10), (Some(10), 1), (Some(20), 99)];
     let outputs = out(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
     assert_eq!(passed(&outputs), [0, 2, 4]);
+    // Beside a port that has none.
+    let lists = json!({"ten": [entry("permit", 10, 10)]});
+    let mut engine = router(lists, json!({"subinterfaces": {"Out.10": each(10, json!(["ten"]))}})).unwrap();
+    let outputs = out(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
+    assert_eq!(passed(&outputs), [0, 1, 2, 4]);
 }
 
 /// What goes on when another configuration comes: the counters of the lists that stay.

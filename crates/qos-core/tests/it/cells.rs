@@ -48,9 +48,15 @@ fn counters_know_encapsulations_and_no_cells() {
 /// A packet of 1500 bytes takes three particles of 576, so that a ring of 3 has one beside that on the line.
 #[test]
 fn a_ring_holds_particles() {
-    for (limit, ip_len, particles, packets) in
-        [(Some(3), 1_500, 3, 1), (Some(6), 1_500, 6, 2), (Some(3), 500, 3, 3), (Some(4), 1_100, 4, 2)]
-    {
+    for (limit, ip_len, particles, packets) in [
+        (Some(3), 1_500, 3, 1),
+        (Some(6), 1_500, 6, 2),
+        (Some(3), 500, 3, 3),
+        (Some(4), 1_100, 4, 2),
+        // With the eight bytes of LLC/SNAP just one and just more than one.
+        (Some(2), 568, 2, 2),
+        (Some(2), 569, 2, 1),
+    ] {
         let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Aal5snap);
         engine.configure(Time(0), &plain(json!({"tx_ring_limit": limit}))).unwrap();
         let descriptor = udp(ip_len, 0, Framing::Aal5snap);

@@ -238,3 +238,21 @@ fn a_full_hold_queue_loses_what_would_leave_last() {
     assert_eq!(outputs.iter().filter_map(lost).collect::<Vec<_>>(), [5, 7, 4, 3]);
     engine.audit().unwrap();
 }
+
+/// Under a shaper two flows have the same, whatever each offers; a conversation of priority counts as one, too.
+#[test]
+fn flows_under_a_shaper_are_told_apart() {
+    let shape = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
+    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, json!([shape])));
+    let sources = [Source::new(1000, 0, 0, 1_000_000), Source::new(1000, 0, 1, 4_000_000)];
+    let outputs = load(&mut engine, Ppp, &sources, Time(20 * SECOND));
+    let bytes = common::bytes_by_source(&outputs, 2);
+    assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.05, "{bytes:?}");
+
+    let priority = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 500}}]);
+    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, priority));
+    assert_eq!(out(&mut engine, 0).queue.conversations, Some(0));
+    (0..20).for_each(|number| engine.transmit(Time(0), PORT, common::udp(1_000, 0, Ppp), number));
+    let queue = out(&mut engine, 0).queue;
+    assert_eq!((queue.conversations, queue.max_active_conversations), (Some(1), Some(1)));
+}

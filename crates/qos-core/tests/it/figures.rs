@@ -390,6 +390,6 @@ fn queues_without_a_limit_have_none() {
         engine.transmit(Time(0), common::PORT, common::udp(100, 0, Ppp), number);
     }
     let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
-    assert_eq!(counters.numbered_queues[1].drops.packets, 0);
+    assert_eq!((counters.numbered_queues[1].drops.packets, counters.numbered_queues[1].limit_packets), (0, 0));
     assert!(counters.numbered_queues[1].depth_packets > 1_900, "the ring has the others");
 }

@@ -138,3 +138,16 @@ fn a_child_classifies_the_packet_as_it_came() {
     let expected = if qos_core::config::defaults::CHILD_MATCHES_PARENTS_MARK { [0, 626, 0] } else { [626, 0, 0] };
     assert_eq!(packets, expected);
 }
+
+/// What a class with fair queueing tells of its flows, and one without does not.
+#[test]
+fn limits_of_flows_are_told() {
+    for (more, per_flow, most) in [(json!({}), None, None), (json!({"fair_queue": {}}), Some(16), Some(256))] {
+        let mut class = json!({"name": "class-default", "queue_limit": {"packets": 64}});
+        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &common::with_policy("hqf", 2_000, json!([class]))).unwrap();
+        let queue = common::class(&mut engine, Time(0), 0).queue.unwrap();
+        assert_eq!((queue.per_flow_limit, queue.max_flows), (per_flow, most), "{more}");
+    }
+}

@@ -192,3 +192,19 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
         }
     }
 }
+
+/// A priority class is policed where a shaper above it holds packets back, whatever room the line has.
+#[test]
+fn a_shaper_above_is_congestion() {
+    let classes = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}},
+        "service_policy": "Child"}]);
+    let child = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 64}}, {"name": "class-default"}]);
+    let maps = json!({"P": {"classes": classes}, "Child": {"classes": child}});
+    let config = configuration("hqf", maps, interface(100_000, None, Some("P")));
+    let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    load(&mut engine, Ppp, &[Source::new(500, 0, 0, 3_000_000)], Time(2 * SECOND));
+    let found = engine.counters(Time(2 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
+    let own = &found.classes[0].child.as_ref().unwrap().classes[0];
+    assert!(own.drops.priority.packets > 300, "{:?} of {}", own.drops, own.packets);
+}

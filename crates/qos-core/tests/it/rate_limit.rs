@@ -240,3 +240,23 @@ fn counters_of_what_comes_in_are_cleared() {
         assert_eq!((before, after), ((3, vec![3]), (0, vec![0])));
     }
 }
+
+/// Lines that stay go on with what they have counted and spent; others begin anew.
+#[test]
+fn lines_that_stay_go_on() {
+    let lines = |rate: u64| json!([line(Value::Null, rate, json!({"then": "transmit"}), json!({"then": "drop"}))]);
+    let packet = common::udp(986, 0, Framing::Ethernet);
+    let after = |rate: u64| {
+        let mut engine = limited(lines(8_000));
+        offer(&mut engine, packet, 1, Time(0), Time(10));
+        let mut config = serde_json::to_value(engine.config().unwrap()).unwrap();
+        config["interfaces"]["Out"]["rate_limit_output"] = lines(rate);
+        config["interfaces"]["Out"]["load_interval_s"] = json!(60);
+        engine.configure(Time(10), &common::read(&config)).unwrap();
+        let told = engine.counters(Time(10), None).interfaces["Out"].rate_limit_output[0];
+        (told.conformed.packets, told.exceeded.packets > 0)
+    };
+    let (conformed, exceeded) = after(8_000);
+    assert!(conformed > 0 && exceeded);
+    assert_eq!(after(16_000), (0, false));
+}

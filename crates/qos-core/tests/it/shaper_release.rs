@@ -119,3 +119,26 @@ proptest! {
         prop_assert_eq!(released(line, &config, &arrivals), released(1_000_000_000, &config, &arrivals));
     }
 }
+
+/// A packet that the credit would let go waits behind one that waits, and counts as delayed.
+#[test]
+fn what_comes_behind_a_waiting_packet_is_delayed() {
+    for generation in ["classic", "hqf"] {
+        let mut engine = started(2_000_000, &config(generation, json!([shaped("class-default", 64_000)])));
+        let delayed = |engine: &mut Engine<usize>, at: u64| {
+            let shape = class(&out(engine, at), 0).shape.unwrap();
+            (shape.sent.packets, shape.delayed.packets)
+        };
+        // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
+        let mut number = 0;
+        while !class(&out(&mut engine, 0), 0).shape.unwrap().active {
+            engine.transmit(Time(0), PORT, common::udp(496, 0, Ppp), number);
+            number += 1;
+        }
+        let (sent, _) = delayed(&mut engine, 0);
+        assert_eq!(sent as usize + 1, number, "{generation}: the last one waits");
+        engine.transmit(Time(0), PORT, common::udp(40, 0, Ppp), number);
+        run(&mut engine, Time(10 * SECOND), &mut Vec::new());
+        assert_eq!(delayed(&mut engine, 10 * SECOND), (sent + 2, 2), "{generation}");
+    }
+}

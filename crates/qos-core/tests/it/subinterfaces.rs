@@ -299,3 +299,28 @@ proptest! {
         }
     }
 }
+
+/// Counts of a subinterface stay with its name when others come, and begin again when they are cleared. A frame without
+/// a tag is the port's.
+#[test]
+fn counts_stay_with_their_subinterfaces() {
+    let mut engine = made(&config("hqf", json!({}), &[(200, json!({})), (300, json!({}))], plain()));
+    for (number, vlan) in [Some(200), Some(300), Some(300), None].into_iter().enumerate() {
+        engine.receive(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
+    }
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    assert_eq!(outputs.len(), 4);
+    let counts = |engine: &mut Engine<usize>| {
+        let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+        assert_eq!(counters.input.drops, 0);
+        counters.subinterfaces.iter().map(|(name, own)| (name.clone(), own.input.packets)).collect::<Vec<_>>()
+    };
+    let with = |names: &[(&str, u64)]| names.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<Vec<_>>();
+    assert_eq!(counts(&mut engine), with(&[("Out.200", 1), ("Out.300", 2)]));
+    let more = config("hqf", json!({}), &[(100, json!({})), (200, json!({})), (300, json!({}))], plain());
+    engine.configure(Time(SECOND), &RouterConfig::from_json(&more.to_string()).unwrap()).unwrap();
+    assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 1), ("Out.300", 2)]));
+    engine.clear(Time(SECOND), None);
+    assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 0), ("Out.300", 0)]));
+}
