@@ -36,6 +36,10 @@ def connection(lab: Lab, router: str = "R1", **options: Any) -> Any:
     return asyncssh.connect(ssh.host, ssh.port, **{**settings, **options})
 
 
+class HungUpError(Exception):
+    """The router has ended the connection, as one does that restarts."""
+
+
 class Login:
     """A login that sends a line and reads up to the next prompt."""
 
@@ -51,7 +55,8 @@ class Login:
         async with asyncio.timeout(10):
             while not text.endswith(ends):
                 received = await self._process.stdout.read(4096)
-                assert received, f"the router hung up after {text!r}"
+                if not received:
+                    raise HungUpError(f"the router hung up after {text!r}")
                 text += received.replace("\r\n", "\n")
         return text
 

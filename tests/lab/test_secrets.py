@@ -110,7 +110,8 @@ def _line(process: Path) -> str:
 def vaulted(value: str, password: Path) -> str:
     """An encrypted value as an inventory has it."""
     program = str(Path(sys.executable).with_name("ansible-vault"))
-    argv = [program, "encrypt_string", "--vault-password-file", str(password), "--name", "x", value]
+    # A generated password may begin as an option does.
+    argv = [program, "encrypt_string", "--vault-password-file", str(password), "--name", "x", "--", value]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     body = [line.strip() for line in printed.splitlines()[1:]]
     return "!vault |\n" + "\n".join(" " * 14 + line for line in body)
