@@ -156,8 +156,8 @@ proptest! {
     }
 }
 
-/// A bucket of 10 000 bytes that is filled by a byte each microsecond; a tenth of it is a step, and as much is taken off
-/// if a fifth of it was never filled.
+/// A bucket of 10 000 bytes that is filled by a byte each microsecond; a tenth of it is a step, and as much is taken
+/// off if a fifth of it was never filled.
 struct Steps {
     bucket: DynamicBucket,
     conformed: u64,
