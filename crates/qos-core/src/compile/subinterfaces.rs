@@ -224,7 +224,6 @@ fn check_shaped(context: &Context<'_>, policy: &str, class: &PolicyClass, path: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compile::context::Context;
     use crate::config::router::RouterConfig;
     use crate::time::Rate;
     use serde_json::{json, Value};

@@ -158,10 +158,7 @@ proptest! {
 
 /// A bucket of 10 000 bytes that is filled by a byte each microsecond; a tenth of it is a step, and as much is taken
 /// off if a fifth of it was never filled.
-struct Steps {
-    bucket: DynamicBucket,
-    conformed: u64,
-}
+struct Steps(DynamicBucket);
 
 impl Steps {
     fn new(monitoring_us: u64) -> Steps {
@@ -173,19 +170,21 @@ impl Steps {
             spare_percent: 20,
             ..plan(10_000, 50_000)
         };
-        Steps { bucket: DynamicBucket::new(8_000_000, plan, Time(0)), conformed: 0 }
+        Steps(DynamicBucket::new(8_000_000, plan, Time(0)))
     }
 
     fn packet(&mut self, us: u64, bytes: u32) -> Colour {
-        let colour = self.bucket.colour(Time(us * 1_000), bytes);
-        self.conformed += u64::from(bytes) * u64::from(colour == Colour::Conform);
-        colour
+        self.0.colour(Time(us * 1_000), bytes)
     }
 
     /// Packets of 500 bytes until one exceeds; the size then.
     fn empty(&mut self, us: u64) -> u64 {
         while self.packet(us, 500) == Colour::Conform {}
-        self.bucket.bytes().0
+        self.size()
+    }
+
+    fn size(&self) -> u64 {
+        self.0.bytes().0
     }
 }
 
@@ -223,7 +222,7 @@ fn a_pause_ends_what_was_watched() {
     for (pause_ns, grows) in [(SECOND - 1, true), (SECOND, true), (SECOND + 1, false)] {
         let mut bucket = Steps::new(1_000);
         bucket.empty(0);
-        bucket.bucket.colour(Time(pause_ns), 100);
+        bucket.0.colour(Time(pause_ns), 100);
         let size = bucket.empty(pause_ns.div_ceil(1_000));
         assert_eq!(size > 10_000, grows, "{pause_ns}");
     }
@@ -233,39 +232,31 @@ fn a_pause_ends_what_was_watched() {
 /// stays, falls by a step or has only been looked at too early is not.
 #[test]
 fn the_turn_of_the_level_judges_the_size() {
-    let risen = || {
+    // The bucket from which so many bytes were taken at that time.
+    let taken = |bytes: u32, us: u64| {
         let mut bucket = Steps::new(5_000);
         bucket.empty(0);
         // 5000 bytes are there when it is looked at, 4900 afterwards.
         assert_eq!(bucket.packet(5_000, 100), Colour::Conform);
+        for _ in 0..bytes / 100 {
+            bucket.packet(us, 100);
+        }
         bucket
     };
-    let looked = |take: u32, at_us: u64| {
-        let mut bucket = risen();
-        for _ in 0..take / 100 {
-            bucket.packet(5_001, 100);
-        }
-        bucket.packet(at_us, 60);
-        bucket.bucket.bytes().0
-    };
-    // 4900 - taken + 5000 come until 10 ms, where it is compared with 5000.
-    assert_eq!(looked(100, 10_000), 10_000);
-    assert_eq!(looked(4_800, 10_000), 10_000, "5100");
-    let mut falling = risen();
-    // 6900 at 7 ms, less 5900 and with 3000 more: 4000, a step below; 100 less are more than that.
-    for (taken, size) in [(5_900, 10_000), (6_000, 9_000)] {
-        let mut bucket = risen();
-        for _ in 0..taken / 100 {
-            bucket.packet(7_000, 100);
-        }
+    for (bytes, us, size) in [
+        // 9800 and 5100 at 10 ms, where they are compared with 5000.
+        (100, 5_001, 10_000),
+        (4_800, 5_001, 10_000),
+        // 6900 at 7 ms, less 5900 and with 3000 more: 4000, a step below; 100 less are more than that.
+        (5_900, 7_000, 10_000),
+        (6_000, 7_000, 9_000),
+    ] {
+        let mut bucket = taken(bytes, us);
         bucket.packet(10_000, 60);
-        assert_eq!(bucket.bucket.bytes().0, size, "{taken}");
+        assert_eq!(bucket.size(), size, "{bytes}");
     }
     // Before it is time to look, a fall by any amount is none.
-    for _ in 0..48 {
-        falling.packet(5_100, 100);
-    }
-    assert_eq!(falling.bucket.bytes().0, 10_000);
+    assert_eq!(taken(4_800, 5_100).size(), 10_000);
 }
 
 /// A bucket of which a fifth and no more stayed empty is left as it is.

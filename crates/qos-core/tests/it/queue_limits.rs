@@ -1,6 +1,6 @@
 //! Queue limits in bytes and milliseconds and by a field of the packet, and early detection in bytes.
 
-use crate::common::{self, class, configuration, interface, read, run, with_policy, PORT};
+use crate::common::{self, class, configuration, interface, run, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
@@ -170,9 +170,9 @@ fn early_detection_in_bytes_spares_small_packets() {
 /// Where in the class, and why, a policy-map with one class is refused on an interface.
 fn refused(generation: &str, class: Value) -> (String, String) {
     let maps = json!({"P": {"classes": [class]}});
-    let config = serde_json::to_value(configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
+    let config = configuration(generation, maps, interface(2_000, None, Some("P")));
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    let error = engine.configure(Time(0), &read(&config)).unwrap_err();
+    let error = engine.configure(Time(0), &config).unwrap_err();
     (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
 }
 
