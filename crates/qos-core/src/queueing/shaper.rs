@@ -113,12 +113,14 @@ impl Shaper {
         }
     }
 
-    /// A packet of `bytes` leaves; `emptied` when none is left behind it.
-    ///
-    /// The credit is within its limit then: it exceeds that only for a packet that waits, by less than an increment,
-    /// and that packet's bits are taken with the queue's last.
-    pub fn take(&mut self, bytes: u32, emptied: bool) {
+    /// A packet of `bytes` leaves.
+    pub fn take(&mut self, bytes: u32) {
         self.credit -= self.bits(bytes);
-        debug_assert!(!emptied || self.credit <= self.plan.limit_bits() as i64, "{self:?}");
+    }
+
+    /// Whether the credit is beyond its limit. It is so only for a packet that waits, by less than an increment, and
+    /// that packet's bits are taken with the queue's last: not where nothing waits.
+    pub fn exceeds(&self) -> bool {
+        self.credit > self.plan.limit_bits() as i64
     }
 }

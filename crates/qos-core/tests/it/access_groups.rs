@@ -23,9 +23,9 @@ fn ipv6_entry(action: &str, protocol: u8) -> Value {
 /// A router with port `Out`, `more` on it, and the lists.
 fn router(lists: Value, more: Value) -> Result<Engine<u64>, qos_core::ConfigError> {
     let mut interface = common::interface(10_000, None, None);
-    interface.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    common::extend(&mut interface, &more);
     let mut config = serde_json::to_value(common::configuration("hqf", policies(), interface)).unwrap();
-    config["access_lists"].as_object_mut().unwrap().extend(lists.as_object().unwrap().clone());
+    common::extend(&mut config["access_lists"], &lists);
     let mut engine = common::engine(10_000_000, Ethernet);
     engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap())?;
     Ok(engine)

@@ -38,7 +38,7 @@ fn assert_refused(generation: &str, classes: Value, path: &str, words: &str) {
 
 fn class(name: &str, actions: Value) -> Value {
     let mut class = json!({"name": name});
-    class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+    common::extend(&mut class, &actions);
     class
 }
 

@@ -16,7 +16,7 @@ fn class<P>(engine: &mut Engine<P>, now: u64, index: usize) -> ClassCounters {
 
 fn plain(bandwidth_kbps: u64, changes: Value) -> RouterConfig {
     let mut interface = interface(bandwidth_kbps, None, None);
-    interface.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    common::extend(&mut interface, &changes);
     configuration("classic", json!({}), interface)
 }
 

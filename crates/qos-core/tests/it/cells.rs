@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 /// A configuration without a policy, with more fields of the interface.
 fn plain(fields: Value) -> qos_core::RouterConfig {
     let mut port = interface(2_000, None, None);
-    port.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    common::extend(&mut port, &fields);
     configuration("hqf", json!({}), port)
 }
 
@@ -132,9 +132,9 @@ fn a_shaper_accounts_for_what_lies_behind() {
 /// Two classes with the same part of the line: in cells a short packet takes more of it.
 #[test]
 fn parts_of_a_line_are_by_the_accounted_length() {
-    let packets = |account: Value| {
-        let class = |name| json!({"name": name, "bandwidth": {"remaining_percent": 45}, "account": account});
-        let config = with_policy("hqf", 10_000, json!([class("c1"), class("c2")]));
+    let packets = |account: Value, parts: [u32; 2]| {
+        let class = |name, part| json!({"name": name, "bandwidth": {"remaining_percent": part}, "account": account});
+        let config = with_policy("hqf", 10_000, json!([class("c1", parts[0]), class("c2", parts[1])]));
         let mut engine: Engine<usize> = common::engine(10_000_000, Framing::Ethernet);
         engine.configure(Time(0), &config).unwrap();
         let source = |ip_len, dscp, gap_ns| common::Source { ip_len, dscp, flow: 0, gap_ns };
@@ -144,11 +144,13 @@ fn parts_of_a_line_are_by_the_accounted_length() {
         [0, 1].map(|source| left.iter().filter(|(_, payload, _)| *payload == source).count() as f64)
     };
     let ratio = |[short, long]: [f64; 2]| short / long;
-    let plain = ratio(packets(Value::Null));
+    let plain = ratio(packets(Value::Null, [45, 45]));
     assert!((plain - 1_514.0 / 74.0).abs() < 0.2, "{plain}");
     // 74 bytes take 2 cells, 1514 take 32.
-    let cells = ratio(packets(json!({"user_defined": {"offset": 0, "atm": true}})));
-    assert!((cells - 16.0).abs() < 0.2, "{cells}");
+    for (parts, expected) in [([45, 45], 16.0), ([30, 60], 8.0), ([60, 20], 48.0)] {
+        let cells = ratio(packets(json!({"user_defined": {"offset": 0, "atm": true}}), parts));
+        assert!((cells / expected - 1.0).abs() < 0.0125, "{cells} instead of {expected}");
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_class_counts_by_statement() {
 /// Packets of 1000 bytes for 10 s, 800 kb/s, to a class; its drop rate, b/s, with how many were dropped.
 fn drops(generation: &str, actions: &Value) -> (f64, u64) {
     let mut default = json!({"name": "class-default"});
-    default.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+    common::extend(&mut default, actions);
     let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
     engine.configure(Time(0), &with_policy(generation, 100_000, json!([default]))).unwrap();
     let mut outputs = Vec::new();

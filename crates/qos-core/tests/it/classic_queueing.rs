@@ -1,6 +1,6 @@
 //! What routers up to 12.4(15)T do with packets that wait, against their prints and Cisco's course texts.
 
-use crate::common::{self, configuration, interface, load, Source, PORT, SECOND};
+use crate::common::{self, configuration, interface, load, Source, MILLI, PORT, SECOND};
 use qos_core::counters::InterfaceCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
@@ -255,4 +255,77 @@ fn flows_under_a_shaper_are_told_apart() {
     (0..20).for_each(|number| engine.transmit(Time(0), PORT, common::udp(1_000, 0, Ppp), number));
     let queue = out(&mut engine, 0).queue;
     assert_eq!((queue.conversations, queue.max_active_conversations), (Some(1), Some(1)));
+}
+
+/// Offers packets of one flow or class each, `(length, code point, flow)`, to a port whose hold-queue has two places:
+/// those that are lost.
+fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> Vec<usize> {
+    let mut engine = started(1_000_000_000, config);
+    let mut outputs = Vec::new();
+    for number in 0..before as u64 {
+        let now = Time(number * MILLI);
+        common::run(&mut engine, now, &mut outputs);
+        engine.transmit(now, PORT, Source::new(60_000, 0, 0, 1).descriptor(Ppp), usize::MAX);
+    }
+    let now = Time(before as u64 * MILLI);
+    common::run(&mut engine, now, &mut outputs);
+    for (number, (ip_len, dscp, flow)) in packets.iter().enumerate() {
+        engine.transmit(now, PORT, Source::new(*ip_len, *dscp, *flow, 1).descriptor(Ppp), number);
+    }
+    engine.audit().unwrap();
+    common::run(&mut engine, Time(now.0 + SECOND), &mut outputs);
+    let lost = |output: &Output<usize>| match output {
+        Output::Dropped(dropped) => Some(dropped.payload),
+        Output::Departure(_) => None,
+    };
+    outputs.iter().filter_map(lost).collect()
+}
+
+fn with_two_places(mut config: serde_json::Value) -> RouterConfig {
+    config["interfaces"]["Out"]["hold_queue_out"] = json!(2);
+    config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
+    common::read(&config)
+}
+
+/// Of two packets the one with the higher number goes, whichever conversation or class it is of, even where numbers are
+/// great and a byte apart: after thousands of long packets.
+#[test]
+fn numbers_that_are_great_are_told_apart() {
+    let mut port = interface(64, None, None);
+    port["fair_queue"] = json!({"enabled": true});
+    let fair = with_two_places(serde_json::to_value(configuration("classic", json!({}), port)).unwrap());
+    let least = json!({"kbps": 1});
+    let classes = json!([{"name": "c1", "bandwidth": least}, {"name": "c2", "bandwidth": least}]);
+    let classes = with_two_places(serde_json::to_value(common::with_policy("classic", 2_000, classes)).unwrap());
+    let long = (60_000, 0, 0);
+    for (config, others) in [(fair, [(0, 1), (0, 2)]), (classes, [(1, 1), (2, 1)])] {
+        for before in [0, 4_000] {
+            for longer in [0, 1] {
+                // On the line and in the ring; the two that wait; one that is before both.
+                let waiting =
+                    |which: usize| (if which == longer { 101 } else { 100 }, others[which].0, others[which].1);
+                let packets = [long, long, waiting(0), waiting(1), (40, 0, 3)];
+                assert_eq!(lost(&config, before, &packets), [2 + longer], "{before} packets before, {longer}");
+            }
+        }
+    }
+}
+
+/// A hold-queue with another limit holds as many from then on.
+#[test]
+fn a_hold_queue_takes_another_limit() {
+    let mut engine = started(64_000, &configuration("classic", json!({}), interface(64, None, None)));
+    let mut number = 0;
+    for (limit, packets) in [(10, 10), (4, 10), (20, 20)] {
+        let mut port = interface(64, None, None);
+        port["hold_queue_out"] = json!(limit);
+        engine.configure(Time(0), &configuration("classic", json!({}), port)).unwrap();
+        for _ in 0..30 {
+            engine.transmit(Time(0), PORT, common::udp(100, 0, Ppp), number);
+            number += 1;
+        }
+        let queue = out(&mut engine, 0).queue;
+        assert_eq!((queue.limit, queue.depth), (limit, packets));
+        engine.audit().unwrap();
+    }
 }

@@ -194,3 +194,23 @@ proptest! {
         }
     }
 }
+
+/// A flow that has the queue to itself pays for what it sends, too: when another one comes, it has no more than the
+/// rest of its 1600 bytes.
+#[test]
+fn a_lone_flow_s_round_has_begun() {
+    let mut config = serde_json::to_value(fair("hqf")).unwrap();
+    config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
+    let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
+    engine.configure(Time(0), &common::read(&config)).unwrap();
+    // Of 400 bytes as they count.
+    let packet = |flow: u16| common::udp(396, flow, Framing::Ppp);
+    (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
+    let mut outputs = Vec::new();
+    // The second is on the line and the third, the first that had to wait for the ring, in it.
+    run(&mut engine, Time(2 * MILLI), &mut outputs);
+    (10..15).for_each(|number| engine.transmit(Time(2 * MILLI), PORT, packet(1), number));
+    run(&mut engine, Time(SECOND), &mut outputs);
+    let left: Vec<_> = departures(&outputs).into_iter().map(|(_, number, _)| number).collect();
+    assert_eq!(left, [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 6, 7, 14]);
+}

@@ -1,6 +1,6 @@
 //! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
 
-use crate::common::{self, bytes_by_source, departures, load, Source, PORT, SECOND};
+use crate::common::{self, bytes_by_source, departures, load, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{InterfaceCounters, Strategy as Queueing};
 use qos_core::wire::Framing;
@@ -314,7 +314,7 @@ fn impossible_queues_are_refused() {
     };
     let custom = |more: Value| {
         let mut queueing = json!({"type": "custom", "rules": []});
-        queueing.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut queueing, &more);
         queueing
     };
     let rule = |rule: Value| json!({"type": "priority", "rules": [rule]});
@@ -344,7 +344,7 @@ fn figures_of_queueing_are_checked_at_their_ends() {
     };
     let custom = |more: Value| {
         let mut queueing = json!({"type": "custom", "rules": []});
-        queueing.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut queueing, &more);
         queueing
     };
     let queue = |queue: Value| custom(json!({"queues": [queue]}));
@@ -369,4 +369,23 @@ fn figures_of_queueing_are_checked_at_their_ends() {
     for protocol in [6, 17] {
         assert!(taken(custom(json!({"rules": [{"queue": 1, "port": {"protocol": protocol, "number": 7}}]}))));
     }
+}
+
+/// A queue that gets packets while another one has its turn waits for its own, though its number is lower.
+#[test]
+fn a_turn_is_not_broken_off() {
+    let queue = |number: u8, byte_count: u64| json!({"number": number, "limit": 0, "byte_count": byte_count});
+    let queues = [queue(1, 1_000), queue(2, 4_000)];
+    let mut engine: Engine<usize> = engine(json!({"type": "custom", "rules": rules(&[1, 2]), "queues": queues}));
+    let packet = |flow| Source::new(ip(1_000), 0, flow, LINE_BPS).descriptor(Framing::Ethernet);
+    // The first two were all that there was of their turns; those from the third on have one together.
+    (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(1), number));
+    let mut outputs = Vec::new();
+    // The second is on the line and the third in the ring.
+    let now = Time(9 * MILLI);
+    common::run(&mut engine, now, &mut outputs);
+    engine.transmit(now, PORT, packet(0), 8);
+    common::run(&mut engine, Time(SECOND), &mut outputs);
+    let left: Vec<_> = departures(&outputs).into_iter().map(|(_, number, _)| number).collect();
+    assert_eq!(left, [0, 1, 2, 3, 4, 5, 8, 6, 7]);
 }

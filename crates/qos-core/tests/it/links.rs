@@ -12,7 +12,7 @@ const WAN: PortId = PortId(1);
 /// Two ports, `Lan` without delay and `Wan` with the given link.
 fn router(link: &Value) -> Engine<u64> {
     let mut wan = json!({"rate_bps": 10_000_000, "framing": "ethernet"});
-    wan.as_object_mut().unwrap().extend(link.as_object().unwrap().clone());
+    common::extend(&mut wan, link);
     let port = |link: Value| json!({"inside": "i", "wire": "w", "link": link, "paced_by_peer": false});
     let wiring =
         json!({"ports": {"Lan": port(json!({"rate_bps": 100_000_000, "framing": "ethernet"})), "Wan": port(wan)}});
@@ -283,7 +283,7 @@ proptest! {
 fn what_no_link_can_do_is_refused() {
     let refused = |rest: Value| {
         let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
-        link.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        common::extend(&mut link, &rest);
         let wiring =
             json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}}).to_string();
         PortsConfig::from_json(&wiring).and_then(|ports| Engine::<()>::new(&ports, Time(0)).map(drop)).unwrap_err()
@@ -320,7 +320,7 @@ fn what_a_link_can_just_do_is_taken() {
         json!({"loss": {"model": "gilbert_elliott", "p": 0.1, "r": 1.0}}),
     ] {
         let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
-        link.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        common::extend(&mut link, &rest);
         let wiring = json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}});
         let ports = PortsConfig::from_json(&wiring.to_string()).unwrap();
         assert!(Engine::<()>::new(&ports, Time(0)).is_ok(), "{rest}");

@@ -1,11 +1,11 @@
 //! Low-latency queueing: how long a priority packet waits, and when its class is policed.
 
 use crate::common::{
-    self, class, configuration, departures, interface, load, read, run, with_policy, Source, PORT, SECOND,
+    self, class, configuration, departures, interface, load, read, run, with_policy, Source, MILLI, PORT, SECOND,
 };
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Output, RouterConfig, Time};
+use qos_core::{frame, Engine, Output, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};
 
 fn with_ring(config: &RouterConfig, ring: u64, clock: u64) -> RouterConfig {
@@ -207,4 +207,42 @@ fn a_shaper_above_is_congestion() {
     let found = engine.counters(Time(2 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
     let own = &found.classes[0].child.as_ref().unwrap().classes[0];
     assert!(own.drops.priority.packets > 300, "{:?} of {}", own.drops, own.packets);
+}
+
+/// Classes with priority share a queue, which each class of the classic generation shows as its own, and none of the
+/// later generation.
+#[test]
+fn classes_with_priority_show_the_queue_that_they_share() {
+    let priority = |name: &str| json!({"name": name, "priority": {"unit": "kbps", "number": 200}});
+    let classes = json!([priority("c1"), priority("c2"), {"name": "c3", "bandwidth": {"kbps": 200}}]);
+    for (generation, depths) in [("classic", [Some(5), Some(5), Some(1)]), ("hqf", [None, None, Some(1)])] {
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        let config = with_ring(&with_policy(generation, 2_000, classes.clone()), 1, 2_000_000);
+        engine.configure(Time(0), &config).unwrap();
+        for dscp in [0, 0, 1, 1, 2, 2, 2, 3] {
+            engine.transmit(Time(0), PORT, Source::new(100, dscp, 0, 1).descriptor(Ppp), 0);
+        }
+        let shown = [0, 1, 2].map(|number| class(&mut engine, Time(0), number).queue.map(|queue| queue.depth_packets));
+        assert_eq!(shown, depths, "{generation}");
+    }
+}
+
+/// On a line that delays, what is in the ring is settled at its own time, and not as much earlier as the line delays:
+/// a packet with priority that comes in between is before those that are not yet in the ring.
+#[test]
+fn a_long_line_settles_nothing_ahead_of_its_time() {
+    let text = json!({"ports": {"Out": {"inside": "o.in", "wire": "o",
+        "link": {"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 10 * MILLI}, "paced_by_peer": false}}});
+    let mut engine: Engine<usize> = Engine::new(&PortsConfig::from_json(&text.to_string()).unwrap(), Time(0)).unwrap();
+    let classes = json!([{"name": "c1", "priority": {"unit": "strict"}}]);
+    engine.configure(Time(0), &with_ring(&with_policy("hqf", 1_000, classes), 1, 1_000_000)).unwrap();
+    let packet = |dscp| Source::new(1_000, dscp, 0, 1).descriptor(Ppp);
+    (0..3).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
+    let mut outputs = Vec::new();
+    // The first one is on the line until 8 ms and a little.
+    run(&mut engine, Time(7 * MILLI), &mut outputs);
+    engine.transmit(Time(7 * MILLI), PORT, packet(1), 3);
+    run(&mut engine, Time(SECOND), &mut outputs);
+    let left: Vec<_> = departures(&outputs).into_iter().map(|(_, number, _)| number).collect();
+    assert_eq!(left, [0, 1, 3, 2]);
 }

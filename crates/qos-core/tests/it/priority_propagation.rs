@@ -135,3 +135,21 @@ fn a_shaper_above_holds_priority() {
     let class = class(&mut engine, Time(10 * SECOND), 0).child.unwrap().classes[0].clone();
     assert!(class.drops.tail.packets + class.drops.priority.packets > 0, "{:?}", class.drops);
 }
+
+/// At the same level voice of several sites goes in the order in which it came, and a site that has more goes behind
+/// the others again.
+#[test]
+fn voice_of_two_sites_goes_in_the_order_of_its_coming() {
+    for [first, second] in [[1, 3], [3, 1]] {
+        let mut engine = sites("hqf", [40, 40], None, false);
+        let packets = [2, 2, 2, first, first, second, second];
+        for dscp in packets {
+            engine.transmit(Time(0), PORT, Source::new(200, dscp, 0, 1).descriptor(Ppp), usize::from(dscp));
+        }
+        let mut outputs = Vec::new();
+        run(&mut engine, Time(SECOND), &mut outputs);
+        let left: Vec<_> = departures(&outputs).into_iter().skip(3).map(|(_, dscp, _)| dscp).collect();
+        // Three were on the line and in the ring.
+        assert_eq!(left, [first, second, first, second].map(usize::from));
+    }
+}

@@ -17,7 +17,7 @@ fn configurations() -> Vec<Option<RouterConfig>> {
     let shape = |bps: u64| json!({"mode": "average", "rate": {"bps": bps}});
     let class_default = |actions: serde_json::Value| {
         let mut class = json!({"name": "class-default"});
-        class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+        common::extend(&mut class, &actions);
         class
     };
     vec![

@@ -1,6 +1,6 @@
 //! Random early detection on a line that is idle, or has been: what once filled the queue is forgotten.
 
-use crate::common::{self, load, with_policy, Source, PORT, SECOND};
+use crate::common::{self, load, with_policy, Source, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Time};
 use serde_json::json;
@@ -62,4 +62,30 @@ fn a_queue_ages_at_the_rate_of_the_line() {
     let expected = mean(2_000_000);
     assert!(expected > 0.1, "{expected}");
     assert_eq!(mean(64_000), expected);
+}
+
+/// The later generation asks early detection ahead of everything, even where the transmit ring has room; in the classic
+/// one such a packet never meets the queue. Of twenty packets the mean is still that of a moment ago.
+#[test]
+fn early_detection_is_asked_ahead_of_a_ring_with_room() {
+    for (generation, dropped) in [("hqf", 1), ("classic", 0)] {
+        let row = |value: u8, min: u64| json!({"value": value, "min": min, "max": min + 1, "denominator": 1});
+        let red = json!({"basis": "dscp", "exponential_weight": 1, "thresholds": [row(0, 60), row(10, 1)]});
+        let class = json!([{"name": "class-default", "bandwidth": {"kbps": 1000}, "random_detect": red}]);
+        let mut config = serde_json::to_value(with_policy(generation, 2_000, class)).unwrap();
+        config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &common::read(&config)).unwrap();
+        let packet = |dscp| Source::new(996, dscp, 0, 1).descriptor(Ppp);
+        (0..20).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
+        // A frame of 1000 bytes and its framing takes 4 ms and a little: the last one is on the line.
+        let (mut now, mut outputs) = (Time(76 * MILLI), Vec::new());
+        while common::departures(&outputs).len() < 19 {
+            now = Time(now.0 + MILLI / 10);
+            common::run(&mut engine, now, &mut outputs);
+        }
+        engine.transmit(now, PORT, packet(10), 20);
+        let drops = common::class(&mut engine, now, 0).drops;
+        assert_eq!(drops.random.packets + drops.random_tail.packets, dropped, "{generation}");
+    }
 }

@@ -19,7 +19,7 @@ fn refused(change: impl FnOnce(&mut Value)) -> Option<(String, String)> {
 fn entry(protocol: Option<u8>, more: &Value) -> Option<(String, String)> {
     let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
     let mut entry = json!({"action": "permit", "protocol": protocol, "source": any, "destination": any});
-    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    common::extend(&mut entry, more);
     refused(|config| config["access_lists"]["asked"] = json!([entry]))
 }
 
@@ -193,7 +193,7 @@ fn figures_of_rate_limits_are_checked() {
     let line = |more: Value| {
         let mut line = json!({"rate_bps": 8_000, "normal_burst_bytes": 1_000, "extended_burst_bytes": 2_000,
             "conform": {"then": "transmit"}, "exceed": {"then": "drop"}});
-        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut line, &more);
         line
     };
     let asked = |lines: Vec<Value>, output: bool| {
@@ -229,7 +229,7 @@ fn figures_of_rate_limits_are_checked() {
 /// The path of what is refused of the interface, relative to it.
 fn on_interface(change: &Value) -> Option<String> {
     let found = refused(|config| {
-        config["interfaces"]["Out"].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        common::extend(&mut config["interfaces"]["Out"], change);
     });
     found.map(|(path, _)| path.trim_start_matches("interfaces.Out.").to_owned())
 }

@@ -123,22 +123,75 @@ proptest! {
 /// A packet that the credit would let go waits behind one that waits, and counts as delayed.
 #[test]
 fn what_comes_behind_a_waiting_packet_is_delayed() {
-    for generation in ["classic", "hqf"] {
+    // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
+    for (generation, before) in [("classic", 2), ("hqf", 1)] {
         let mut engine = started(2_000_000, &config(generation, json!([shaped("class-default", 64_000)])));
-        let delayed = |engine: &mut Engine<usize>, at: u64| {
-            let shape = class(&out(engine, at), 0).shape.unwrap();
-            (shape.sent.packets, shape.delayed.packets)
-        };
-        // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
-        let mut number = 0;
-        while !class(&out(&mut engine, 0), 0).shape.unwrap().active {
-            engine.transmit(Time(0), PORT, common::udp(496, 0, Ppp), number);
-            number += 1;
+        let lengths = [[496].repeat(before), vec![1_496, 40]].concat();
+        for (number, ip_len) in lengths.into_iter().enumerate() {
+            engine.transmit(Time(0), PORT, common::udp(ip_len, 0, Ppp), number);
         }
-        let (sent, _) = delayed(&mut engine, 0);
-        assert_eq!(sent as usize + 1, number, "{generation}: the last one waits");
-        engine.transmit(Time(0), PORT, common::udp(40, 0, Ppp), number);
+        let sent = |engine: &mut Engine<usize>, at: u64| class(&out(engine, at), 0).shape.unwrap().sent.packets;
+        assert_eq!(sent(&mut engine, 0), before as u64, "{generation}: the last but one waits");
         run(&mut engine, Time(10 * SECOND), &mut Vec::new());
-        assert_eq!(delayed(&mut engine, 10 * SECOND), (sent + 2, 2), "{generation}");
+        assert_eq!(sent(&mut engine, 10 * SECOND), before as u64 + 2);
+        let delayed = class(&out(&mut engine, 10 * SECOND), 0).shape.unwrap().delayed.packets;
+        assert_eq!(delayed, 2, "{generation}");
     }
+}
+
+/// Of nested shapers the one for which a packet had to wait counts it as delayed, and no other.
+#[test]
+fn a_packet_is_delayed_by_the_shaper_that_held_it() {
+    // A shaper of 10 Mb/s around one of 64 kb/s, whose bursts are 8000 bits at most.
+    let maps = json!({"Child": {"classes": [shaped("class-default", 64_000)]},
+        "P": {"classes": [{"name": "class-default", "service_policy": "Child",
+            "shape": {"mode": "average", "rate": {"bps": 10_000_000}}}]}});
+    let mut engine = started(2_000_000, &configuration("hqf", maps, interface(2_000, None, Some("P"))));
+    (0..2).for_each(|number| engine.transmit(Time(0), PORT, common::udp(996, 0, Ppp), number));
+    run(&mut engine, Time(SECOND), &mut Vec::new());
+    let outer = class(&out(&mut engine, SECOND), 0);
+    let inner = &outer.child.as_ref().unwrap().classes[0];
+    let counted =
+        [&outer, inner].map(|class| class.shape.as_ref().map(|shape| (shape.sent.packets, shape.delayed.packets)));
+    assert_eq!(counted, [Some((2, 0)), Some((2, 1))]);
+}
+
+/// Credit of a shaper above a queue comes back while nothing waits: packets that take all of it do not wait.
+#[test]
+fn what_comes_once_a_second_is_not_delayed() {
+    let maps = json!({"Child": {"classes": [{"name": "af", "bandwidth": {"percent": 50}}]},
+        "P": {"classes": [{"name": "class-default", "service_policy": "Child",
+            "shape": {"mode": "average", "rate": {"bps": 64_000}}}]}});
+    let mut engine = started(2_000_000, &configuration("hqf", maps, interface(2_000, None, Some("P"))));
+    for number in 0..5 {
+        let now = Time(number * SECOND);
+        run(&mut engine, now, &mut Vec::new());
+        engine.transmit(now, PORT, common::udp(1_496, 0, Ppp), 0);
+    }
+    let shape = class(&out(&mut engine, 5 * SECOND), 0).shape.unwrap();
+    assert_eq!((shape.sent.packets, shape.delayed.packets), (5, 0));
+}
+
+/// What a shaper of the later generation lets go joins a ring that has room at once, though the next frame starts
+/// later: what comes in between, even with priority, is behind it.
+#[test]
+fn what_is_released_joins_the_ring_before_the_next_frame_starts() {
+    let mut port = interface(64, None, Some("P"));
+    port["tx_ring_limit"] = json!(4);
+    let voice = json!({"name": "c1", "priority": {"unit": "strict"}});
+    let maps = json!({"P": {"classes": [voice, {"name": "af"}, shaped("class-default", 64_000)]}});
+    let mut engine = started(64_000, &configuration("hqf", maps, port));
+    let af = Source::new(1_496, 10, 0, 1).descriptor(Ppp);
+    // The third takes the credit, and the fourth waits for the next interval: of 125 ms, where a frame takes 187.5.
+    let packets = [af, af, common::udp(996, 0, Ppp), common::udp(496, 0, Ppp)];
+    for (number, packet) in packets.into_iter().enumerate() {
+        engine.transmit(Time(0), PORT, packet, number);
+    }
+    assert_eq!(class(&out(&mut engine, 0), 2).queue.unwrap().depth_packets, 1, "the fourth");
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(150 * MILLI), &mut outputs);
+    engine.transmit(Time(150 * MILLI), PORT, Source::new(100, 1, 0, 1).descriptor(Ppp), 4);
+    run(&mut engine, Time(2 * SECOND), &mut outputs);
+    let left: Vec<_> = common::departures(&outputs).into_iter().map(|(_, number, _)| number).collect();
+    assert_eq!(left, [0, 1, 2, 3, 4]);
 }

@@ -252,6 +252,7 @@ proptest! {
         let counters = engine.counters(Time(now + 3_600 * SECOND), None);
         let memory = counters.switch.unwrap();
         prop_assert_eq!(memory.cells_common_free, memory.cells_common);
+        prop_assert_eq!(engine.ports().count(), counters.interfaces.len());
         for (port, name) in engine.ports() {
             prop_assert_eq!(counters.interfaces[name].switch.as_ref().unwrap().depth_cells, [0; 4]);
             let totals = engine.totals(port, Side::Wire);
@@ -309,4 +310,19 @@ fn a_shaped_queue_gets_its_part() {
         let expected = SPEED / 8 / shape * end / SECOND;
         assert!(bytes.abs_diff(expected) <= 2 * LONGEST, "1/{shape} of the port: {bytes} of {expected} bytes");
     }
+}
+
+/// It pays for no wait behind a frame of another queue, were it the longest: short frames have their half of the port
+/// beside full ones, however often they wait.
+#[test]
+fn a_shaped_queue_pays_for_no_wait_behind_a_frame() {
+    let mut engine = engine(json!({"shape": [2, 0, 0, 0]}));
+    let gaps: Vec<_> =
+        (0..60_000).map(|number| if number % 10 == 0 { (1, 1_500, 10_000) } else { (0, 46, 10_000) }).collect();
+    let sent = offer(&mut engine, &gaps, 1);
+    let end = 60_000 * 10_000;
+    let bytes: u64 =
+        sent.iter().filter(|frame| frame.queue == 0 && frame.start < end).map(|frame| frame.line_len).sum();
+    let expected = SPEED / 8 / 2 * end / SECOND;
+    assert!(bytes.abs_diff(expected) <= 2 * LONGEST, "half of the port: {bytes} of {expected} bytes");
 }

@@ -4,7 +4,7 @@ use crate::common::{self, ports, run, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{Count, PolicyCounters};
 use qos_core::frame::parse;
-use qos_core::wire::Framing::Ethernet;
+use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Departure, Descriptor, Dropped, Engine, Output, RouterConfig, Side, Time};
 use serde_json::{json, Value};
 
@@ -14,7 +14,7 @@ const LINE: u64 = 100_000_000;
 fn config(generation: &str, policy_maps: Value, subinterfaces: &[(u16, Value)], port: Value) -> Value {
     let each = subinterfaces.iter().map(|(vlan, more)| {
         let mut own = json!({"enabled": true, "vlan": vlan, "bandwidth_kbps": 100_000});
-        own.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut own, more);
         (format!("Out.{vlan}"), own)
     });
     let mut config = serde_json::to_value(common::configuration(generation, policy_maps, port)).unwrap();
@@ -244,6 +244,10 @@ fn what_a_subinterface_cannot_have_is_refused() {
     assert!(native.ends_with("Out.100 has the native VLAN already: give false"), "{native}");
     let vlan = with(&[(100, json!({"vlan": 4_095}))], plain());
     assert!(vlan.contains("4095 is no VLAN"), "{vlan}");
+    let mut serial: Engine<u64> = common::engine(100_000_000, Ppp);
+    let error = serial.configure(Time(0), &common::read(&config("hqf", maps.clone(), &[(100, json!({}))], plain())));
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("only an Ethernet port of a router"), "{message}");
     // A shaper of a class does not make a line of its queues.
     for more in [
         json!({"fair_queue": {}}),
@@ -251,7 +255,7 @@ fn what_a_subinterface_cannot_have_is_refused() {
         json!({"bandwidth": {"kbps": 100}}),
     ] {
         let mut class = json!({"name": "data", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
-        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut class, &more);
         let maps = json!({"P": {"classes": [class]}});
         let message = refused(&config("hqf", maps, &[(100, output("P"))], plain()));
         assert!(message.contains("without a shaper above"), "{more}: {message}");
@@ -323,4 +327,22 @@ fn counts_stay_with_their_subinterfaces() {
     assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 1), ("Out.300", 2)]));
     engine.clear(Time(SECOND), None);
     assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 0), ("Out.300", 0)]));
+}
+
+/// In the classic generation what the shapers of subinterfaces let go shares the line by the precedence of the packet
+/// in front: 5 has six parts where 0 has one, and what belongs to no subinterface with a policy has one.
+#[test]
+fn classic_subinterfaces_share_the_line_by_precedence() {
+    let class = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 100_000_000}}});
+    let maps = json!({"P": {"classes": [class]}});
+    let policy = || json!({"service_policy_output": "P"});
+    let subinterfaces = [(100, policy()), (200, policy()), (300, json!({}))];
+    let mut engine = made(&config("classic", maps, &subinterfaces, plain()));
+    let source = |dscp| Source::new(1_000, dscp, 0, 100_000_000);
+    let sources = [(source(0), Some(100)), (source(40), Some(200)), (source(0), Some(300))];
+    let bytes = common::bytes_by_source(&load(&mut engine, &sources, Time(SECOND)), 3);
+    let parts = [1.0, 6.0, 1.0].map(|part| part / 8.0 * bytes.iter().sum::<u64>() as f64);
+    for (found, expected) in bytes.iter().zip(parts) {
+        assert!((*found as f64 / expected - 1.0).abs() < 0.03, "{bytes:?} instead of {parts:?}");
+    }
 }

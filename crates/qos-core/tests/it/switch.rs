@@ -2,7 +2,7 @@
 
 use crate::common::frames;
 use crate::common::switch::{config, defaults, interface, name, ports, read};
-use crate::common::{MILLI, SECOND};
+use crate::common::{self, MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::Label;
@@ -163,7 +163,7 @@ fn classes(voice: Value) -> (Value, Value) {
     let maps = json!({"VOICE": {"match": "all", "criteria": [{"type": "dscp", "values": [46], "ip_only": true}]},
         "WEB": {"match": "all", "criteria": [{"type": "dscp", "values": [18], "ip_only": true}]}});
     let mut classes = json!([{"name": "VOICE"}, {"name": "WEB", "trust": "dscp"}]);
-    classes[0].as_object_mut().unwrap().extend(voice.as_object().unwrap().clone());
+    common::extend(&mut classes[0], &voice);
     (maps, json!({"P": {"classes": classes}}))
 }
 

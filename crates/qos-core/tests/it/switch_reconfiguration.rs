@@ -152,3 +152,21 @@ fn each_asic_has_its_own_memory() {
     assert_eq!(drops(&engine, PortId(24)), 0);
     engine.audit().unwrap();
 }
+
+/// Before its first configuration a port is a router's. What waits then is dropped where it becomes a switch's.
+#[test]
+fn a_port_that_becomes_a_switch_s_drops_what_waits() {
+    let mut engine = Engine::new(&ports(1), Time(0)).unwrap();
+    for number in 0..20 {
+        engine.transmit(Time(0), PORT, full(0), number);
+    }
+    engine.configure(Time(0), &one_port(true, interface(json!({})))).unwrap();
+    engine.audit().unwrap();
+    let mut outputs = Vec::new();
+    engine.poll(Time(SECOND), &mut outputs);
+    let dropped = |output: &&Output<u64>| matches!(output, Output::Dropped(_));
+    let totals = engine.totals(PORT, Side::Wire);
+    // One was on the wire.
+    assert_eq!((outputs.len(), outputs.iter().filter(dropped).count()), (20, 19));
+    assert_eq!(totals.dropped[DropReason::Disabled as usize].packets, 19);
+}

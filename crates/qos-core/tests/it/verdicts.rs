@@ -72,14 +72,14 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
 fn entry(action: &str, protocol: Option<u8>, more: Value) -> Value {
     let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
     let mut entry = json!({"action": action, "protocol": protocol, "source": any, "destination": any});
-    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    common::extend(&mut entry, &more);
     entry
 }
 
 /// A router whose only class is the one with these criteria, policed and marked as told.
 fn router(list: &[Value], criteria: Value, more: Value) -> Engine<u64> {
     let mut asked = json!({"name": "asked"});
-    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    common::extend(&mut asked, &more);
     let policies = json!({"P": {"classes": [asked, {"name": "class-default"}]}});
     let mut config =
         serde_json::to_value(common::configuration("hqf", policies, common::interface(10_000, None, Some("P"))))

@@ -30,6 +30,13 @@ impl<P> Scheduler<P> {
         {
             return Err(format!("{found:?} are in a class, {:?} are counted", inner.member.depth));
         }
+        let inners = self.inners.iter().map(|inner| &inner.member);
+        for member in self.leaves.iter().map(|leaf| &leaf.member).chain(inners) {
+            if let Some(shaper) = member.shaper.as_ref().filter(|shaper| shaper.exceeds() && member.depth.packets == 0)
+            {
+                return Err(format!("nothing waits for {shaper:?}, which is beyond its limit"));
+            }
+        }
         if (active, held) != (self.active, self.held) {
             return Err(format!(
                 "{active} conversations have {held} packets, counted are {} and {}",

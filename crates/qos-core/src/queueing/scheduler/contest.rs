@@ -83,8 +83,8 @@ impl<P> Scheduler<P> {
     }
 
     fn contend_inner(&mut self, id: InnerId) {
-        let shaped = self.inners[id.0].member.shaper.is_some();
-        if id == InnerId::ROOT && !shaped {
+        // It contends with nobody, and has no shaper.
+        if id == InnerId::ROOT {
             return;
         }
         let front = self.head(NodeId::Inner(id)).map(Front::of);

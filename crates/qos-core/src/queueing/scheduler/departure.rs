@@ -51,7 +51,7 @@ impl<P> Scheduler<P> {
             }
         }
         if let Some(shaper) = &mut member.shaper {
-            shaper.take(bytes, emptied);
+            shaper.take(bytes);
         }
         self.held -= u64::from(*numbered);
         let recount = emptied || *flows;
@@ -88,11 +88,8 @@ impl<P> Scheduler<P> {
     fn leave(&mut self, id: InnerId, (bytes, delayed): (u32, u8), urgent: bool) {
         let member = &mut self.inners[id.0].member;
         member.count_out((bytes, delayed));
-        if member.shaper.is_some() {
-            let emptied = self.head(NodeId::Inner(id)).is_none() || self.inners[id.0].member.depth.packets == 0;
-            if let Some(shaper) = &mut self.inners[id.0].member.shaper {
-                shaper.take(bytes, emptied);
-            }
+        if let Some(shaper) = &mut member.shaper {
+            shaper.take(bytes);
         }
         let (above, from) = self.inners.split_at_mut(id.0);
         // Above the root there is nothing.

@@ -127,7 +127,6 @@ impl<P> Scheduler<P> {
         let urgent = propagating(plans);
         self.propagates = urgent.contains(&true);
         for (number, plan) in plans.iter().enumerate() {
-            let root = number == ROOT;
             let parent = match self.nodes.get(plan.parent) {
                 Some(NodeId::Inner(parent)) => *parent,
                 // What a plan has below a queue would stand beside it.
@@ -140,7 +139,7 @@ impl<P> Scheduler<P> {
                 child: above.map_or(0, |above| above.children.len()),
                 level: above.map_or(0, |above| above.member.level + 1),
                 shaped: above.is_some_and(|above| above.member.shaped),
-                only: !root && children[plan.parent] == 1,
+                only: children[plan.parent] == 1,
                 timer: self.shaped.len(),
             };
             let member = Member::new(plan, standing, now);
@@ -217,9 +216,7 @@ impl<P> Scheduler<P> {
 
     /// A hold-queue that holds more than a new limit empties by itself.
     pub fn set_hold(&mut self, hold: Option<u32>) {
-        if self.hold.is_some() && hold.is_some() {
-            self.hold = hold.map(u64::from);
-        }
+        self.hold = hold.map(u64::from);
     }
 
     /// The line has another rate.

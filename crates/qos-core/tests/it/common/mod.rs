@@ -58,6 +58,11 @@ pub fn configuration(generation: &str, policy_maps: Value, interface: Value) -> 
     read(&config)
 }
 
+/// Gives an object the fields of another one.
+pub fn extend(object: &mut Value, more: &Value) {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+}
+
 pub fn read(config: &Value) -> RouterConfig {
     RouterConfig::from_json(&config.to_string()).unwrap()
 }

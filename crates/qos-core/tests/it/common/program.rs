@@ -25,8 +25,7 @@ fn wiring() -> PortsConfig {
         "Ethernet0/0": port(10_000_000, "ethernet", 0, false),
         "Ethernet0/1": port(100_000_000, "ethernet", 1_000_000, true),
         "Serial0/0": port(512_000, "ppp", 50_000, false)}});
-    let impaired =
-        |line: &mut Value, rest: Value| line["link"].as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    let impaired = |line: &mut Value, rest: Value| super::extend(&mut line["link"], &rest);
     impaired(
         &mut text["ports"]["Ethernet0/0"],
         json!({"delay_ns": 100_000, "seed": 3, "jitter": {"distribution": "exponential", "ns": 3_000_000,
@@ -45,7 +44,7 @@ type Map = (&'static str, Value, bool);
 
 fn class(name: &str, actions: Value) -> Value {
     let mut class = json!({"name": name});
-    class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+    super::extend(&mut class, &actions);
     class
 }
 
