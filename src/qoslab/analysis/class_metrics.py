@@ -226,9 +226,10 @@ def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _
     nearest = int((running["time_s"].astype(float) - DURING * traffic_s).abs().to_numpy().argmin())
     moment = running.iloc[[nearest]]
     found: _Figures = {"drops": total(dropped(moment, "packets"), "drops of every reason")}
-    depth = moment["queue_depth_packets"].iloc[0]
+    depth, in_ring = (moment[f"queue_{name}_packets"].iloc[0] for name in ("depth", "in_ring"))
     if pd.notna(depth):
-        found["queue_depth"] = float(depth)
+        # A print has one figure for both.
+        found["queue_depth"] = float(depth + (in_ring if pd.notna(in_ring) else 0))
     offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
     if pd.notna(offered) and pd.notna(lost):
         rates = printed(pd.Series([offered, lost]))

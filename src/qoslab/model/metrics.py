@@ -333,7 +333,12 @@ _METRICS: dict[str, Metric] = {
                     "class.passed.during of the class over that of all classes of its policy",
                 ),
                 ("class.drops.during", "packets", "packets that the class had dropped while traffic ran"),
-                ("class.queue_depth.during", "packets", "packets in the class's queue while traffic ran"),
+                (
+                    "class.queue_depth.during",
+                    "packets",
+                    "packets in the class's queue while traffic ran; in the later generation with those in the "
+                    "transmit ring and on the line, as it prints them",
+                ),
             ),
         ),
     )

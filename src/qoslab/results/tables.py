@@ -199,6 +199,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("queue_limit_ms", pa.int64()),
             ("queue_depth_packets", pa.int64()),
             ("queue_depth_bytes", pa.int64()),
+            ("queue_in_ring_packets", pa.int64()),
             ("queue_per_flow_limit", pa.int64()),
             ("queue_flows", pa.int64()),
             ("queue_max_flows", pa.int64()),

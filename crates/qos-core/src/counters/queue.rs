@@ -131,7 +131,8 @@ pub struct ClassQueueCounters {
     /// Counted bytes now.
     pub depth_bytes: u64,
     /// Packets that have gone on to the transmit ring and are not sent yet, which the later generation shows as depth
-    /// too: of the class and those below it; 0 for a class below another one, whose depth is shown without.
+    /// too: of the class and those below it; 0 for a class below another one, whose depth is shown without, and in the
+    /// classic generation.
     pub in_ring_packets: u64,
     /// Most packets of one flow; null where nothing limits a flow alone.
     pub per_flow_limit: Option<u32>,

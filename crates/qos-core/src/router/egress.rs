@@ -510,7 +510,9 @@ impl<P> Egress<P> {
     pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {
         let on_wire = self.on_wire.filter(|(_, end)| defaults::HQF_DEPTH_COUNTS_WIRE && *end > now);
         let classes = self.ring.iter().filter_map(|item| item.class).chain(on_wire.map(|(class, _)| class));
-        self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), classes))
+        let later = !self.scheduler.is_classic();
+        let shown = classes.filter(|_| later);
+        self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), shown))
     }
 
     pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {

@@ -144,10 +144,31 @@ fn a_child_classifies_the_packet_as_it_came() {
 fn limits_of_flows_are_told() {
     for (more, per_flow, most) in [(json!({}), None, None), (json!({"fair_queue": {}}), Some(16), Some(256))] {
         let mut class = json!({"name": "class-default", "queue_limit": {"packets": 64}});
-        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        common::extend(&mut class, &more);
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
         engine.configure(Time(0), &common::with_policy("hqf", 2_000, json!([class]))).unwrap();
         let queue = common::class(&mut engine, Time(0), 0).queue.unwrap();
         assert_eq!((queue.per_flow_limit, queue.max_flows), (per_flow, most), "{more}");
+    }
+}
+
+/// A packet is shown as its class's until its last bit is on the line; by the classic generation while it is in a
+/// queue.
+#[test]
+fn depths_shown_end_with_the_last_bit() {
+    let sent = |generation: &str| {
+        let class = json!([{"name": "class-default", "bandwidth": {"kbps": 1000}}]);
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &with_policy(generation, 2_000, class)).unwrap();
+        engine.transmit(Time(0), PORT, common::udp(496, 0, Ppp), 0);
+        engine
+    };
+    let mut outputs = Vec::new();
+    common::run(&mut sent("hqf"), Time(SECOND), &mut outputs);
+    let end = common::departures(&outputs)[0].0 .0;
+    let (mut later, mut classic) = (sent("hqf"), sent("classic"));
+    for (at, shown) in [(end - 1, 1), (end, 0), (end + SECOND, 0)] {
+        assert_eq!(class(&mut later, Time(at), 0).queue.unwrap().in_ring_packets, shown, "at {at}");
+        assert_eq!(class(&mut classic, Time(at), 0).queue.unwrap().in_ring_packets, 0, "at {at}");
     }
 }

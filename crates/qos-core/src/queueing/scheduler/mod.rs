@@ -202,6 +202,11 @@ impl<P> Scheduler<P> {
         self.len() - before.map(|member| member.depth.packets).sum::<u64>()
     }
 
+    /// Whether it is of the classic generation.
+    pub fn is_classic(&self) -> bool {
+        self.classic
+    }
+
     /// Whether shapers let packets go whether or not there is room in the transmit ring.
     #[inline]
     pub fn releases_apart(&self) -> bool {
