@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from qoslab.analysis.classes import only_value
+from qoslab.analysis.estimates import sampled_median
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.registry import metrics_of
 from qoslab.model.moments import WINDOW_FROM
@@ -23,7 +24,7 @@ def conversation_figures(mine: pd.DataFrame, traffic_s: float) -> Iterator[Figur
     running = mine[(mine["time_s"] > WINDOW_FROM * traffic_s) & (mine["time_s"] < traffic_s)]
     if running.empty:
         return
-    yield "conversation.depth", float(running.groupby("time_s")["depth_packets"].sum().median())
+    yield "conversation.depth", sampled_median(running.groupby("time_s")["depth_packets"].sum().tolist())
     weight = only_value(running["weight"])
     if weight is not None:
         yield "conversation.weight", weight

@@ -6,6 +6,9 @@ print does tell of the bytes; the estimate has them at the mean size of their cl
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,6 +31,23 @@ class Estimate(float):
     def __init__(self, value: float, error: float) -> None:
         self.error = error
         """By so much at most, either way."""
+
+
+def sampled_median(samples: Sequence[float]) -> Estimate:
+    """The median of what was looked at at some instants; of what was there all the time it is wrong by so much at most.
+
+    In 95 of 100 cases, where the instants have nothing to do with what is looked at: by the order statistics on both
+    sides (Conover, "Practical Nonparametric Statistics", 1999, 3.2); by the ends, where there are fewer than six.
+    """
+    ordered = sorted(samples)
+    count, rank, outside = len(ordered), 0, 0
+    # The least rank on either side at which no more than 2.5 % of the cases are outside.
+    while rank < count and (outside + math.comb(count, rank)) * 40 <= 2**count:
+        outside += math.comb(count, rank)
+        rank += 1
+    rank = max(rank - 1, 0)
+    middle = statistics.median(ordered)
+    return Estimate(middle, max(middle - ordered[rank], ordered[count - 1 - rank] - middle))
 
 
 def error_of(value: float) -> float:
