@@ -13,13 +13,14 @@ from test_schedule import GRID
 from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.errors import UserError
+from qoslab.model.moments import Demand
 from qoslab.plan import Cell, Options, make_plan
 from qoslab.programs import own_program
 from qoslab.results import find_run
 from qoslab.run import identity
 from qoslab.run.cluster import worker
 from qoslab.run.cluster.remote import VersionError, outcome_of, plain_task
-from qoslab.run.task import cell_key, make_task
+from qoslab.run.task import CellTask, cell_key, make_task
 from qoslab.schema import load_sweep
 from verdicts import newest_run, status_of
 
@@ -131,6 +132,40 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
     with pytest.raises(VersionError, match=rf"has qoslab .* qos-sim f{{16}}, this is qoslab {ours}") as caught:
         outcome_of(task, said)
     assert isinstance(caught.value, UserError) and "same programs" in caught.value.hint
+
+
+def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its experiment has no expectations, here and where a worker runs it."""
+    told: list[tuple[str, Demand]] = []
+
+    class Worker:
+        def run(self, task: CellTask, cell: object) -> None:
+            assert task.experiment.compare is None
+            told.append((task.identity.arm, task.demand))
+            raise UserError("enough")
+
+    monkeypatch.setattr(worker, "_worker", lambda lab: Worker())
+    for name, arms in (("policing-vs-shaping", {"unrestricted", "policed", "shaped"}), ("tx-ring-limit", {"cbr"})):
+        plan = make_plan(load_sweep(EXPERIMENT.with_name(f"{name}.yml"), {}), Options(lab="simulated"))
+        for cell in plan.cells:
+            if cell.identity.arm in arms:
+                arms.remove(cell.identity.arm)
+                assert "enough" in worker.run_cell(plain_task(make_task(cell, {})))["error"]
+    asked = {"policed": Demand(by_counter=True), "shaped": Demand(times_s=(5.7,)), "cbr": Demand(one_packet=True)}
+    assert dict(told) == {"unrestricted": Demand(), **asked}
+
+
+def test_a_figure_of_another_moment_is_another_result(tmp_path: Path) -> None:
+    def keys(file: Path) -> dict[str, str]:
+        plan = make_plan(load_sweep(file, {}), Options(lab="simulated"))
+        return {cell.identity.arm: cell_key(cell, {}) for cell in plan.cells}
+
+    for folder in ("experiments", "reports/published"):
+        shutil.copytree(EXPERIMENT.parents[1] / folder, tmp_path / folder)
+    for name in ("experiments/policing-vs-shaping.yml", "reports/published/policing-vs-shaping.csv"):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace("@ time 5.7 s", "@ time 5.6 s"))
+    before, after = keys(EXPERIMENT), keys(tmp_path / "experiments" / EXPERIMENT.name)
+    assert {arm for arm, key in before.items() if after[arm] != key} == {"shaped"}
 
 
 def test_a_run_names_what_made_it_and_resumes_with_that_only(

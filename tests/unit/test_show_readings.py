@@ -22,9 +22,9 @@ from qoslab.genie import mls_qos
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.experiment import Topology
 from qoslab.model.metrics import ClassSelector
-from qoslab.model.moments import times_expected
+from qoslab.model.moments import Demand, demand
 from qoslab.results import Cell, tables
-from qoslab.run.cell.readings import LOAD, ShowSampler, reading_commands, reading_times
+from qoslab.run.cell.readings import LOAD, ShowSampler, period_s, reading_commands, reading_times
 from qoslab.run.devices.collector import Observed
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.units import Duration
@@ -50,8 +50,8 @@ class TestWhen:
 
     def test_a_moment_of_which_a_figure_is_expected_has_one_on_each_side(self) -> None:
         experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
-        moments = {arm.name: [each.seconds for each in times_expected(experiment, arm)] for arm in experiment.arms}
-        assert moments["shaped"] == [5.7] and moments["policed"] == []
+        demands = {arm.name: demand(experiment, arm.name) for arm in experiment.arms}
+        assert demands["shaped"] == Demand(times_s=(5.7,)) and demands["policed"] == Demand(by_counter=True)
         assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
         # One that is near enough is not taken twice, and none is due before the traffic or after it.
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
@@ -69,6 +69,13 @@ class TestWhen:
                     if before <= moment <= after
                 ]
                 assert apart and max(apart) < APART_S - 1
+
+    def test_a_moment_that_a_counter_says_is_between_readings_that_are_near(self) -> None:
+        """Nobody knows it before. What an inventory says comes first, since reading costs the router time."""
+        often, seldom = Demand(by_counter=True), Demand(times_s=(5.7,))
+        assert period_s(None, seldom) == 10 and 0 < period_s(None, often) < APART_S - 0.4
+        for stated in ("0 s", "1 s", "30 s"):
+            assert {period_s(Duration.parse(stated), each) for each in (often, seldom)} == {float(stated[:-2])}
 
     def test_none_while_traffic_runs(self) -> None:
         assert reading_times(30.0, 0.0) == reading_times(30.0, 0.0, [6.0]) == []
@@ -120,7 +127,7 @@ class TestSampler:
     def sampler(router: Router, folder: Path) -> ShowSampler:
         cell = Cell(folder, CellIdentity("a", (), 1))
         every = {"R1": Duration.parse("10 s")}
-        return ShowSampler(router, topology("policing-vs-shaping"), every, cell, TRAFFIC_S)
+        return ShowSampler(router, topology("policing-vs-shaping"), every, cell, TRAFFIC_S, Demand())
 
     def test_what_a_router_does_not_answer_is_not_asked_again(self, tmp_path: Path) -> None:
         busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"

@@ -14,7 +14,7 @@ from test_results import HEALTH
 
 from qoslab.analysis.packets import shifted
 from qoslab.model.experiment import Flow, Probe, Topology
-from qoslab.model.moments import one_packet_decides
+from qoslab.model.moments import demand
 from qoslab.pcap import column
 from qoslab.results import ClockRecord, Health, HostClockRecord, SenderRecord, StallRecord
 from qoslab.results.records import (
@@ -204,7 +204,7 @@ def sent(*rates: float | None) -> list[StreamResult]:
 def test_which_arms_expect_a_figure_that_one_packet_decides() -> None:
     def deciding(name: str) -> list[str]:
         experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
-        return [arm.name for arm in experiment.arms if one_packet_decides(experiment, arm)]
+        return [arm.name for arm in experiment.arms if demand(experiment, arm.name).one_packet]
 
     assert deciding("tx-ring-limit") == ["variable", "cbr"]
     assert deciding("wfq-precedence") == ["wfq"]

@@ -19,8 +19,6 @@ EMULATED_BY = PREFIX + "emulated_by"
 """The variable, of the whole lab, that says what makes delay, jitter and loss of links, as `{wan: line}`."""
 LINE = "line"
 """In it: the line itself; else the name of a node in the inventory."""
-SHOW_EVERY = Duration.parse("10 s")
-"""Each reading takes some of the router's time."""
 ANSWER_S = 30
 """How long a router may be silent of which the inventory says nothing else; as in `ansible.cfg`."""
 DEAD_MAN_AFTER = Duration.parse("30 min")
@@ -49,8 +47,9 @@ class RouterSettings:
     """
     dead_man_after: Duration = DEAD_MAN_AFTER
     """How much longer than its traffic a cell may take until that happens."""
-    show_every: Duration = SHOW_EVERY
-    """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
+    show_every: Duration | None = None
+    """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only.
+    Where absent it is each 10 s, or each 2 s where a figure is expected of a moment that a counter says."""
     model: str | None = None
     """What `show version` calls it, where it stands for another model than the experiment's."""
     interfaces: Mapping[str, str] = field(default_factory=dict)

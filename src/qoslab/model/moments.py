@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -42,21 +43,36 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
     return tuple(dict.fromkeys(each for one in observed for each in one.moments if isinstance(each, Trigger)))
 
 
-def times_expected(experiment: Experiment, arm: Arm) -> tuple[Duration, ...]:
-    """The moments of time of which a figure of the arm's cells is expected, `@ time 6 s`, in order."""
-    moments = {each.at.quantity for each in _expected(experiment, arm) if each.at is not None}
-    return tuple(sorted((each for each in moments if isinstance(each, Duration)), key=lambda each: each.ns))
+@dataclass(frozen=True)
+class Demand:
+    """What the figures that are expected of a cell ask of its measurement.
+
+    A cell's experiment has its arm and no expectations (`Sweep.resolve`), so that this goes with it.
+    """
+
+    times_s: tuple[float, ...] = ()
+    """The moments of time of which a figure is expected, `@ time 6 s`, in seconds of its traffic, in order."""
+    by_counter: bool = False
+    """A figure is expected of a moment that a counter says, `@ bytes 1 MB`: nobody knows before when that is."""
+    one_packet: bool = False
+    """A figure is expected that one packet decides, as the longest round trip."""
 
 
-def one_packet_decides(experiment: Experiment, arm: Arm) -> bool:
-    """Whether a figure of the arm's cells is expected that one packet decides, as the longest round trip."""
-    return any(each.metric.of_one for each in _expected(experiment, arm))
+def demand(experiment: Experiment, arm: str) -> Demand:
+    """What is asked of an arm's cells, from the whole experiment."""
+    expected = list(_expected(experiment, arm))
+    moments = {each.at.quantity for each in expected if each.at is not None}
+    return Demand(
+        times_s=tuple(sorted(each.seconds for each in moments if isinstance(each, Duration))),
+        by_counter=any(not isinstance(each, Duration) for each in moments),
+        one_packet=any(each.metric.of_one for each in expected),
+    )
 
 
-def _expected(experiment: Experiment, arm: Arm) -> Iterator[Reference]:
+def _expected(experiment: Experiment, arm: str) -> Iterator[Reference]:
     compared = experiment.compare
     for each in compared.expectations if compared else ():
-        if arm.name in each.arms:
+        if arm in each.arms:
             yield Reference.parse(each.metric)
 
 

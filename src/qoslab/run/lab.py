@@ -170,9 +170,9 @@ class Lab(Protocol):
         """Routers whose data plane can be asked."""
 
     @property
-    def show_every(self) -> Mapping[str, Duration]:
-        """Routers whose counters are read by show commands while traffic runs, and how often at least; 0 is before the
-        traffic and after it only.
+    def show_every(self) -> Mapping[str, Duration | None]:
+        """Routers whose counters are read by show commands while traffic runs, and how often at least, if that is
+        stated; 0 is before the traffic and after it only.
         """
 
     @property

@@ -10,7 +10,7 @@ from qoslab import __version__
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment, TcpProfile
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.moments import traffic_time
+from qoslab.model.moments import Demand, demand, traffic_time
 from qoslab.plan import Cell as PlannedCell
 from qoslab.platforms import PLATFORMS, hosts_of
 from qoslab.run import identity
@@ -33,6 +33,8 @@ class CellTask:
     attempt: int = 1
     lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
+    demand: Demand = field(default_factory=Demand)
+    """What the figures that are expected of it ask of its measurement."""
 
     @property
     def arm(self) -> Arm:
@@ -47,8 +49,19 @@ class CellTask:
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
     """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.Machinery`)."""
-    texts = _configurations(planned)
-    return CellTask(planned.identity, planned.experiment, texts, cell_key(planned, tools), attempt, planned.lab)
+    return CellTask(
+        planned.identity,
+        planned.experiment,
+        _configurations(planned),
+        cell_key(planned, tools),
+        attempt,
+        planned.lab,
+        _demand(planned),
+    )
+
+
+def _demand(planned: PlannedCell) -> Demand:
+    return demand(planned.sweep.experiment, planned.identity.arm)
 
 
 HostTcp = tuple[TcpProfile, bool]
@@ -106,14 +119,16 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
 
     It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
     values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
-    observations, further measurements); the rendered configurations; the version of qoslab and the hash of its sources;
-    the kind of lab; the hashes of our own programs that it uses; the versions of the traffic tools; what it uses of
-    other packages. Not the kernel and the machine, which each cell's record names: a sweep may use several.
+    observations, further measurements); what the expected figures ask of the measurement; the rendered configurations;
+    the version of qoslab and the hash of its sources; the kind of lab; the hashes of our own programs that it uses; the
+    versions of the traffic tools; what it uses of other packages. Not the kernel and the machine, which each cell's
+    record names: a sweep may use several.
     """
     kind = lab_kind(planned.lab)
     used = kind.tools_used(planned.experiment)
     words = [
         planned.sweep.digest(planned.identity),
+        f"demand: {_demand(planned)}",
         __version__,
         f"sources: {identity.sources()}",
         f"lab: {planned.lab}",

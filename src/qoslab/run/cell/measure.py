@@ -15,7 +15,7 @@ from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.moments import one_packet_decides, times_expected, traffic_time
+from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
@@ -74,6 +74,7 @@ class CellRun:
         self.cell = journal.cell
         self._experiment = journal.task.experiment
         self._arm = journal.task.arm
+        self._demand = journal.task.demand
         self._data_planes = tuple(name for name in routers_of(self._experiment.topology) if name in lab.data_planes)
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
 
@@ -106,9 +107,8 @@ class CellRun:
 
     def _readings(self) -> ShowSampler:
         experiment = self._experiment
-        length_s, moments = experiment.duration.seconds, times_expected(experiment, self._arm)
-        every, moments_s = self._lab.show_every, [each.seconds for each in moments]
-        return ShowSampler(self._commands, experiment.topology, every, self.cell, length_s, moments_s)
+        every, length_s = self._lab.show_every, experiment.duration.seconds
+        return ShowSampler(self._commands, experiment.topology, every, self.cell, length_s, self._demand)
 
     def _prepare(self) -> None:
         """Give hosts their settings, and let counters begin at zero."""
@@ -266,7 +266,7 @@ class CellRun:
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
         traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
         feeds = fed_routers(self._experiment.topology, configurations, traffic)
-        one_decides = one_packet_decides(self._experiment, self._arm)
+        one_decides = self._demand.one_packet
         for router, health in found.health.items():
             fed = feeds.get(router, {})
             journal.late(health.lateness(router, traffic_s, fed, one_decides=one_decides))

@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import Topology
-from qoslab.model.moments import WINDOW_FROM
+from qoslab.model.moments import WINDOW_FROM, Demand
 from qoslab.platforms import is_switch
 from qoslab.results import Cell, PollingRecord
 from qoslab.run.devices.collector import Observed
@@ -29,6 +29,11 @@ LOAD = "show processes cpu | include CPU utilization"
 """What a router says of its own load, in one line."""
 BESIDE_S = 0.5
 """Before and after a moment: counters are known there if readings are not far apart (`analysis.at_moment`)."""
+SELDOM_S = 10.0
+"""How often a router is read of which an inventory does not say it."""
+OFTEN_S = 2.0
+"""The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
+then, if none takes longer than half a second (`analysis.at_moment`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
@@ -53,6 +58,13 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
     else:
         commands += [f"show queue {name}" for name in ends]
     return (*commands, LOAD)
+
+
+def period_s(stated: Duration | None, demand: Demand) -> float:
+    """How often a router is read, in seconds: as its inventory says, else by what is asked of the measurement."""
+    if stated is not None:
+        return stated.seconds
+    return OFTEN_S if demand.by_counter else SELDOM_S
 
 
 def reading_times(length_s: float, every_s: float, moments_s: Iterable[float] = ()) -> list[float]:
@@ -100,15 +112,17 @@ class ShowSampler:
         self,
         shows: Shows,
         topology: Topology,
-        every: Mapping[str, Duration],
+        every: Mapping[str, Duration | None],
         cell: Cell,
         length_s: float,
-        moments_s: Sequence[float] = (),
+        demand: Demand,
     ) -> None:
         self._shows = shows
         self._cell = cell
-        self._times = {router: reading_times(length_s, period.seconds, moments_s) for router, period in every.items()}
-        self._every = every
+        self._every_s = {router: period_s(stated, demand) for router, stated in every.items()}
+        self._times = {
+            router: reading_times(length_s, period, demand.times_s) for router, period in self._every_s.items()
+        }
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
@@ -219,7 +233,7 @@ class ShowSampler:
     def _record(self, router: str) -> PollingRecord:
         taken = self._taken[router]
         return PollingRecord(
-            every_s=self._every[router].seconds,
+            every_s=self._every_s[router],
             commands=tuple(taken.commands),
             readings=len(taken.rounds),
             took_mean_s=sum(taken.rounds) / len(taken.rounds),

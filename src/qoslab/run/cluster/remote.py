@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import shutil
 import zipfile
@@ -46,6 +47,7 @@ def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
         "configurations": dict(task.configurations),
         "key": task.key,
         "lab": task.lab,
+        "demand": dataclasses.asdict(task.demand),
         "coming": None if coming is None else str(coming.resolve()),
     }
 

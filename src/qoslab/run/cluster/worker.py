@@ -46,6 +46,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     from qoslab.errors import QoslabError, UserError
     from qoslab.model.experiment import Experiment
     from qoslab.model.matrix import as_values
+    from qoslab.model.moments import Demand
     from qoslab.results import Cell
     from qoslab.run.scratch import Scratch
     from qoslab.run.task import CellTask
@@ -53,7 +54,10 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
     identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
     experiment = Experiment.model_validate_json(task["experiment"])
-    told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"])
+    demand = Demand(**{**task["demand"], "times_s": tuple(task["demand"]["times_s"])})
+    told = CellTask(
+        identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
+    )
     scratch = Scratch("cell")
     try:
         coming = None if task["coming"] is None else Path(task["coming"])

@@ -305,7 +305,7 @@ class ExternalLab:
         self,
         hosts: Mapping[str, ExternalHost],
         settings: Mapping[str, HostSettings],
-        show_every: Mapping[str, Duration],
+        show_every: Mapping[str, Duration | None],
     ) -> None:
         self._hosts = hosts
         self._settings = settings
@@ -339,7 +339,7 @@ class ExternalLab:
         return ()
 
     @property
-    def show_every(self) -> Mapping[str, Duration]:
+    def show_every(self) -> Mapping[str, Duration | None]:
         """See `run.lab.Lab`."""
         return self._show_every
 

@@ -131,7 +131,7 @@ class VirtualLab:
         return routers_of(self._lab.topology)
 
     @property
-    def show_every(self) -> Mapping[str, Duration]:
+    def show_every(self) -> Mapping[str, Duration | None]:
         """See `run.lab.Lab`: none, their data planes are asked."""
         return {}
 
