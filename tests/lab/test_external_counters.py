@@ -246,6 +246,15 @@ def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
     assert polling.commands[:3] == ("show policy-map interface", *interfaces)
 
 
+def test_figures_of_a_moment_are_there(ran_long: Ran) -> None:
+    """Readings each 3 s alone are too far apart."""
+    found = ran_long.table("metrics").set_index("metric")
+    moment = [name for name in found.index if name.endswith("@ time 5.7 s")]
+    assert len(moment) >= 8 and found.loc[moment, "value"].notna().all(), found.loc[moment]
+    times = ran_long.table("classes")["time_s"]
+    assert all(((times - due).abs() < 0.4).any() for due in (5.2, 6.2)), times.tolist()
+
+
 def test_class_rates_come_while_traffic_runs(ran: Ran) -> None:
     ((key, points),) = ran.seen.items()
     assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
