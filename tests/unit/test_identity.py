@@ -136,12 +136,12 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
 
 def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its experiment has no expectations, here and where a worker runs it."""
-    told: list[tuple[str, Demand]] = []
+    told: dict[str, Demand] = {}
 
     class Worker:
         def run(self, task: CellTask, cell: object) -> None:
             assert task.experiment.compare is None
-            told.append((task.identity.arm, task.demand))
+            told[task.identity.arm] = task.demand
             raise UserError("enough")
 
     monkeypatch.setattr(worker, "_worker", lambda lab: Worker())
@@ -152,7 +152,7 @@ def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.
                 arms.remove(cell.identity.arm)
                 assert "enough" in worker.run_cell(plain_task(make_task(cell, {})))["error"]
     asked = {"policed": Demand(by_counter=True), "shaped": Demand(times_s=(5.7,)), "cbr": Demand(one_packet=True)}
-    assert dict(told) == {"unrestricted": Demand(), **asked}
+    assert told == {"unrestricted": Demand(), **asked}
 
 
 def test_a_figure_of_another_moment_is_another_result(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from qoslab import __version__
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment, TcpProfile
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.moments import Demand, demand, traffic_time
+from qoslab.model.moments import Demand, traffic_time
 from qoslab.plan import Cell as PlannedCell
 from qoslab.platforms import PLATFORMS, hosts_of
 from qoslab.run import identity
@@ -56,12 +56,8 @@ def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) 
         cell_key(planned, tools),
         attempt,
         planned.lab,
-        _demand(planned),
+        planned.sweep.demand(planned.arm),
     )
-
-
-def _demand(planned: PlannedCell) -> Demand:
-    return demand(planned.sweep.experiment, planned.identity.arm)
 
 
 HostTcp = tuple[TcpProfile, bool]
@@ -128,7 +124,7 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
     used = kind.tools_used(planned.experiment)
     words = [
         planned.sweep.digest(planned.identity),
-        f"demand: {_demand(planned)}",
+        f"demand: {planned.sweep.demand(planned.arm)}",
         __version__,
         f"sources: {identity.sources()}",
         f"lab: {planned.lab}",

@@ -39,6 +39,7 @@ from qoslab.model.matrix import (
     parameters_text,
     slug,
 )
+from qoslab.model.moments import Demand, demand
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of, shown
 from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix
@@ -140,6 +141,7 @@ class Sweep:
         self._cells = cells
         self._parts: dict[tuple[Steps, tuple[Value, ...]], Any] = {}
         self._digests: dict[tuple[Steps, tuple[Value, ...]], str] = {}
+        self._demands: dict[str, Demand] = {}
         self._names: dict[Steps, tuple[str, ...]] = {}
         for steps, placeholder in placeholders.items():
             known = self._names.get(prefix(steps), ())
@@ -252,6 +254,12 @@ class Sweep:
     def configuration_text(self, experiment: Experiment, arm: Arm) -> dict[str, str]:
         """The rendered configuration of each device that the arm configures, its layers in order."""
         return configuration_text(self.file, experiment, arm)
+
+    def demand(self, arm: str) -> Demand:
+        """What the figures that are expected of an arm's cells ask of their measurement; found out once for all."""
+        if arm not in self._demands:
+            self._demands[arm] = demand(self.experiment, arm)
+        return self._demands[arm]
 
     def digest(self, cell: CellIdentity) -> str:
         """SHA-256 of everything in the file and its templates that defines the cell, its identity included.
