@@ -59,7 +59,7 @@ def test_ipv6_runs_where_only_ssh_leads(
         # Together they are one, whose name is the first.
         hosts = ["client"] if together else ["client", "server"]
         before = {host: settled(lab, host) for host in hosts}
-        cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s")
+        cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s", "--attempts", "1")
         status, output, errors = run(clean, "run", str(IPV6), "--lab", str(file), *cell)
         assert status == status_of(newest_run(clean)), errors + output
         (kept,) = newest_run(clean).glob("cells/**/cell.json")

@@ -261,7 +261,7 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
     before, kept = running(lab), hosts(lab)
     small, python = clean / "small", clean / "python"
     small.mkdir()
-    mounts(lab, "mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", str(small))
+    mounts(lab, "mount", "-t", "tmpfs", "-o", "size=80m,huge=never", "tmpfs", str(small))
     python.write_text(f'#!/bin/sh\nTMPDIR={small} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     mine = clean / "mine.yml"
@@ -275,10 +275,13 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
             iperf3_runs(lab)
             # iperf3 itself wants room there when it begins.
             time.sleep(1.0)
-            lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
+            filled = lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
+            left = os.statvfs(f"/proc/{lab.pid}/root{small}").f_bavail
             status, output, errors = command.end()
     finally:
         mounts(lab, "umount", "-l", str(small))
+    # Else what follows would say nothing.
+    assert "No space left" in filled.stderr and left == 0, (filled.stderr, left)
     full = cell(clean, "shaped")
     assert status == 3, errors + output
     assert any("no space left" in each.lower() for each in full["reasons"]), full["reasons"]
