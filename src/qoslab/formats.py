@@ -1655,6 +1655,7 @@ class Scenario(TypedDict):
     links: list[Link]
     nodes: dict[str, NodeConfig]
     probes: NotRequired[list[Probe]]
+    sample_at_ns: NotRequired[list[int]]
     sample_ns: NotRequired[int]
     seed: NotRequired[int]
     start_jitter_ns: NotRequired[int]

@@ -37,8 +37,10 @@ pub(crate) enum Event {
     ProbeBegins(u32),
     /// A probe is read.
     ProbeRead(u32),
-    /// The routers' counters are read.
+    /// The routers' counters are read, and will be again after the time between two samples.
     Sample,
+    /// The routers' counters are read besides.
+    Look,
     /// The traffic has ended: from now on the run ends as soon as nothing is under way.
     Drain,
     /// The run ends.

@@ -32,6 +32,9 @@ pub struct Scenario {
     /// Between two samples of the routers' counters.
     #[serde(default = "a_second")]
     pub sample_ns: u64,
+    /// Further moments of virtual time at which they are sampled.
+    #[serde(default)]
+    pub sample_at_ns: Vec<u64>,
     /// How long after the end of the traffic the network may take until nothing is under way any more.
     #[serde(default = "thirty_seconds")]
     pub drain_ns: u64,

@@ -94,5 +94,15 @@ fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     if scenario.sample_ns == 0 || longest / scenario.sample_ns > MOST_SAMPLES {
         return wrong("sample_ns", format!("found {}, expected at most {MOST_SAMPLES} samples", scenario.sample_ns));
     }
+    if scenario.sample_at_ns.len() as u64 > MOST_SAMPLES {
+        let found = scenario.sample_at_ns.len();
+        return wrong("sample_at_ns", format!("found {found} moments, expected at most {MOST_SAMPLES}"));
+    }
+    for (number, &at) in scenario.sample_at_ns.iter().enumerate() {
+        if at > LONGEST_NS {
+            let path = format!("sample_at_ns[{number}]");
+            return wrong(&path, format!("found more than {LONGEST_NS} ns, which is the longest time"));
+        }
+    }
     Ok(())
 }

@@ -93,6 +93,7 @@ impl<'a, W: Write> Run<'a, W> {
                 self.world.events.put(now + Duration(self.world.sample_ns), Event::Sample);
                 self.sample(now)?;
             }
+            Event::Look => self.sample(now)?,
             Event::Drain => self.draining = true,
             Event::End => {}
         }

@@ -23,6 +23,7 @@ pub(crate) struct World {
     start: Time,
     drain_ns: u64,
     pub(super) sample_ns: u64,
+    sample_at_ns: Vec<u64>,
     pub(super) network: Network,
     pub(super) engines: Engines,
     pub(super) hosts: Hosts,
@@ -50,6 +51,7 @@ impl World {
             events: EventQueue::new(engines.len()),
             drain_ns: scenario.drain_ns,
             sample_ns: scenario.sample_ns,
+            sample_at_ns: scenario.sample_at_ns.clone(),
             engines: Engines::new(engines, &network.runs),
             hosts: Hosts::new(scenario, &network, start),
             routes: Routes::new(&network, &traffic.addresses),
@@ -65,6 +67,9 @@ impl World {
     /// Puts in what begins by itself; returns when that is.
     pub(super) fn begin(&mut self) -> Time {
         self.events.put(self.start, Event::Sample);
+        for &at in &self.sample_at_ns {
+            self.events.put(self.start + Duration(at), Event::Look);
+        }
         for (number, source) in self.traffic.sources.iter().enumerate() {
             let flow = self.traffic.streams[self.traffic.datagrams[source.streams.start].stream].flow;
             self.events.put(self.traffic.flows[flow].start, Event::Datagram(number as u32));

@@ -1,6 +1,8 @@
 //! UDP through the simulated network: counts, times and rates that can be worked out by hand.
 
 use crate::scene::{dumbbell, flood, policer, policy_out, run, MILLI, SECOND};
+use qos_core::Counters;
+use qos_sim::Report;
 use serde_json::json;
 
 /// Bytes on the line of a frame with so much UDP payload.
@@ -38,6 +40,29 @@ fn a_policer_passes_exactly_what_its_tokens_pay_for() {
     let counters = &report.routers["R1"].samples.last().unwrap().interfaces["FastEthernet0/1"];
     let classes = &counters.policy_output.as_ref().unwrap().classes;
     assert_eq!(classes[0].police.as_ref().unwrap().conformed.packets, passed);
+}
+
+/// What waits at the moment is told, not at the whole second before: a burst of two hundred comes at 1.5 s.
+#[test]
+fn counters_are_read_at_moments_that_are_asked_for() {
+    let mut scenario = dumbbell(3_000_000, 0);
+    scenario["flows"] = json!([{"name": "burst", "protocol": "udp", "source": "client", "destination": "server",
+        "port": 9, "start_ns": 3 * SECOND / 2, "duration_ns": 200, "gap_ns": 1, "payload_bytes": 1470}]);
+    let report = run(&scenario);
+    scenario["sample_at_ns"] = json!([1_540_000_000u64, 1_000_000_000, 1_580_000_000, 1_540_000_000]);
+    let looked = run(&scenario);
+    assert_eq!(serde_json::to_string(&looked.flows).unwrap(), serde_json::to_string(&report.flows).unwrap());
+    let waiting = |report: &Report| -> Vec<(u64, u64)> {
+        let samples = &report.routers["R1"].samples;
+        let of = |each: &Counters| each.interfaces["FastEthernet0/1"].queue.depth;
+        samples.iter().map(|each| ((each.time_ns - samples[0].time_ns) / MILLI, of(each))).collect()
+    };
+    let (seconds, moments) = (waiting(&report), waiting(&looked));
+    assert_eq!(seconds.iter().map(|each| each.0 % 1000).filter(|&rest| rest != 0).count(), 1, "{seconds:?}");
+    let extra: Vec<_> = moments.iter().filter(|each| !seconds.contains(each)).copied().collect();
+    assert_eq!(extra.iter().map(|each| each.0).collect::<Vec<_>>(), [1540, 1580], "{moments:?}");
+    // A frame takes the line 4.1 ms: in 40 ms nine or ten went.
+    assert!((9..=10).contains(&(extra[0].1 - extra[1].1)), "{moments:?}");
 }
 
 #[test]

@@ -41,6 +41,14 @@ fn what_is_wrong_with_the_scenario_is_told() {
         (with(&[("/format", json!(2))]), "format: found 2, expected 1"),
         (with(&[("/speed", json!(2))]), "speed: unknown field `speed`"),
         (with(&[("/sample_ns", json!(1))]), "sample_ns: found 1, expected at most 1000000 samples"),
+        (
+            with(&[("/sample_at_ns", json!([0, u64::MAX]))]),
+            "sample_at_ns[1]: found more than 1000000000000000 ns, which is the longest time",
+        ),
+        (
+            with(&[("/sample_at_ns", json!(vec![1; 1_000_001]))]),
+            "sample_at_ns: found 1000001 moments, expected at most 1000000",
+        ),
         (with(&[("/drain_ns", json!(u64::MAX))]), "drain_ns: found more than 1000000000000000 ns"),
     ]);
 }
@@ -260,6 +268,7 @@ fn full() -> Value {
     scenario["drain_ns"] = json!(MILLI);
     scenario["epoch_ns"] = json!(0);
     scenario["sample_ns"] = json!(SECOND);
+    scenario["sample_at_ns"] = json!([MILLI]);
     scenario["nodes"]["client"]["tcp"] = serde_json::to_value(qos_sim::tcp::Profile::default()).unwrap();
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 3_000));
     scenario["links"][1]["loss"] =
