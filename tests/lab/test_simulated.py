@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import Command
+from commands import Command, run
 from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
@@ -134,6 +135,18 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
     parsed = json.loads((place.path / f"{observed.file}.json").read_text())
     (group,) = parsed["operations"]["1"]["groups"]
     assert 0 < group["rtt_count"] < print_["rtt_count"], "it was asked for before the probe was read"
+
+
+def test_a_figure_of_a_moment_is_what_was_printed_then(clean: Path) -> None:
+    status, output, errors = run(clean, "run", "policing-vs-shaping", "--lab", "simulated", "--arm", "shaped")
+    assert status == 0, errors + output
+    (cell,) = RunFolder(newest_run(clean)).cells()
+    (entry,) = (each for each in cell.record().observed if each.moment == "time 5.7 s")
+    printed = re.search(r"^ +- +(\d+) +(\d+) ", cell.text(cell.path / f"{entry.file}.txt"), re.MULTILINE)
+    assert printed is not None
+    metrics = tables.read_table(RunFolder(newest_run(clean)), "metrics").set_index("metric")["value"]
+    figures = [metrics[f"shape.{name} @ time 5.7 s"] for name in ("queue_depth.during", "sent_packets")]
+    assert figures == [int(each) for each in printed.groups()] and figures[0] > 0
 
 
 def simulators(pid: int) -> dict[int, int]:

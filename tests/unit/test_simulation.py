@@ -57,9 +57,8 @@ def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list
 
 
 def scenario(task: CellTask) -> formats.Scenario:
-    return build_scenario(
-        task.experiment, configured_routers(task.experiment, task.configurations), task.identity.repetition
-    )
+    routers = configured_routers(task.experiment, task.configurations)
+    return build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
 
 
 def findings(name: str, sets: dict[str, str]) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from qoslab.ios.show.interfaces import show_ip_interface_brief, unwired
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.subinterfaces import show_subinterface, show_vlans
 from qoslab.labs import lab_kind
+from qoslab.model.moments import Demand
 from qoslab.platforms import MODELS
 from qoslab.schema import configuration_text, load_experiment, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
@@ -352,7 +353,7 @@ def test_a_simulation_has_the_vlans_that_both_ends_have() -> None:
     sweep = load_sweep(EXPERIMENTS / "dot1q-subinterfaces.yml", None, lab_kind("simulated").check)
     experiment = sweep.experiment
     texts = configuration_text(EXPERIMENTS / "dot1q-subinterfaces.yml", experiment, experiment.arms[0])
-    scenario = build_scenario(experiment, configured_routers(experiment, texts), 1)
+    scenario = build_scenario(experiment, configured_routers(experiment, texts), 1, Demand())
     trunk = next(link for link in scenario["links"] if link["name"] == "trunk")
     assert ["address" in end for end in trunk["ends"]] == [False, False]
     assert trunk["vlans"] == [

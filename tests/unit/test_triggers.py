@@ -11,7 +11,7 @@ import pytest
 from qoslab.errors import DeviceError, ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import MOMENTS_LIMIT, Experiment, Observation, Trigger
-from qoslab.model.moments import counted, triggers
+from qoslab.model.moments import Demand, counted, looks, triggers
 from qoslab.run.cell import triggers as waiting
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.triggers import Triggered
@@ -129,6 +129,18 @@ def test_a_simulation_goes_to_the_sample_of_the_moment() -> None:
     assert last(history.came(Trigger(time=Duration(2_900_000_000)), 4 * 10**9)) == 102
     assert history.came(Trigger(conformed_bytes=Size(4001)), 4 * 10**9) == "4000 B at the end"
     assert history.came(Trigger(time=Duration(5 * 10**9)), 4 * 10**9) == "the simulation ended after 4.0 s"
+
+
+def test_routers_are_looked_at_when_a_print_or_a_figure_is_wanted() -> None:
+    def at(*when: str, asked: tuple[float, ...] = ()) -> list[float]:
+        found = experiment(*map(observe, when))
+        return [each.seconds for each in looks(found, Demand(times_s=asked))]
+
+    # The experiment's traffic takes 30 s; `during` is of each cell.
+    assert at("before") == at("after") == at("{conformed_bytes: 1992832 B}") == [20]
+    assert at("{time: 6 s}", "[after, {time: 2.5 s}]", asked=(5.7, 6.0)) == [2.5, 5.7, 6, 20]
+    # Never, and when all is over.
+    assert at("{time: 31 s}", asked=(0.0, 30.0)) == [20]
 
 
 class FakeJournal:

@@ -69,6 +69,17 @@ def demand(experiment: Experiment, arm: str) -> Demand:
     )
 
 
+def looks(experiment: Experiment, demand: Demand) -> tuple[Duration, ...]:
+    """The moments of a cell's traffic at which its routers are looked at, in order: those of prints and of figures.
+
+    What waits in a queue may be another a tenth of a second later, and is not known between two readings.
+    """
+    length = traffic_time(experiment, experiment.arms[0])
+    moments = {during(length).ns, *(round(each * 1e9) for each in demand.times_s)}
+    moments |= {each.time.ns for each in triggers(experiment) if each.time is not None}
+    return tuple(Duration(each) for each in sorted(moments) if 0 < each < length.ns)
+
+
 def _expected(experiment: Experiment, arm: str) -> Iterator[Reference]:
     compared = experiment.compare
     for each in compared.expectations if compared else ():

@@ -11,7 +11,7 @@ from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
 from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.simulation.history import History
-from qoslab.simulation.scenario import FORMAT, SAMPLE_NS
+from qoslab.simulation.scenario import FORMAT
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, number_of
 
@@ -45,16 +45,6 @@ class Result:
     def host_text(self, name: str) -> str:
         """What the run folder keeps of a host; `read_host` reads it."""
         return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
-
-    def series(self, router: str) -> list[formats.Counters]:
-        """The samples that come once a second, and the last."""
-        samples = self.routers[router].samples
-        origin = samples[0]["time_ns"]
-        return [
-            sample
-            for index, sample in enumerate(samples)
-            if index == len(samples) - 1 or (sample["time_ns"] - origin) % SAMPLE_NS == 0
-        ]
 
 
 def _text(content: Mapping[str, object]) -> str:

@@ -21,7 +21,7 @@ from qoslab.model.experiment import (
     probe_number,
     probe_target,
 )
-from qoslab.model.moments import during, traffic_time
+from qoslab.model.moments import Demand, during, looks, traffic_time
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 SAMPLE_NS = 10**9
-"""Counters are kept once a second, as in the virtual lab."""
+"""Counters are kept once a second, as in the virtual lab, and at moments of the traffic."""
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """What virtual time 0 is written as: always the same, so that the same cell gives the same files."""
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
@@ -46,7 +46,9 @@ def configured_routers(experiment: Experiment, configurations: Mapping[str, str]
     return {name: configured(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
 
 
-def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repetition: int) -> formats.Scenario:
+def build_scenario(
+    experiment: Experiment, routers: Mapping[str, Router], repetition: int, demand: Demand
+) -> formats.Scenario:
     """The scenario of a cell: `experiment` has its only arm, and all values in their places.
 
     Files of captures are relative to the cell's folder.
@@ -70,6 +72,7 @@ def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repeti
         "probes": [_probe(experiment, probe) for probe in experiment.probes],
         "captures": [_capture(point) for point in experiment.captures],
         "sample_ns": SAMPLE_NS,
+        "sample_at_ns": [each.ns for each in looks(experiment, demand)],
         "epoch_ns": EPOCH_NS,
     }
 

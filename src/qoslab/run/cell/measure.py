@@ -15,7 +15,7 @@ from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.moments import traffic_time
+from qoslab.model.moments import looks, traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
@@ -96,7 +96,8 @@ class CellRun:
                 turns.enter_context(turn)
             with self._journal.step(SET_HOSTS):
                 self._prepare()
-            sampler = CounterSampler(self._lab, self._data_planes, self.cell)
+            moments_s = [each.seconds for each in looks(self._experiment, self._demand)]
+            sampler = CounterSampler(self._lab, self._data_planes, self.cell, moments_s)
             readings = self._readings()
             with ExitStack() as running:
                 try:
@@ -139,6 +140,7 @@ class CellRun:
         triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
 
         def started(zero: float) -> None:
+            sampler.start(zero)
             readings.start(zero)
             triggered.start(zero)
             if probes is not None:

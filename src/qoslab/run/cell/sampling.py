@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from qoslab.errors import QoslabError
@@ -14,6 +16,11 @@ from qoslab.run.lab import DataPlane, Lab
 
 if TYPE_CHECKING:
     from qoslab import formats
+
+NEAR_S = 0.25
+"""From a moment to a regular reading that it takes the place of: rates between readings that are nearer to each other
+would be those of single packets."""
+POLL_S = 0.05
 
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
@@ -68,15 +75,49 @@ def read_engine_configuration(lab: Lab, router: str) -> formats.RouterConfig | N
     return asyncio.run(ask())
 
 
-class CounterSampler:
-    """A thread that asks each router for its counters once a second and keeps the replies in the cell's folder.
+class Readings:
+    """When counters are read: once a second, and at moments of the traffic, in place of a regular one that is near.
 
-    A context manager: it takes the first sample when the block begins, and a last one when it ends.
+    Times are of `time.monotonic`.
     """
 
-    def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell) -> None:
+    def __init__(self, now: float, moments_s: Iterable[float] = ()) -> None:
+        self._regular = now
+        self._moments_s = sorted(moments_s)
+        self._zero: float | None = None
+
+    def start(self, zero: float) -> None:
+        """The traffic begins then."""
+        self._zero = zero
+
+    def due(self) -> float:
+        """When the next one is."""
+        moment = self._moment()
+        return moment if moment < self._regular + NEAR_S else self._regular
+
+    def _moment(self) -> float:
+        """The first that is still to come, as far as one is known."""
+        return math.inf if self._zero is None or not self._moments_s else self._zero + self._moments_s[0]
+
+    def taken(self, due: float) -> None:
+        """The one that was due then has been taken."""
+        if due == self._moment():
+            self._moments_s.pop(0)
+        if due > self._regular - NEAR_S:
+            self._regular += COUNTED_EVERY_S
+
+
+class CounterSampler:
+    """A thread that asks each router for its counters and keeps the replies in the cell's folder.
+
+    A context manager: it takes the first sample when the block begins, then one each second and, once `start` has said
+    when the traffic begins, at moments of it, and a last one when the block ends.
+    """
+
+    def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell, moments_s: Iterable[float] = ()) -> None:
         self._clients = {router: lab.control(router) for router in routers}
         self._cell = cell
+        self._readings = Readings(time.monotonic(), moments_s)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
         self.error: Exception | None = None
@@ -85,6 +126,10 @@ class CounterSampler:
     def __enter__(self) -> Self:
         self._thread.start()
         return self
+
+    def start(self, zero: float) -> None:
+        """The traffic begins then (`time.monotonic`)."""
+        self._readings.start(zero)
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
@@ -97,10 +142,8 @@ class CounterSampler:
             self.error = error
 
     async def _sample(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time()
         try:
-            last = False
+            last, due = False, self._readings.due()
             while True:
                 for router, client in self._clients.items():
                     try:
@@ -111,9 +154,9 @@ class CounterSampler:
                         return
                 if last:
                     return
-                due += COUNTED_EVERY_S
-                while not self._stop.is_set() and loop.time() < due:
-                    await asyncio.sleep(min(0.05, max(0.0, due - loop.time())))
+                self._readings.taken(due)
+                while not self._stop.is_set() and (due := self._readings.due()) > (now := time.monotonic()):
+                    await asyncio.sleep(min(POLL_S, due - now))
                 last = self._stop.is_set()
         finally:
             for client in self._clients.values():

@@ -170,7 +170,7 @@ class _CellRun:
         routers = configured_routers(task.experiment, task.configurations)
         for name, router in routers.items():
             cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
-        scenario = build_scenario(task.experiment, routers, task.identity.repetition)
+        scenario = build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
         cell.write(cell.configuration("scenario.json"), json.dumps(scenario, indent=1) + "\n")
         for point in self._experiment.captures:
             cell.capture(point.name)  # makes the folder
@@ -227,7 +227,7 @@ class _CellRun:
         for host in sorted({node for flow in scenario["flows"] for node in (flow["source"], flow["destination"])}):
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
-            cell.write_counters(name, ({"ok": True, **sample} for sample in result.series(name)))
+            cell.write_counters(name, ({"ok": True, **sample} for sample in result.routers[name].samples))
         cell.whole()
         from qoslab.pcap import read_packets  # it brings NumPy, which has time while the simulator runs
 

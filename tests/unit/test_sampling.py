@@ -1,0 +1,65 @@
+"""When the counters of data planes are read: once a second, and at moments of the traffic."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qoslab.run.cell.sampling import NEAR_S, Readings
+
+
+def taken(readings: Readings, count: int) -> list[float]:
+    """When so many are taken."""
+    times = []
+    for _ in range(count):
+        times.append(readings.due())
+        readings.taken(times[-1])
+    return times
+
+
+def test_without_moments_it_is_each_second() -> None:
+    readings = Readings(100.0)
+    assert taken(readings, 2) == [100, 101]
+    readings.start(101.3)
+    assert taken(readings, 2) == [102, 103]
+
+
+@pytest.mark.parametrize(
+    ("moment", "times"),
+    [
+        (1.4, [101, 101.7, 102, 103]),
+        # Near a regular one, before and after it, it takes its place.
+        (1.625, [101, 101.925, 103, 104]),
+        (1.8, [101, 102.1, 103, 104]),
+        (1.95, [101, 102, 102.25, 103]),
+    ],
+)
+def test_a_moment_is_read_once(moment: float, times: list[float]) -> None:
+    readings = Readings(100.0, [moment])
+    assert taken(readings, 1) == [100]
+    # Until the traffic has a beginning nobody knows when it is.
+    assert readings.due() == 101
+    readings.start(100.3)
+    assert taken(readings, 4) == pytest.approx(times)
+
+
+@given(
+    zero=st.floats(0, 1.5),
+    moments=st.lists(st.integers(1, 200).map(lambda each: each / 8), max_size=12, unique=True),
+)
+@example(zero=0.25, moments=[0.5, 0.625, 0.75])
+@example(zero=0.0, moments=[1.0])
+def test_each_moment_is_read_and_no_second_is_left_out(zero: float, moments: list[float]) -> None:
+    readings = Readings(0.0, moments)
+    readings.start(zero)
+    times = taken(readings, 60)
+    wanted = {zero + each for each in moments}
+    assert wanted <= set(times)
+    regular = [each for each in times if each not in wanted]
+    assert all(first < second for first, second in pairwise(times))
+    assert all(abs(each - moment) >= NEAR_S for each in regular for moment in wanted)
+    # One may be early and the next one late.
+    assert all(second - first <= 1 + 2 * NEAR_S for first, second in pairwise(times))
