@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,84 +16,14 @@ import pytest
 import sample_run
 
 from qoslab.analysis.across import LabRun, across
-from qoslab.analysis.equivalence import (
-    APART,
-    DIFFERENT,
-    EQUIVALENT,
-    NEAR,
-    OPEN,
-    SAME,
-    agreement,
-    least_p_value,
-    margin_of,
-    relative_difference,
-)
+from qoslab.analysis.equivalence import APART, EQUIVALENT, SAME
 from qoslab.analysis.run import analyse
 from qoslab.cli import main
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.expectations import Expectation
 from qoslab.report.counterparts import counterparts
 from qoslab.results import RunFolder, tables
 
 NAME = "policing-vs-shaping"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "margin", "word"),
-    [
-        ([5.0], [5.0], 0.0, SAME),
-        ([5.0, 5.0], [5.0], 1.0, SAME),
-        ([5.0], [6.0], 0.0, DIFFERENT),
-        ([5.0], [5.5], 1.0, NEAR),
-        ([5.0], [6.5], 1.0, APART),
-        ([5.0, 5.1], [5.2, 5.0], 1.0, NEAR),
-        ([5.0, 5.1, 5.2], [5.3, 5.0, 5.2], 1.0, EQUIVALENT),
-        ([5.0, 5.1, 5.2], [7.3, 7.0, 7.2], 1.0, DIFFERENT),
-        ([5.0, 6.9, 5.2], [5.3, 5.0, 7.2], 1.0, OPEN),
-        ([5.0, math.inf], [5.3, 5.0], 1.0, APART),
-    ],
-)
-def test_what_two_labs_say_of_each_other(first: list[float], second: list[float], margin: float, word: str) -> None:
-    middle = sorted(second)[len(second) // 2] - sorted(first)[len(first) // 2]
-    found = agreement(first, second, middle, margin)
-    assert found.word == word
-    assert math.isnan(found.p_value) == (word in (SAME, NEAR, APART) or margin == 0)
-    assert bool(found.untested) == (word in (NEAR, APART) or (margin == 0 and word == DIFFERENT))
-
-
-def test_a_test_needs_three_repetitions_each_or_nineteen_beside_one() -> None:
-    assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
-    assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
-
-
-@pytest.mark.parametrize(
-    ("bounds", "metric", "unit", "figure", "margin", "basis"),
-    [
-        ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
-        ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
-        ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half of the window"),
-        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20 % of the greater"),
-        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
-        ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no chance in it"),
-        ({"equals": 0}, "class.drops", "packets", 3, 0, "no chance in it"),
-        ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
-        ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "stamps of whole ms"),
-        (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
-    ],
-)
-def test_where_a_margin_comes_from(
-    bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
-) -> None:
-    expectation = None
-    if bounds is not None:
-        expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
-    found = margin_of(expectation, metric, unit, figure)
-    assert (round(found.value, 9), found.basis) == (margin, basis)
-
-
-def test_a_relative_difference_is_a_share_of_the_greater() -> None:
-    assert (relative_difference(0, 0), relative_difference(0, 5), relative_difference(4, 5)) == (0, 1, 0.2)
-    assert math.isnan(relative_difference(1, math.inf))
 
 
 def in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from qoslab.analysis.at_moment import moment_s, until
 from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.missing import Missing
 from qoslab.errors import ExperimentError
 from qoslab.model.metrics import At, Reference
 from qoslab.results import tables
@@ -94,6 +96,53 @@ def test_what_happened_between_readings_far_apart_is_not_known() -> None:
         read: 500,
         reached: 500,
     }
+
+
+def when(cell: pd.DataFrame, moment: str) -> float | Missing:
+    return moment_s(cell, At.parse(moment))
+
+
+def test_when_a_moment_was() -> None:
+    assert when(CELL, "time 3 s") == 3.0
+    assert when(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
+    # It had come to that before the first reading; and just at a reading.
+    assert when(readings((2.0, 100, 0), (3.0, 200, 0)), "conformed_bytes 90 kB") == 2.0
+    assert when(CELL, "conformed_bytes 200 kB") == 2.0
+    # Between readings that are just near enough to each other.
+    assert when(readings((0.0, 0, 0), (2.5, 100, 0)), "time 2 s") == 2.0
+    of_two = pd.concat([CELL, CELL.assign(**{"class": "A"})], ignore_index=True)
+    assert when(of_two, "bytes 500 kB") == 2.0
+
+
+def test_why_nobody_knows_when_a_moment_was() -> None:
+    assert when(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
+    untold = CELL.assign(police_conformed_bytes=pd.NA)
+    assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B never came: nothing counted it")
+    apart = Missing("time 2 s is not known: the readings around it are of 0.0 s and 2.6 s")
+    assert when(readings((0.0, 0, 0), (2.6, 100, 0)), "time 2 s") == apart
+
+
+def plain(cell: pd.DataFrame) -> pd.DataFrame:
+    return cell.astype({str(name): float for name in cell.select_dtypes("number")})
+
+
+def test_the_readings_up_to_a_moment() -> None:
+    half = plain(readings((-1.0, 0, 0), (1.0, 100, 0), (1.5, 200, 50), (2.0, 300, 60)))
+    later = plain(readings((2.5, 7, 0), (3.0, 8, 0)).assign(**{"class": "A"}))
+    over = plain(readings((0.5, 1, 0), (1.0, 2, 0)).assign(**{"class": "B"}))
+    found = until(pd.concat([later, over, half], ignore_index=True), 1.75)
+    assert list(zip(found["class"], found["time_s"], found["police_conformed_packets"], strict=True)) == [
+        ("B", 0.5, 1),
+        ("B", 1.0, 2),
+        ("class-default", -1.0, 0),
+        ("class-default", 1.0, 100),
+        ("class-default", 1.5, 200),
+        ("class-default", 1.75, 250),
+    ]
+    assert list(found.index) == list(range(6)) and (found.dtypes == half.dtypes).all()
+    # One that was read just then is no second one.
+    assert list(until(half, 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
+    assert until(later, 1.0).empty
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])

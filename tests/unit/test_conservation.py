@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,6 +43,20 @@ def policy(direction: str, **drops: int | None) -> Any:
     last = none | {f"drops_{reason}_packets": count for reason, count in drops.items()}
     place = {**CELL, "interface": WAN, "direction": direction, "policy": "P", "class": "class-default"}
     return tables.frame("classes", [place | none | {"time_s": -1.0}, place | last | {"time_s": 31.0}])
+
+
+def classes(drops: dict[str, dict[str, int | None]], direction: str = "output") -> Any:
+    """Classes by name, which have dropped something before the run, too."""
+    rows = []
+    for name, counts in drops.items():
+        place = {**CELL, "interface": WAN, "direction": direction, "policy": "P", "class": name}
+        for time_s, share in ((-1.0, 0), (5.0, 0.5), (31.0, 1)):
+            row: dict[str, object] = {**place, "time_s": time_s}
+            for reason in DROP_REASONS:
+                count = counts.get(reason, 0)
+                row[f"drops_{reason}_packets"] = None if count is None else BEFORE + int(count * share)
+            rows.append(row)
+    return tables.frame("classes", rows)
 
 
 NO_POLICY = tables.frame("classes", [])
@@ -85,12 +100,69 @@ def test_drops_of_a_policy(of_port: int | None, drops: dict[str, int]) -> None:
     assert found(counted(**{WAN: {"output_drops": of_port}}), policy("output", **drops)) == []
 
 
+def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() -> None:
+    untold = counted(**{WAN: {"output_drops": None}})
+    assert found(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
+    (told,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
+    assert "900 dropped" in told and "100 are nowhere" in told
+
+
+def test_a_port_counts_what_its_queue_dropped_and_its_policer_the_rest() -> None:
+    """Of a class that tells what it policed, and not what it dropped otherwise."""
+    interfaces = counted(**{WAN: {"output_drops": 600}})
+    assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
+    (told,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
+    assert "850 dropped" in told and "150 are nowhere" in told
+    assert "600 dropped" in found(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
+
+
+def test_what_access_lists_denied_was_dropped() -> None:
+    denied = {"denied_input_packets": 700, "denied_output_packets": 300}
+    assert found(counted(**{WAN: {"output_drops": 0, **denied}})) == []
+    (told,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
+    assert "1600 dropped" in told and "600 came from nowhere" in told
+
+
+def test_just_as_much_as_may_differ() -> None:
+    # Half a per cent of 6000 packets, and 30.
+    assert found(counted(**{WAN: {"output_drops": 940}})) == []
+    assert "61 are nowhere, at most 60 can be trusted" in found(counted(**{WAN: {"output_drops": 939}}))[0]
+    hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
+    assert found(counted(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
+    (told,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
+    assert "they may differ by 60" in told
+
+
+def test_two_readings_are_enough() -> None:
+    interfaces = counted(**{WAN: {"output_drops": 900}})
+    assert len(found(interfaces[interfaces["time_s"] != 5.0])) == 1
+    assert found(interfaces[interfaces["time_s"] < 5.0]) == []
+
+
+def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
+    def end(interface: str) -> tuple[object, ...]:
+        return (None, SimpleNamespace(interface=interface), None)
+
+    topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
+    assert list(disagreements(topology, {}, counted(), NO_POLICY)) == []
+    (told,) = disagreements(topology, {}, counted(**{WAN: {"output_drops": 0}}), NO_POLICY)
+    assert "6000 packets that came in" in told and "1000 are nowhere" in told
+
+
 def test_drops_of_an_input_policy_and_what_waits() -> None:
     interfaces = counted(**{WAN: {"output_drops": 0}})
     assert len(found(interfaces)) == 1
     assert found(interfaces, policy("input", police=1000)) == []
-    interfaces.loc[(interfaces["interface"] == WAN) & (interfaces["time_s"] > 30), "queue_depth"] = 1000
+    at_the_end = (interfaces["interface"] == WAN) & (interfaces["time_s"] > 30)
+    interfaces.loc[at_the_end, "queue_depth"] = 1000
     assert found(interfaces) == []
+    interfaces.loc[at_the_end, ["queue_depth", "tx_ring_depth"]] = 600, 400
+    assert found(interfaces) == []
+    # A shaper's queue comes before the port's.
+    interfaces.loc[at_the_end, ["queue_depth", "tx_ring_depth"]] = 100, 200
+    shaped = policy("output")
+    shaped["queue_discipline"], shaped["queue_depth_packets"] = "fifo", 700
+    assert found(interfaces, shaped) == []
 
 
 def test_what_waits_in_the_queue_of_a_shaper() -> None:
@@ -126,6 +198,21 @@ def test_a_host_and_its_router_that_do_not_count_the_same() -> None:
     assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in told
 
 
+def test_what_one_counter_does_not_tell_others_do() -> None:
+    hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
+    (told,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
+    assert "client received 2200 packets by eth0" in told
+
+
+def test_of_two_cards_one_cuts_segments_itself() -> None:
+    link: Any = SimpleNamespace(name="lan")
+    ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
+    topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
+    cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
+    (told,) = disagreements(topology, {"client": cards}, counted(), NO_POLICY)
+    assert "client sent 4200 packets by eth1" in told
+
+
 def test_what_real_routers_and_switches_say_by_themselves_in_a_long_cell() -> None:
     # A probe a second for ten minutes, and spanning tree and keepalives of a switch and a router.
     probes, length_s = 600, 600
@@ -156,6 +243,8 @@ def test_a_card_that_cuts_segments_itself_is_not_compared() -> None:
 def test_what_a_line_lost_is_no_difference() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     assert found(counted(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
+    hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
+    assert found(counted(**{LAN: {"link_input_lost_packets": 100}}), hosts=hosts) == []
 
 
 def test_cards_are_read_from_the_kernel() -> None:

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from qoslab.analysis.estimates import error_of, sampled_median
+from qoslab.analysis.estimates import error_of, passed_bytes, sampled_median
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from qoslab.analysis.estimates import error_of, sampled_median
         ([10, 10, 10, 10, 11, 13], 10, 3),
         # Of nine the second on either side: 20 of 512.
         ([1, 2, 3, 4, 5, 6, 7, 8, 100], 5, 3),
+        # Of seventeen the fifth: 6429 of 131072, where 131072/20 are 6553.6.
+        (range(1, 18), 9, 4),
         # Of sixty the 22nd.
         (range(1, 61), 30.5, 8.5),
     ],
@@ -39,3 +41,26 @@ def test_in_95_of_100_cases_it_is_no_farther_from_the_median_of_all(count: int) 
     found = [sampled_median(chance.sample(everything, count)) for _ in range(tries)]
     near = sum(abs(each - middle) <= error_of(each) for each in found)
     assert near / tries > 0.95
+
+
+@pytest.mark.parametrize(
+    ("packets", "size", "passed", "value", "error"),
+    [
+        # Packets have 34 to 1514 bytes. Six that were dropped had 204 at least, four that passed 136.
+        (10, 5000, 4, 2000, 4796 - 2000),
+        # Of ten large ones nine were dropped, of at most 1514 each.
+        (10, 15_000, 1, 1500, 1500 - (15_000 - 9 * 1514)),
+        # Two more went on than came: they had 68 at least and 3028 at most.
+        (10, 5000, 12, 6000, 8028 - 6000),
+        (10, 5000, 10, 5000, 0),
+        # Nothing says how large these were.
+        (0, 0, 10, 10 * (34 + 1514) / 2, 10 * (1514 - 34) / 2),
+        # Of counters that do not agree the ends are exchanged: five of them had 170 at least, more than came.
+        (5, 100, 5, 100, 70),
+    ],
+)
+def test_what_passed_is_bounded_by_sizes_that_packets_can_have(
+    packets: int, size: int, passed: int, value: float, error: float
+) -> None:
+    found = passed_bytes(packets, size, passed, 14)
+    assert (found, error_of(found)) == pytest.approx((value, error))

@@ -50,9 +50,12 @@ def _near(at: At, moment: float, before: float, after: float) -> float | Missing
 
 
 def until(rows: pd.DataFrame, moment: float) -> pd.DataFrame:
-    """The readings up to a moment, and one of each class at the moment: its counters even between those around it."""
+    """The readings up to a moment, and one of each class at the moment: its counters even between those around it.
+
+    Numbers of `rows` are floats, as `metrics` makes them.
+    """
     parts = []
-    for _, one in rows.groupby(CLASS, sort=False):
+    for _, one in rows.groupby(CLASS):
         one = one.sort_values("time_s")
         before, after = one[one["time_s"] <= moment], one[one["time_s"] > moment]
         if before.empty:

@@ -93,7 +93,7 @@ class _Counted:
 
     def __init__(self, interfaces: pd.DataFrame, talking: Collection[str]) -> None:
         self._talking = talking
-        readings = interfaces.sort_values("time_s").groupby(["device", "interface"], sort=False)
+        readings = interfaces.sort_values("time_s").groupby(["device", "interface"])
         self._each = {(str(key[0]), str(key[1])): rows for key, rows in readings}
 
     def grown(self, device: str, interface: str, *columns: str) -> float | None:
@@ -169,9 +169,14 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.D
 
 
 def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
-    """What was dropped on the way out: software differs in whether a port's drops have its policy's, or policer's."""
+    """What was dropped on the way out: software differs in whether a port's drops have its policy's, or policer's.
+
+    Empty where nothing tells.
+    """
     of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
     output = classes[classes["direction"] == "output"]
+    if output.empty:
+        return [] if of_ports is None else [of_ports]
     of_classes, policed = _class_drops(output), _class_drops(output, "drops_police_packets")
     both = None if of_ports is None or policed is None else of_ports + policed
     return [each for each in (of_ports, of_classes, both) if each is not None]
@@ -193,9 +198,9 @@ def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: 
 
 def _class_drops(classes: pd.DataFrame, column: str | None = None) -> float | None:
     """How many packets the classes of policies dropped, for whatever reason; None where one does not tell."""
-    own = classes[~classes["class"].str.contains("/", regex=False)].sort_values("time_s")
+    own = classes[~classes["class"].str.contains("/")].sort_values("time_s")
     found = 0.0
-    for _, rows in own.groupby(CLASS, sort=False):
+    for _, rows in own.groupby(CLASS):
         drops = dropped(rows, "packets") if column is None else rows[column].astype(float)
         found += float(drops.iloc[-1] - drops.iloc[0])
     return None if pd.isna(found) else found

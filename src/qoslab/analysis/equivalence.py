@@ -132,7 +132,7 @@ def agreement(first: Sequence[float], second: Sequence[float], difference: float
     if least_p_value(len(first), len(second)) > SIGNIFICANCE:
         counted = f"{len(first)} and {len(second)} repetitions"
         return Agreement(NEAR if near else APART, difference, math.nan, f"{counted} permit no test")
-    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    a, b = np.asarray(first), np.asarray(second)
     p_value = max(_p_value(b + margin, a, "greater"), _p_value(b - margin, a, "less"))
     if p_value <= SIGNIFICANCE:
         return Agreement(EQUIVALENT, difference, p_value)
@@ -149,7 +149,4 @@ def _p_value(above: np.ndarray, below: np.ndarray, alternative: str) -> float:
 
 def relative_difference(first: float, second: float) -> float:
     """0 to 1 where both have one sign: the difference as a share of the greater; nan of what is not finite."""
-    if first == second:
-        return 0.0
-    greater = max(abs(first), abs(second))
-    return abs(second - first) / greater if math.isfinite(greater) else math.nan
+    return 0.0 if first == second else abs(second - first) / max(abs(first), abs(second))

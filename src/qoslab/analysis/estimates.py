@@ -42,7 +42,7 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
     ordered = sorted(samples)
     count, rank, outside = len(ordered), 0, 0
     # The least rank on either side at which no more than 2.5 % of the cases are outside.
-    while rank < count and (outside + math.comb(count, rank)) * 40 <= 2**count:
+    while (outside + math.comb(count, rank)) * 40 <= 2**count:
         outside += math.comb(count, rank)
         rank += 1
     rank = max(rank - 1, 0)
@@ -89,9 +89,9 @@ def passed_bytes(packets: float, size: float, passed: float, header: int) -> Est
     """
     least, most = header + IP_LEAST, header + IP_MOST
     rest = packets - passed
-    others = (rest * least, rest * most) if rest >= 0 else (rest * most, rest * least)
-    low = max(passed * least, size - others[1])
-    high = min(passed * most, size - others[0])
+    few, many = sorted((rest * least, rest * most))
+    low = max(passed * least, size - many)
+    high = min(passed * most, size - few)
     mean = size / packets if packets else (least + most) / 2
     # Counters that are read one after the other need not agree to the last packet.
     return Interval(min(low, high), max(low, high)).near(passed * mean)

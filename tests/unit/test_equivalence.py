@@ -1,0 +1,140 @@
+"""Whether two labs find the same, by their repetitions and a margin."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from qoslab.analysis.equivalence import (
+    APART,
+    DIFFERENT,
+    EQUIVALENT,
+    EXACT_MOST,
+    NEAR,
+    OPEN,
+    SAME,
+    agreement,
+    least_p_value,
+    margin_of,
+    relative_difference,
+)
+from qoslab.model.expectations import Expectation
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "margin", "word"),
+    [
+        ([5.0], [5.0], 0.0, SAME),
+        ([5.0, 5.0], [5.0], 1.0, SAME),
+        ([5.0], [6.0], 0.0, DIFFERENT),
+        ([5.0], [5.5], 1.0, NEAR),
+        ([5.0], [6.5], 1.0, APART),
+        ([5.0, 5.1], [5.2, 5.0], 1.0, NEAR),
+        ([5.0, 5.1, 5.2], [5.3, 5.0, 5.2], 1.0, EQUIVALENT),
+        ([5.0, 5.1, 5.2], [7.3, 7.0, 7.2], 1.0, DIFFERENT),
+        ([5.0, 6.9, 5.2], [5.3, 5.0, 7.2], 1.0, OPEN),
+        ([5.0, math.inf], [5.3, 5.0], 1.0, APART),
+    ],
+)
+def test_what_two_labs_say_of_each_other(first: list[float], second: list[float], margin: float, word: str) -> None:
+    middle = sorted(second)[len(second) // 2] - sorted(first)[len(first) // 2]
+    found = agreement(first, second, middle, margin)
+    assert found.word == word
+    assert found.difference == middle
+    assert math.isnan(found.p_value) == (word in (SAME, NEAR, APART) or margin == 0)
+    assert bool(found.untested) == (word in (NEAR, APART) or (margin == 0 and word == DIFFERENT))
+
+
+def test_a_test_needs_three_repetitions_each_or_nineteen_beside_one() -> None:
+    assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
+    assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "metric", "unit", "figure", "margin", "basis"),
+    [
+        ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
+        ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
+        ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half of the window"),
+        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20 % of the greater"),
+        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
+        ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no chance in it"),
+        ({"equals": 0}, "class.drops", "packets", 3, 0, "no chance in it"),
+        ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
+        # What a figure is counted in is no less than what it may differ by.
+        ({"between": [0, 2]}, "class.drops", "packets", 5, 1, "half of the window"),
+        ({"between": [0, 0.2]}, "class.drops", "packets", 0.5, 1, "one packet"),
+        ({"between": [0, 20]}, "class.drops", "packets", 50, 10, "half of the window"),
+        ({"at_most": 5}, "tcp.timeouts", "count", 3, 1, "one"),
+        ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "stamps of whole ms"),
+        ({"at_most": "9 ms"}, "jitter.max", "ms", 8, 1, "stamps of whole ms"),
+        ({"at_most": "9 ms"}, "interface.delay.max", "ms", 8, 0.4, "5 % of the greater"),
+        (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
+    ],
+)
+def test_where_a_margin_comes_from(
+    bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
+) -> None:
+    expectation = None
+    if bounds is not None:
+        expectation = Expectation.model_validate_json(json.dumps({"arm": "a", "metric": metric, **bounds}))
+    found = margin_of(expectation, metric, unit, figure)
+    assert (round(found.value, 9), found.basis) == (margin, basis)
+
+
+def test_a_relative_difference_is_a_share_of_the_greater() -> None:
+    assert (relative_difference(0, 0), relative_difference(0, 5), relative_difference(4, 5)) == (0, 1, 0.2)
+    assert math.isnan(relative_difference(1, math.inf))
+
+
+def test_why_there_was_no_test_is_told() -> None:
+    assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a figure is not finite"
+    assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no chance in it"
+    assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions permit no test"
+
+
+def test_labs_that_differ_by_just_the_margin_are_near() -> None:
+    assert agreement([5.0], [6.0], 1.0, 1.0).word == agreement([6.0], [5.0], -1.0, 1.0).word == NEAR
+
+
+FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_lab_that_is_above_or_below_by_more_than_the_margin_is_another(sign: int) -> None:
+    def told(difference: float, margin: float, *second: float) -> str:
+        return agreement([sign * each for each in FIVE], [sign * each for each in second], difference, margin).word
+
+    assert told(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
+    # All are beyond it, and the figures are not: those are no medians.
+    assert told(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
+    # The figures are beyond it, and not enough of the values.
+    assert told(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
+
+
+def test_the_probability_is_that_of_the_ranks() -> None:
+    # Of 252 orders of five and five values there is one at which all of these are below all of those.
+    shifted = [each + 0.1 for each in FIVE]
+    assert agreement(FIVE, shifted, 0.1, 100.0).p_value == pytest.approx(1 / 252, rel=1e-12)
+    # The greater of two: of those nearer to one end of the margin.
+    for second in (shifted, [each + 3 for each in FIVE]):
+        ends = [mannwhitneyu(np.array(second) + 4, FIVE, alternative="greater", method="exact").pvalue]
+        ends += [mannwhitneyu(np.array(second) - 4, FIVE, alternative="less", method="exact").pvalue]
+        assert agreement(FIVE, second, 0.1, 4.0).p_value == pytest.approx(max(ends), rel=1e-12)
+    assert ends[1] > 0.05
+
+
+@pytest.mark.parametrize(("more", "method"), [(0, "exact"), (1, "asymptotic")])
+def test_the_ranks_of_many_are_not_counted_out(more: int, method: str) -> None:
+    count = math.isqrt(EXACT_MOST)
+    assert count * count == EXACT_MOST
+    first, second = np.arange(count + more) * 1.0, np.arange(count) + 0.3
+    found = agreement(list(first), list(second), 0.3, 12.0).p_value
+    ends = [mannwhitneyu(second + 12, first, alternative="greater", method=method).pvalue]
+    ends += [mannwhitneyu(second - 12, first, alternative="less", method=method).pvalue]
+    assert found == pytest.approx(max(ends), rel=1e-9)
