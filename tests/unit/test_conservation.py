@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sample_run
 
-from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements
-from qoslab.results import tables
+from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements, disagreements_of
+from qoslab.results import Cell, tables
 from qoslab.results.tables import DROP_REASONS
 from qoslab.run.cell.cards import read_devices
 from qoslab.schema import load_sweep
@@ -259,3 +261,103 @@ def test_cards_are_read_from_the_kernel() -> None:
         "sent_bytes": 4_000_000,
         "sent_packets": 4001,
     }
+
+
+class TestCell:
+    """A whole cell: its router's counters over 6 s, in which only WAN is told, and the cards of its hosts."""
+
+    @pytest.fixture
+    def cell(self, tmp_path: Path) -> Cell:
+        return sample_run.make_run(tmp_path / "runs").cells()[0]
+
+    @staticmethod
+    def told(cell: Cell) -> list[str]:
+        return disagreements_of(cell, cell.record(), cell.experiment())
+
+    @staticmethod
+    def count(cell: Cell, **ports: dict[str, int]) -> None:
+        """Have the interfaces count so many packets in the end, and nothing in the beginning."""
+        lines = [json.loads(line) for line in cell.counters("R1").read_text().splitlines()]
+        template = json.dumps(lines[0]["interfaces"][WAN] | {"policy_output": None})
+        for number, line in enumerate(lines):
+            line["interfaces"] = {name: json.loads(template) for name in (LAN, WAN)}
+            for name, port in line["interfaces"].items():
+                for way in ("input", "output"):
+                    port[way]["packets"] = 7 + (ports[name][way] if number == len(lines) - 1 else 0)
+        cell.counters("R1").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    @staticmethod
+    def card(cell: Cell, host: str, sent: int, received: int) -> None:
+        """Have a host's card count so many."""
+        none = dict.fromkeys(("received_bytes", "received_packets", "sent_bytes", "sent_packets"), 11)
+        after = {"sent_packets": sent + 11, "received_packets": received + 11, "sent_bytes": 11, "received_bytes": 11}
+        cell.host_cards(host).parent.mkdir(exist_ok=True)
+        cell.host_cards(host).write_text(json.dumps({"before": {"eth0": none}, "after": {"eth0": after}}))
+
+    @staticmethod
+    def read(cell: Cell, *at_s: float, lost: int = 0) -> None:
+        """Have R1 be a real router, of which show commands tell that nothing goes on of what comes in."""
+        readings = []
+        for each in at_s:
+            asked_ns = int((sample_run.STARTED.timestamp() + each) * 1e9)
+            for name, came in ((LAN, lost * (each == at_s[-1])), (WAN, 0)):
+                entry = {"counters": {"in_pkts": 5 + came, "out_pkts": 5}, "queues": {"total_output_drop": 0}}
+                said = {"command": f"show interfaces {name}", "parsed": {name: entry}, "raw": ""}
+                readings.append(said | {"before_ns": asked_ns, "after_ns": asked_ns})
+        cell.counters("R1").unlink()
+        cell.readings("R1").parent.mkdir()
+        cell.write_readings("R1", readings)
+
+    def test_all_agree(self, cell: Cell) -> None:
+        assert self.told(cell) == []
+        self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 500}})
+        self.card(cell, "client", 500, 300)
+        self.card(cell, "server", 300, 500)
+        assert self.told(cell) == []
+
+    def test_a_host_and_a_router_that_do_not(self, cell: Cell) -> None:
+        self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
+        self.card(cell, "client", 600, 300)
+        assert self.told(cell) == [
+            f"on the link lan client sent 600 packets by eth0, and R1 counts 500 that {LAN} received: they may differ "
+            "by 33",
+            "R1 counts 800 packets that came in, 700 that left, 0 dropped and 0 that wait: 100 are nowhere, at most "
+            "34 can be trusted",
+        ]
+
+    @pytest.mark.parametrize(("file", "line"), [("ios", ""), ("before.ios", "!"), ("running.ios", "!")])
+    def test_a_router_that_drops_what_nobody_counts(self, cell: Cell, file: str, line: str) -> None:
+        self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
+        configuration = cell.configuration(f"R1.{file}")
+        configuration.write_text(f"interface {WAN}\n ip access-group 101 in\n{line}")
+        # The data plane's counters have what an access list denies.
+        assert len(self.told(cell)) == 1
+        configuration.write_text(f"interface {WAN}\n rate-limit output 8000 1500 2000 conform-action transmit\n{line}")
+        assert self.told(cell) == []
+
+    @pytest.mark.parametrize("words", ["ip access-group 101 in", "ipv6 traffic-filter A in", "ip verify unicast"])
+    def test_a_real_router_does_not_tell_what_it_denied(self, cell: Cell, words: str) -> None:
+        self.read(cell, -1, 5, lost=600)
+        assert len(self.told(cell)) == 1
+        cell.configuration("R1.ios").write_text(f"interface {LAN}\n {words}\n")
+        assert self.told(cell) == []
+
+    @pytest.mark.parametrize(("begun_s", "disagreements"), [(-1, 1), (-595, 0)])
+    def test_what_a_real_router_says_by_itself(self, cell: Cell, begun_s: int, disagreements: int) -> None:
+        """On each of its two lines, for six seconds and for ten minutes."""
+        self.read(cell, begun_s, 5, lost=600)
+        assert len(self.told(cell)) == disagreements
+
+    def test_counters_that_end_too_early(self, cell: Cell) -> None:
+        self.read(cell, -1, 2)
+        (told,) = self.told(cell)
+        assert told.startswith("the last counters of R1 were taken 2.0 s before the end of the traffic")
+
+    def test_what_is_damaged(self, cell: Cell) -> None:
+        self.card(cell, "client", 500, 300)
+        whole = cell.host_cards("client").read_text()
+        for text in (whole[:-5], whole.replace("eth0", "eth1", 1), "[" * 100_000, "[]"):
+            cell.host_cards("client").write_text(text)
+            assert self.told(cell) == ["what the interfaces of hosts counted is damaged"]
+        cell.counters("R1").write_text("")
+        assert self.told(cell) == ["what was counted cannot be read: R1 left no counters"]

@@ -16,9 +16,10 @@ from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line
 from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.show_readings import reading_rows
+from qoslab.analysis.show_readings import last_counted, reading_rows
 from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
+from qoslab.genie.parse import parse
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.experiment import Topology
 from qoslab.model.metrics import ClassSelector
@@ -185,7 +186,113 @@ def nobodys(_: Mapping[str, Any]) -> None:
     """Whose a packet is: nobody's."""
 
 
+SERIAL = """Serial0/1/0 is up, line protocol is up
+  Hardware is GT96K Serial
+  Internet address is 10.0.1.1/30
+  MTU 1500 bytes, BW 2000 Kbit, DLY 20000 usec,
+     reliability 255/255, txload 1/255, rxload 1/255
+  Encapsulation HDLC, loopback not set
+  Keepalive set (10 sec)
+  Last input 00:00:02, output 00:00:01, output hang never
+  Last clearing of "show interface" counters never
+  Input queue: 1/75/21/0 (size/max/drops/flushes); Total output drops: 33
+  Queueing strategy: weighted fair
+  Output queue: 3/1000/64/9 (size/max total/threshold/drops)
+     Conversations  4/5/256 (active/max active/max total)
+     Reserved Conversations 0/0 (allocated/max allocated)
+     Available Bandwidth 1500 kilobits/sec
+  30 second input rate 41000 bits/sec, 42 packets/sec
+  30 second output rate 43000 bits/sec, 44 packets/sec
+     51 packets input, 5200 bytes, 0 no buffer
+     Received 0 broadcasts, 0 runts, 0 giants, 0 throttles
+     0 input errors, 0 CRC, 0 frame, 0 overrun, 0 ignored, 0 abort
+     53 packets output, 5400 bytes, 0 underruns
+     0 output errors, 0 collisions, 1 interface resets
+     0 output buffer failures, 0 output buffers swapped out
+     0 carrier transitions
+"""
+
+
 class TestRows:
+    @pytest.mark.parametrize(
+        ("said", "strategy"),
+        [
+            ("weighted fair", "weighted_fair"),
+            ("fifo", "fifo"),
+            ("Class-based queueing", "class_based"),
+            ("priority-list 1", "priority"),
+            ("custom-list 3", "custom"),
+            ("something new", None),
+        ],
+    )
+    def test_all_that_a_print_tells_of_an_interface(self, said: str, strategy: str | None) -> None:
+        text = SERIAL.replace("weighted fair", said)
+        parsed = parse("ios", "show interfaces Serial0/1/0", text).parsed
+        assert parsed is not None
+        # Of another interface there is no line.
+        parsed["Serial0/1/1"] = parsed["Serial0/1/0"]
+        command = reading("show interfaces Serial0/1/0", _plain(parsed), 2.0, text)
+        unread = reading("show policy-map interface", {"unparsed": "it says nothing"}, 1.0)
+        ((table, row),) = reading_rows("a1", [unread, command], SECOND, {}, nobodys)
+        known = {name: value for name, value in row.items() if not name.startswith("time")}
+        assert table == "interfaces" and known == {
+            "device": "a1",
+            "interface": "Serial0/1/0",
+            "enabled": True,
+            "load_interval_s": 30,
+            "input_packets": 51,
+            "input_bytes": 5200,
+            "input_rate_bps": 41000,
+            "input_rate_pps": 42,
+            "input_drops": 21,
+            "output_packets": 53,
+            "output_bytes": 5400,
+            "output_rate_bps": 43000,
+            "output_rate_pps": 44,
+            "output_drops": 33,
+            "queue_strategy": strategy,
+            "queue_depth": 3,
+            "queue_limit": 1000,
+            "queue_drops": 9,
+            "queue_threshold": 64,
+            "queue_conversations": 4,
+            "queue_max_active_conversations": 5,
+            "queue_max_conversations": 256,
+            "queue_available_bandwidth_kbps": 1500,
+        }
+
+    def test_what_a_print_leaves_out_of_an_interface_is_not_there(self) -> None:
+        command = reading("show interfaces Serial0/1/0", {"Serial0/1/0": {}}, 2.0)
+        ((_, row),) = reading_rows("a1", [command], SECOND, {}, nobodys)
+        assert {name: value for name, value in row.items() if value is not None}.keys() == {
+            "device",
+            "interface",
+            "time_s",
+            "time_error_s",
+        }
+
+    def test_classes_are_of_their_device_and_when_it_answered(self) -> None:
+        policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
+        lines = {("R1", "Serial0/0"): Line(2e6, 3, 14)}
+        readings = [reading("show policy-map interface", {"Serial0/0": policy}, at_s) for at_s in (1.0, 2.0)]
+        rows = [(table, row["device"], row["time_s"]) for table, row in reading_rows("R1", readings, 0, lines, nobodys)]
+        assert rows == [("classes", "R1", pytest.approx(1.0)), ("classes", "R1", pytest.approx(2.0))]
+
+    def test_when_the_counters_were_read_for_the_last_time(self) -> None:
+        policy, interface = "show policy-map interface", "show interfaces Serial0/0"
+        statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
+        read = [reading(each, {}, at_s) for each, at_s in ((policy, 3.0), (interface, 2.0), (statistics, 4.0))]
+        assert last_counted(read) == 2 * SECOND
+        assert last_counted([*read, reading(interface, {}, 5.0)]) == 3 * SECOND
+        # In whatever order they were kept; and others count nothing.
+        others = [reading(each, {}, 1.0) for each in (LOAD, "show queue Serial0/0", "show interfaces")]
+        assert last_counted([reading(interface, {}, 5.0), *read, *others]) == 3 * SECOND
+        assert last_counted([reading(policy, {}, 6.0), *read[1:], reading(interface, {}, 7.0)]) == 4 * SECOND
+        # What could not be read was not read.
+        assert last_counted([*read, reading(policy, {"unparsed": "why"}, 9.0)]) == 2 * SECOND
+        assert last_counted([reading(policy, {"unparsed": "why"}, 9.0), *read[1:]]) == 0
+        assert last_counted([]) == last_counted(others) == 0
+
     def test_of_an_interface(self) -> None:
         ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
         assert table == "interfaces"
@@ -303,15 +410,16 @@ def _plain(value: Any) -> Any:
     return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-class TestEstimates:
-    @settings(max_examples=200)
-    @given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
-    def test_what_passed_is_within_its_bound(self, sent: list[tuple[int, bool]]) -> None:
-        sizes = [size for size, _ in sent]
-        passed = [size for size, went in sent if went]
-        found = passed_bytes(len(sizes), sum(sizes), len(passed), 14)
-        assert abs(found - sum(passed)) <= found.error + 1e-6
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
+def test_what_passed_is_within_its_bound(sent: list[tuple[int, bool]]) -> None:
+    sizes = [size for size, _ in sent]
+    passed = [size for size, went in sent if went]
+    found = passed_bytes(len(sizes), sum(sizes), len(passed), 14)
+    assert abs(found - sum(passed)) <= found.error + 1e-6
 
+
+class TestEstimates:
     def test_full_packets_leave_little_doubt(self) -> None:
         found = passed_bytes(30_000, 30_000 * 1513, 10_000, 14)
         assert found == pytest.approx(10_000 * 1513) and found.error < 0.003 * found
