@@ -10,6 +10,7 @@ from qoslab.analysis import raw
 from qoslab.analysis.figures import queue_graph
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.missing import Missing
 from qoslab.analysis.queues import busy_ports, each_of, place_figures, queue_counts, queue_rates
 from qoslab.model.metrics import QueueSelector, Reference, SelectorError
 from qoslab.results import tables
@@ -92,6 +93,65 @@ def test_datagrams() -> None:
     found = dict(goodput_figures(tables.frame("flows", rows)))
     assert (found["datagrams.lost"], found["datagrams.loss"]) == (10, 0.001)
     assert found["datagrams.jitter"] == 1.776
+
+
+def counted(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
+    """Time, port, queue, threshold, enqueued and dropped of a switch."""
+    names = ("time_s", "interface", "queue", "threshold", "enqueued", "dropped")
+    return tables.frame("queues", [CELL | {"device": "SW"} | dict(zip(names, row, strict=True)) for row in rows])
+
+
+def test_a_single_frame_is_one() -> None:
+    once = counted(
+        *((at, OTHER, 1, 1, 0, count) for at, count in ((0, 7), (9, 8))),
+        *((at, PORT, 3, 2, count, 0) for at, count in ((9, 5), (0, 4))),
+        *((at, PORT, 2, 1, 6, 0) for at in (0, 9)),
+    )
+    found = queue_counts(once)
+    assert [tuple(row)[1:] for row in found.itertuples()] == [("SW", OTHER, 1, 1, 0, 1), ("SW", PORT, 3, 2, 1, 0)]
+    assert list(found.index) == [0, 1]
+    assert busy_ports(once) == [("SW", OTHER)]
+    first = counted((0, PORT, 1, 1, 1, 0), (0, PORT, 2, 1, 0, 1), (0, PORT, 3, 1, 0, 0))
+    assert each_of("queue", first) == [f"{PORT} 1", f"{PORT} 2"]
+
+
+def test_ports_by_what_they_dropped() -> None:
+    def port(name: str, dropped: int, enqueued: int = 1) -> list[tuple[float, str, int, int, int, int]]:
+        return [(at, name, 1, 1, int(at) * enqueued, int(at) * dropped) for at in (0.0, 1.0)]
+
+    assert busy_ports(counted(*port("A", 2), *port("B", 5), *port("C", 0, 9))) == [("SW", "B"), ("SW", "A")]
+    assert busy_ports(counted(*port("A", 0, 2), *port("B", 0, 5), *port("C", 0))) == [("SW", "B")]
+
+
+def test_rates_of_queues_between_readings() -> None:
+    times = (0.0, 2.0, 4.0, 5.0, 7.0)
+    used = [(at, PORT, 1, 1, int(at * 10), 0) for at in times]
+    unused = [(at, PORT, 2, 1, 0, 0) for at in times]
+    # Of the other threshold nobody tells drops; a frame was dropped at all.
+    partly = [(at, PORT, 3, 1, 0, int(at > 6)) for at in times]
+    untold = [(at, PORT, 3, 2, 0, None) for at in times]
+    found = queue_rates(counted(*used, *unused, *partly, *untold), "SW", PORT)
+    # Half the usual time after another reading is too soon.
+    assert [tuple(row) for row in found.itertuples()] == [
+        (number, *row)
+        for number, row in enumerate(
+            [(1, at, 10.0, 0.0) for at in (2.0, 4.0, 7.0)] + [(3, at, 0.0, 0.5 * (at > 6)) for at in (2.0, 4.0, 7.0)]
+        )
+    ]
+    nothing = queue_rates(counted(*unused), "SW", PORT)
+    assert nothing.empty and list(nothing.columns) == ["queue", "time_s", "enqueued", "dropped"]
+
+
+def test_counters_that_say_nothing_of_the_traffic_time() -> None:
+    def dropped(*rows: tuple[float, int | None]) -> float | Missing:
+        of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
+        cell = counted(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
+        return dict(place_figures("queue", cell, None))["queue.drops"]
+
+    assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
+    assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read once, which says nothing of the traffic time"
+    assert dropped((0.0, 5), (5.0, 4), (9.0, 8)) == f"SW {PORT}: its counters went back"
+    assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are not known of 1 of 2"
 
 
 def test_queues_over_time() -> None:

@@ -43,7 +43,7 @@ QUEUE = _KEYS["queue"]
 
 def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
     """Frames of each used queue and threshold of one cell over the traffic time: its keys, enqueued, dropped."""
-    counted = table.sort_values("time_s").groupby(QUEUE, sort=True)[["enqueued", "dropped"]]
+    counted = table.sort_values("time_s").groupby(QUEUE)[["enqueued", "dropped"]]
     found = (counted.last() - counted.first()).reset_index()
     return found[(found["enqueued"] > 0) | (found["dropped"] > 0)].reset_index(drop=True)
 
@@ -53,7 +53,7 @@ def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
     counts = queue_counts(table)
     if counts.empty:
         return []
-    ports = counts.groupby(["device", "interface"], sort=False)[["enqueued", "dropped"]].sum()
+    ports = counts.groupby(["device", "interface"])[["enqueued", "dropped"]].sum()
     dropping = ports[ports["dropped"] > 0]
     chosen = dropping.sort_values("dropped", ascending=False) if len(dropping) else ports.nlargest(1, "enqueued")
     return [(str(device), str(interface)) for device, interface in chosen.index]
@@ -133,14 +133,14 @@ def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
 def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
     """What was counted over the traffic time, of all places together."""
     grown = []
-    for _, one in mine.sort_values("time_s").groupby(_KEYS[place], sort=False):
+    for _, one in mine.sort_values("time_s").groupby(_KEYS[place]):
         readings = one[column].astype(float)
         if len(readings) < 2:
             return Missing(f"{_at(one)}: its counters were read once, which says nothing of the traffic time")
         if (readings.diff() < 0).any():
             return Missing(f"{_at(one)}: its counters went back")
         grown.append(float(readings.iloc[-1] - readings.iloc[0]))
-    return total(pd.Series(grown, dtype=float), f"the counters ({column})")
+    return total(pd.Series(grown), f"the counters ({column})")
 
 
 def _at(one: pd.DataFrame) -> str:
