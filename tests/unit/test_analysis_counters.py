@@ -17,6 +17,7 @@ from qoslab.analysis.classes import Line, class_drops
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures
+from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
 from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import tables
@@ -65,6 +66,17 @@ class TestCounters:
             "shape.queue_depth.during": 23,
             "shape.active.during": 1,
         }
+
+    def test_a_depth_has_what_is_in_the_ring_where_a_print_has_one_figure(self) -> None:
+        replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
+        queue = replies[7]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"]
+        queue |= {"depth_packets": 23, "in_ring_packets": 2}
+        table = classes_table(*replies)
+        assert dict(shape_figures(table, 9.0))["shape.queue_depth.during"] == 25
+        found = dict(class_figures(EachClass(table, 9.0), ClassSelector("class-default")))
+        assert found["class.queue_depth.during"] == 25
+        drawn = class_rates(table).set_index("time_s")["queue_packets"]
+        assert drawn[6.0] == 25
 
     def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
         figures = dict(shape_figures(classes_table(sample_run.counters_reply(-1, "S", shape=True)), 9.0))

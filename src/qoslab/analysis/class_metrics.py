@@ -17,6 +17,7 @@ from qoslab.analysis.classes import (
     interfaces_of,
     last_of_class,
     printed,
+    printed_depth,
     selected,
     waiting,
 )
@@ -226,10 +227,9 @@ def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _
     nearest = int((running["time_s"].astype(float) - DURING * traffic_s).abs().to_numpy().argmin())
     moment = running.iloc[[nearest]]
     found: _Figures = {"drops": total(dropped(moment, "packets"), "drops of every reason")}
-    depth, in_ring = (moment[f"queue_{name}_packets"].iloc[0] for name in ("depth", "in_ring"))
-    if pd.notna(depth):
-        # A print has one figure for both.
-        found["queue_depth"] = float(depth + (in_ring if pd.notna(in_ring) else 0))
+    depth = float(printed_depth(moment).iloc[0])
+    if not math.isnan(depth):
+        found["queue_depth"] = depth
     offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
     if pd.notna(offered) and pd.notna(lost):
         rates = printed(pd.Series([offered, lost]))

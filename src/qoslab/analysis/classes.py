@@ -68,6 +68,15 @@ def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
     return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1, skipna=False)
 
 
+def printed_depth(classes: pd.DataFrame) -> pd.Series:
+    """Packets in the class's queue as a router prints them, in all labs; nan where a reading does not say.
+
+    The later generation's print has one figure for these and those of the class in the transmit ring and on the line.
+    """
+    in_ring = classes["queue_in_ring_packets"].astype(float).fillna(0.0)
+    return classes["queue_depth_packets"].astype(float) + in_ring
+
+
 def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
     """What each reading has in the class's queue, in `packets` or `bytes`; nan where it does not say.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import dropped as all_dropped
-from qoslab.analysis.classes import waiting
+from qoslab.analysis.classes import printed_depth, waiting
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
 from qoslab.results import FlowRecord
 
@@ -165,7 +165,7 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
             # By the identity of the counters: offered = sent + dropped + queued.
             "sent_bps": rate(offered - dropped - waiting(table, "bytes")),
             "dropped_bps": rate(dropped),
-            "queue_packets": table["queue_depth_packets"],
+            "queue_packets": printed_depth(table),
             "bucket_bytes": table["police_dynamic_bucket_bytes"],
             "level_bytes": table["police_dynamic_level_bytes"],
         }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import last_of_class, only_value
+from qoslab.analysis.classes import last_of_class, only_value, printed_depth
 from qoslab.analysis.missing import Figure, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.model.moments import DURING
@@ -52,7 +52,7 @@ def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
     moment = running[times == times[np.abs(times - DURING * traffic_s).argmin()]]
     queues = moment[moment["queue_depth_packets"].notna() | moment["queue_discipline"].notna()]
     if not queues.empty:
-        yield "shape.queue_depth.during", total(queues["queue_depth_packets"], "depths of queues")
+        yield "shape.queue_depth.during", total(printed_depth(queues), "depths of queues")
     known = moment["shape_active"].dropna()
     if known.any():
         yield "shape.active.during", 1.0
