@@ -13,7 +13,8 @@ from typing import Any
 from qoslab.errors import UserError
 from qoslab.labs import LABS
 from qoslab.results.files import read_bytes
-from qoslab.results.folder import MANIFEST, RECORD_MOST, RunFolder, find_run, runs
+from qoslab.results.folder import MANIFEST, RunFolder, find_run, runs
+from qoslab.results.record_files import RECORD_MOST
 from qoslab.results.records import Manifest
 
 UNMEASURED = frozenset(

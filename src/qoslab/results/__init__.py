@@ -1,6 +1,7 @@
 """The run folder: where everything of a run is, and the records in it. Its layout is in docs/architecture.md."""
 
-from qoslab.results.folder import Cell, RunFolder, find_run, find_unfinished, runs
+from qoslab.results.cell import Cell
+from qoslab.results.folder import RunFolder, find_run, find_unfinished, runs
 from qoslab.results.records import (
     FORMAT,
     Attempt,

@@ -1,0 +1,92 @@
+"""The JSON files of a run folder: sealed, of one format, with no quantity that no experiment may have."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from qoslab.errors import DamageError, UserError
+from qoslab.model.limits import beyond
+from qoslab.results.files import read_bytes, read_text
+from qoslab.results.records import FORMAT
+from qoslab.results.seal import unsealed
+
+RECORD_MOST = 16 * 2**20
+"""Bytes of a cell's records."""
+MANIFEST_MOST = 512 * 2**20
+TEXT_MOST = 256 * 2**20
+"""Bytes of any other file that is read as a whole."""
+
+_R = TypeVar("_R", bound=BaseModel)
+
+
+def json_of(record: BaseModel) -> bytes:
+    """As it is written, without its seal."""
+    return (record.model_dump_json(indent=2) + "\n").encode()
+
+
+def read_whole(path: Path) -> str:
+    """Any other file of a run; `UserError` where it is too large."""
+    return read_text(path, TEXT_MOST)
+
+
+def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
+    """The record that a file is; `UserError` where it is none."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        hint = "the file was changed or damaged"
+        if first["type"] == "literal_error" and where.endswith(".platform"):
+            hint += ", or the package that adds it is not installed"
+        raise UserError(f"{path}: {where}: {first['msg']}", hint=hint) from error
+
+
+def check_limits(path: Path, record: BaseModel) -> None:
+    """`UserError` for a quantity that no experiment may have: of a file it was refused before it was run."""
+    for steps, told in beyond(record):
+        raise UserError(f"{path}: {'.'.join(map(str, steps))}: {told}", hint="the file was changed or damaged")
+
+
+def read_sealed(path: Path, most: int) -> bytes:
+    """A record without its seal; `DamageError` where that does not fit, `UserError` where it has another format."""
+    text, whole = unsealed(read_bytes(path, most))
+    if not whole:
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            _check_format(path, json.loads(text)["format"])  # what an older version wrote has no seal
+        raise DamageError(
+            f"{path}: found {len(text)} bytes that are not what was written: the seal in its first line "
+            "(SHA-256 of the rest) is missing or another's",
+            hint="copy the run again, if there is another copy; what was not kept, qoslab run --resume measures again",
+        )
+    return text
+
+
+def _check_format(path: Path, found: object) -> None:
+    """`UserError` where a record has another format than ours."""
+    if found != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
+        raise UserError(
+            f"{path}: found format {found}, expected {FORMAT}",
+            hint="a newer qoslab wrote this run; use that one"
+            if newer
+            else "an older qoslab wrote it; run it again, or use that version for its report",
+        )
+
+
+def formatted(path: Path, text: bytes) -> dict[str, Any]:
+    """A JSON object whose `format` is ours; `UserError` otherwise."""
+    try:
+        content = json.loads(text)
+        found = content["format"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
+        ) from error
+    _check_format(path, found)
+    return dict(content)
