@@ -16,7 +16,7 @@ from sample_run import EXPERIMENT, STARTED, make_run
 from qoslab.analysis import Outcome, analyse
 from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table
 from qoslab.analysis.compare import compare
-from qoslab.analysis.statistics import average
+from qoslab.analysis.statistics import average, difference
 from qoslab.cli.figures import print_outcome
 from qoslab.errors import ExperimentError
 from qoslab.model.comparison import Average, Comparison, Pair
@@ -293,6 +293,119 @@ def outcome() -> Outcome:
         averages_table(WANTED, metrics, cells),
         pairs_table([pair_of()], metrics, cells),
     )
+
+
+def two(first: list[float], second: list[float], links: int = 1) -> tuple[pd.DataFrame, list[CellSummary]]:
+    """Repetitions of a dynamic and a default policer, on each of some links."""
+    cells, rows = [], []
+    for policer, values in (("dynamic", first), ("default", second)):
+        for link in LINKS[:links]:
+            for repetition, value in enumerate(values, 1):
+                parameters = {"policer": policer, "link": link}
+                cell = CellSummary(arm="grid", parameters=parameters, repetition=repetition, valid=True)
+                cells.append(cell.model_copy(update={"folder": f"cells/{cell.name}"}))
+                rows.append({"arm": "grid", "cell": cell.name, "metric": "goodput.of_pir", "value": value})
+    return pd.DataFrame(rows), cells
+
+
+def test_all_of_a_pair() -> None:
+    first, second = [1.0, 1.2, 1.1], [0.5, 0.65, 0.6]
+    (row,) = pairs_table([pair_of(published="first")], *two(first, second)).to_dict("records")
+    apart = difference(first, second)
+    assert row == {
+        "title": "Static or dynamic",
+        "arm": "grid",
+        "metric": "goodput.of_pir",
+        "unit": "fraction",
+        "parameter": "policer",
+        "first": "dynamic",
+        "second": "default",
+        "cell": "",
+        "first_value": 1.1,
+        "second_value": 0.6,
+        "difference": pytest.approx(0.5 / 0.6),
+        "low": pytest.approx(apart.low / 0.6),
+        "high": pytest.approx(apart.high / 0.6),
+        "winner": "first",
+        "first_folder": "cells/grid/policer=dynamic,link=2Mbps/1",
+        "second_folder": "cells/grid/policer=default,link=2Mbps/1",
+        "published": "first",
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "share", "winner"),
+    [
+        ([1.5], [1.0], 0.5, "equal"),
+        ([1.75], [1.0], 0.75, "first"),
+        ([0.25], [1.0], -0.75, "second"),
+        ([0.0], [0.0], 0.0, "equal"),
+        ([0.1], [0.0], math.inf, "first"),
+        # Of one that was not repeated nobody knows how sure it is.
+        ([1.75, 1.75], [1.0], 0.75, "first"),
+        ([1.75], [1.0, 1.0], 0.75, "first"),
+        ([math.inf, math.inf], [1.0, 1.0], math.inf, "first"),
+        ([0.1, 0.2], [0.0, 0.0], math.inf, "first"),
+    ],
+)
+def test_who_wins_a_pair(first: list[float], second: list[float], share: float, winner: str) -> None:
+    cells = two(first, second)
+    (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
+    assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
+    (row,) = pairs_table([pair_of(equal_within="50 %", better="lower")], *cells).to_dict("records")
+    assert row["winner"] == {"first": "second", "second": "first"}.get(winner, winner)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"),
+    [
+        ([1.2, 1.2], [1.1, 1.1], "first"),
+        # Zero is in the interval: in it, at its upper end, at its lower end.
+        ([1.0, 1.4], [0.9, 1.3], "equal"),
+        ([1.0, 1.2], [1.2, 1.4], "equal"),
+        ([1.2, 1.4], [1.0, 1.2], "equal"),
+    ],
+)
+def test_a_difference_that_may_be_none_is_a_draw(first: list[float], second: list[float], winner: str) -> None:
+    (row,) = pairs_table([pair_of()], *two(first, second)).to_dict("records")
+    assert row["winner"] == winner and row["low"] <= row["high"]
+
+
+def test_all_of_a_bound_on_pairs() -> None:
+    metrics, cells = two([1.0], [0.5], links=2)
+    metrics = metrics[metrics["cell"] != "grid/policer=dynamic,link=10Mbps/1"]
+    wanted = pair_of(better_at_least="60 %", not_worse_at_least="30 %", reason="Why.", fitted="Ours.")
+    other = cells[0].model_copy(update={"arm": "other"})
+    found = averages_table([], metrics, [*cells, other], [wanted]).dropna(axis="columns", how="all")
+    common = {
+        "arm": "grid",
+        "each": "",
+        "condition": "",
+        "metric": "goodput.of_pir",
+        "unit": "fraction",
+        "value": 1.0,
+        "reason": "Why.",
+        "cells": 1,
+        "excluded": 0,
+        "unmeasured": 1,
+        "verdict": "within",
+        "publication": "",
+        "explanation": "Ours.",
+    }
+    assert found.to_dict("records") == [
+        common | {"title": f"{wanted.title}: {statistic}", "statistic": statistic, "tolerance": f"at least {bound}"}
+        for statistic, bound in (("share not worse", "30 %"), ("share better", "60 %"))
+    ]
+
+
+def test_an_average_tells_its_reason_and_its_worst_cells() -> None:
+    row = averages_table([average_of(condition="arm == 'grid'", reason="Why.")], *two([1.0], [0.5], links=2)).iloc[0]
+    assert (row["reason"], row["lowest"], row["highest"]) == ("Why.", 0.5, 1.0)
+    assert (row["lowest_cell"], row["highest_cell"]) == (
+        "policer = default, link = 2 Mb/s",
+        "policer = dynamic, link = 2 Mb/s",
+    )
+    assert averages_table([average_of(condition="arm == 'other'")], *two([1.0], [0.5])).empty
 
 
 def test_the_terminal_shows_them(
