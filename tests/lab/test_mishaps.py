@@ -271,7 +271,8 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
     assert found == 1
     mine.write_text(text)
     try:
-        with begun(clean, *arguments(mine, "--duration", "8s", "--arm", "shaped")) as command:
+        # Long enough for a machine that is short of memory: it may take seconds to fill so much of it.
+        with begun(clean, *arguments(mine, "--duration", "15s", "--arm", "shaped")) as command:
             iperf3_runs(lab)
             # iperf3 itself wants room there when it begins.
             time.sleep(1.0)
