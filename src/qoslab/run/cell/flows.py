@@ -149,6 +149,11 @@ class RunningFlow:
         self._deadline = at_ns / 1e9 + self.commands.deadline_s
         self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
 
+    def late_s(self, at_ns: int) -> float:
+        """How long after its instant its client began, as far as that is known already."""
+        began_ns = None if self._client is None else self._client.process.began_ns()
+        return 0.0 if began_ns is None else (began_ns - at_ns) / 1e9
+
     def record(self) -> FlowRecord | None:
         """Where and when it ran; None when its client was never started."""
         began_ns = None if self._client is None else self._client.process.began_ns()
@@ -238,12 +243,14 @@ def run_flows(
     *,
     ready: Callable[[], None] = lambda: None,
     started: Callable[[float], None] = lambda _: None,
+    began: Callable[[float], None] = lambda _: None,
 ) -> dict[str, FlowResult]:
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
     error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` is told the
-    moment from which all times count (`time.monotonic`), which comes as soon as hosts can be told of it.
+    moment from which all times count (`time.monotonic`), which comes as soon as hosts can be told of it; `began` is
+    told it once the first flow runs, which may have begun later than it was to.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:
@@ -264,7 +271,10 @@ def run_flows(
             elapsed = time.monotonic() - start
             while waiting and elapsed + notice_s >= waiting[0].flow.start_after.seconds:
                 flow = waiting.pop(0)
-                flow.start_client(int(start * 1e9) + flow.flow.start_after.ns)
+                at_ns = int(start * 1e9) + flow.flow.start_after.ns
+                flow.start_client(at_ns)
+                if len(waiting) + 1 == len(flows):
+                    began(start + flow.late_s(at_ns))
                 running.append(flow)
             if elapsed >= moment.seconds:
                 watcher.start()

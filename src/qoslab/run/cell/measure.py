@@ -140,11 +140,14 @@ class CellRun:
         triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
 
         def started(zero: float) -> None:
-            sampler.start(zero)
             readings.start(zero)
-            triggered.start(zero)
             if probes is not None:
                 probes.start(zero)
+
+        def began(zero: float) -> None:
+            # As the times of tables count.
+            sampler.start(zero)
+            triggered.start(zero)
 
         # Routers are read while hosts are looked at, before the traffic as after it.
         with readings:
@@ -159,7 +162,7 @@ class CellRun:
                 triggered,
             ):
                 during = partial(self._observe, "during")
-                results = run_flows(flows, self.check, during, ready=readings.ready, started=started)
+                results = run_flows(flows, self.check, during, ready=readings.ready, started=started, began=began)
         over = time.monotonic()
         traffic_is_over()
         found = self._journal.findings
