@@ -14,7 +14,7 @@ import pytest
 from sample_run import EXPERIMENT, STARTED, make_run
 
 from qoslab.analysis import Outcome, analyse
-from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table
+from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table, scores_table
 from qoslab.analysis.compare import compare
 from qoslab.analysis.statistics import average, difference
 from qoslab.cli.figures import print_outcome
@@ -102,6 +102,7 @@ class TestAverages:
             ({"published": "92 %"}, ("", "")),
             ({"published": "92 %", "fitted": "Our constants."}, ("fitted", "Our constants.")),
             ({"published": "92 %", "at_least": "91 %", "worst_at_least": "95 %"}, ("as predicted", "")),
+            ({"published": "92 %", "at_most": "93 %", "worst_at_most": "91 %"}, ("as predicted", "")),
             ({"published": "92 %", "at_least": "91 %", "fitted": "Our constants."}, ("fitted", "Our constants.")),
             ({"published": "92 %", "at_least": "93 %", "explained": "Why."}, ("not reproduced", "Why.")),
         ],
@@ -396,6 +397,33 @@ def test_all_of_a_bound_on_pairs() -> None:
         common | {"title": f"{wanted.title}: {statistic}", "statistic": statistic, "tolerance": f"at least {bound}"}
         for statistic, bound in (("share not worse", "30 %"), ("share better", "60 %"))
     ]
+
+
+def test_pairs_that_are_judged_are_those_of_the_condition() -> None:
+    metrics, cells = two([1.0], [0.5], links=2)
+    others = [cell.model_copy(update={"arm": "other"}) for cell in cells]
+    metrics = metrics[~metrics["cell"].str.contains("10Mbps")]
+    wanted = pair_of(better_at_least="60 %", condition="link == 2 Mb/s")
+    (row,) = averages_table([], metrics, [*cells, *others], [wanted]).to_dict("records")
+    assert (row["cells"], row["excluded"], row["unmeasured"], row["verdict"]) == (1, 0, 0, "within")
+
+
+def test_how_often_each_value_of_a_pair_won() -> None:
+    first, second = pair_of(title="B"), pair_of(title="A", better="lower")
+    pairs = pairs_table([first, second], *two([1.0], [0.5], links=2))
+    common = {"arm": "grid", "metric": "goodput.of_pir", "parameter": "policer", "first": "dynamic"}
+    assert scores_table(pairs).to_dict("records") == [
+        {"title": "B", **common, "second": "default", "won": 2, "equal": 0, "lost": 0},
+        {"title": "A", **common, "second": "default", "won": 0, "equal": 0, "lost": 2},
+    ]
+
+
+def test_an_average_that_nothing_measured_is_outside_of_any_bound() -> None:
+    metrics, cells = two([1.0], [0.5])
+    bounds = ({"worst_at_least": "90 %"}, {"worst_at_most": "99 %"}, {"at_least": "1 %"})
+    wanted = [average_of(**each) for each in bounds]
+    nothing = averages_table([*wanted, average_of()], metrics.iloc[:0], cells)
+    assert list(nothing["verdict"]) == ["outside"] * 3 + ["informative"]
 
 
 def test_an_average_tells_its_reason_and_its_worst_cells() -> None:

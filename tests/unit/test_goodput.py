@@ -54,6 +54,9 @@ def test_steps_become_longer_where_they_are_too_many(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(goodput, "PAIRS_MOST", pairs)
         found, seconds = summed(table)
         assert list(seconds) == [6 / steps] * steps and list(found) == [4800 / steps] * steps
+    # Just as many as may be are as long as they were, whatever is left in the end.
+    monkeypatch.setattr(goodput, "PAIRS_MOST", 9)
+    assert list(summed(intervals((0.0, 0.0, 1.0, 1), (0.0, 1.0, 2.0, 1), (0.0, 2.0, 3.5, 1)))[1]) == [1, 1, 1]
 
 
 @given(
@@ -100,4 +103,5 @@ def test_what_all_received_together() -> None:
 def test_an_index_of_fairness() -> None:
     assert jain(pd.Series([3.0, 3.0, 3.0])) == 1 and jain(pd.Series([5.0, 0.0])) == 0.5
     assert jain(pd.Series([1.0, 2.0, 3.0])) == pytest.approx(36 / (3 * 14))
+    assert jain(pd.Series([0.1, 0.1])) == pytest.approx(1)
     assert math.isnan(jain(pd.Series([0.0, 0.0])))

@@ -292,6 +292,19 @@ class TestRows:
         assert last_counted([*read, reading(policy, {"unparsed": "why"}, 9.0)]) == 2 * SECOND
         assert last_counted([reading(policy, {"unparsed": "why"}, 9.0), *read[1:]]) == 0
         assert last_counted([]) == last_counted(others) == 0
+        between = reading(policy, {}, 1.0) | {"before_ns": 3, "after_ns": 6}
+        assert last_counted([between]) == 4
+
+    def test_a_print_that_tells_nothing_has_no_rows(self) -> None:
+        statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
+        prints = [
+            (statistics, {}),
+            (statistics, {"interface": {}}),
+            (statistics, {"interface": {"GigabitEthernet1/0/15": {}}}),
+            ("show platform port-asic stats drop GigabitEthernet1/0/15", {}),
+            ("show queue Serial0/0", {"Serial0/0": {}}),
+        ]
+        assert list(reading_rows("SW", [reading(*each, 1.0) for each in prints], 0, {}, nobodys)) == []
 
     def test_of_an_interface(self) -> None:
         ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
@@ -398,8 +411,11 @@ class TestRows:
         }
         assert both[2, 1] == (363673, 276) and both[1, 1] == (5532, 5532) and both[2, 3] == (2, 2)
         assert len(both) == 6
+        port = {"GigabitEthernet1/0/15"}
+        assert {row["interface"] for row in rows(statistics + dropped)} == port
         # Where the statistics have no drops, the ASIC's count.
         apart = rows(statistics)
+        assert {row["interface"] for row in apart} == port
         assert {
             (row["queue"], row["threshold"], row["dropped"]) for row in apart if row.get("dropped") is not None
         } == {(2, 1, 276)}

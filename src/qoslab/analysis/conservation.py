@@ -6,12 +6,14 @@ devices are never cleared. What one side does not tell is not compared.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
 from qoslab.analysis.counters import HostCount, add_counters, cards_of, too_old
+from qoslab.analysis.raw import Row
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellRecord, tables
@@ -40,11 +42,8 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
 
     `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
     """
-    keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
-    rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("classes", "interfaces", "queues", "conversations")
-    }
-    if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(keys | row)):
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(row)):
         return [f"what was counted cannot be read: {problem}" for problem in problems]
     try:
         cards = cards_of(cell)
@@ -61,9 +60,8 @@ def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
     found, told = [], cell.devices_with_counters()
     for router in routers_of(experiment.topology):
         files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
-        text = "".join(cell.text(file) for file in files if file.exists())
         words = UNCOUNTED if router not in told else ("rate-limit",)
-        if any(word in text for word in words):
+        if any(word in cell.text(file) for file in files if file.exists() for word in words):
             found.append(router)
     return found
 
