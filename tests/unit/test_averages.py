@@ -214,6 +214,25 @@ class TestJudgedPairs:
         assert claim(pairs_table([pair_of(published=published)], *sweep())) == said
 
 
+@pytest.mark.parametrize(
+    ("winners", "holds"),
+    [
+        (("first",), {"first"}),
+        (("second",), {"second"}),
+        (("equal",), {"equal"}),
+        (("first", "second"), set()),
+        (("first", "second", "equal"), set()),
+        (("first", "equal"), {"first"}),
+        (("second", "equal"), {"second"}),
+        (("first", "equal", "equal"), {"first", "equal"}),
+    ],
+)
+def test_what_the_publication_says_holds_of_the_most(winners: tuple[str, ...], holds: set[str]) -> None:
+    for published in ("first", "second", "equal"):
+        rows = [{"published": published, "first": "dynamic", "second": "default", "winner": each} for each in winners]
+        assert claim(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
+
+
 def static_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
     """A bucket of 12 kB that finds its size, of three round trips, and static ones of four sizes for the first two."""
     cells, rows = [], []

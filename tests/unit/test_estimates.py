@@ -7,7 +7,8 @@ import statistics
 
 import pytest
 
-from qoslab.analysis.estimates import error_of, passed_bytes, sampled_median
+from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, sampled_median
+from qoslab.analysis.missing import Missing
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,13 @@ def test_what_passed_is_bounded_by_sizes_that_packets_can_have(
 ) -> None:
     found = passed_bytes(packets, size, passed, 14)
     assert (found, error_of(found)) == pytest.approx((value, error))
+
+
+def test_a_figure_that_is_not_known_well_enough_is_not_given() -> None:
+    assert (
+        given(Estimate(-100, 5), "R1 A") == -100 and given(7.0, "R1 A") == 7 and given(Missing("why"), "R1 A") == "why"
+    )
+    assert given(Estimate(100, 6), "R1 A") == Missing("R1 A: its readings only tell that it is between 94 and 106")
+    # There is no less than nothing.
+    assert given(Estimate(10, 20), "R1 A") == Missing("R1 A: its readings only tell that it is between 0 and 30")
+    assert given(Estimate(0.5, 0.2), "R1 A") == Missing("R1 A: its readings only tell that it is between 0.3 and 0.7")
