@@ -145,8 +145,7 @@ class CellRun:
                 probes.start(zero)
 
         def began(zero: float) -> None:
-            # As the times of tables count.
-            sampler.start(zero)
+            sampler.start(zero)  # as the times of tables count
             triggered.start(zero)
 
         # Routers are read while hosts are looked at, before the traffic as after it.
