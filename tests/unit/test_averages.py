@@ -373,7 +373,7 @@ def test_who_wins_a_pair(first: list[float], second: list[float], share: float, 
     (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
     assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
     (row,) = pairs_table([pair_of(equal_within="50 %", better="lower")], *cells).to_dict("records")
-    assert row["winner"] == {"first": "second", "second": "first"}.get(winner, winner)
+    assert row["winner"] == {"first": "second", "second": "first"}.get(winner, winner) and row["published"] == ""
 
 
 @pytest.mark.parametrize(
@@ -435,6 +435,7 @@ def test_how_often_each_value_of_a_pair_won() -> None:
         {"title": "B", **common, "second": "default", "won": 2, "equal": 0, "lost": 0},
         {"title": "A", **common, "second": "default", "won": 0, "equal": 0, "lost": 2},
     ]
+    assert list(scores_table(pairs.iloc[:1])["won"]) == [1]
 
 
 def test_an_average_that_nothing_measured_is_outside_of_any_bound() -> None:

@@ -183,6 +183,7 @@ def test_what_is_not_known_is_not_compared() -> None:
     assert found(counted(**wrong), uncounted=("R1",)) == []
     assert found(counted(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
     assert found(counted(**{WAN: {"output_packets": None}}), hosts={}) == []
+    assert found(counted(**{WAN: {"output_drops": None}})) == []
     of_one_port = counted(**wrong)
     assert found(of_one_port[of_one_port["interface"] == WAN], hosts={}) == []
 

@@ -16,7 +16,8 @@ from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line
 from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.show_readings import last_counted, reading_rows
+from qoslab.analysis.raw import Row
+from qoslab.analysis.show_readings import continued, instants, last_counted, reading_rows
 from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
 from qoslab.genie.parse import parse
@@ -261,6 +262,12 @@ class TestRows:
             "queue_available_bandwidth_kbps": 1500,
         }
 
+    def test_what_our_parser_does_not_read_genies_may(self) -> None:
+        parsed = {"Serial0/1/0": {"queues": {"queue_strategy": "fifo"}}}
+        ((_, row),) = reading_rows("a1", [reading("show interfaces Serial0/1/0", parsed, 2.0)], SECOND, {}, nobodys)
+        assert row["queue_strategy"] == "fifo"
+        assert instants(1, 2 * SECOND + 1, 1) == {"time_s": 1.0, "time_error_s": 1.0}
+
     def test_what_a_print_leaves_out_of_an_interface_is_not_there(self) -> None:
         command = reading("show interfaces Serial0/1/0", {"Serial0/1/0": {}}, 2.0)
         ((_, row),) = reading_rows("a1", [command], SECOND, {}, nobodys)
@@ -326,6 +333,11 @@ class TestRows:
             # 100 Mb/s carry 12.5 MB a second.
             (2**32 - 1_000_000, 11_000_000, 2**32 + 11_000_000),
             (2**32 - 1_000_000, 14_000_000, 14_000_000),
+            # To the byte, with 10,000 for the instants that are not known.
+            (2**32 - 10_000, 12_500_000, 2**32 + 12_500_000),
+            (2**32 - 10_000, 12_500_001, 12_500_001),
+            # One of 64 bits, that somebody cleared.
+            (2**32, 100, 100),
             (4_000_000, 100, 100),
             (2**40, 100, 100),
         ],
@@ -338,6 +350,25 @@ class TestRows:
             "R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines, nobodys
         )
         assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
+
+    def test_each_counter_of_each_interface_goes_on_by_itself_as_often_as_it_began_anew(self) -> None:
+        def row(interface: str, time_s: float, came: int, left: int | None) -> Row:
+            counts = {"input_packets": None, "input_bytes": came, "output_packets": None, "output_bytes": left}
+            return {"device": "R1", "interface": interface, "time_s": time_s, **counts}
+
+        lines = {("R1", "A"): Line(1e11, 24)}
+        rows = [row("A", 1.0, 4_000_000_000, 7), row("B", 1.0, 5, 2**32 - 1), row("A", 2.0, 100, 8)]
+        rows += [row("B", 2.0, 6, 0), row("A", 3.0, 4_200_000_000, None), row("A", 4.0, 100, 9)]
+        found = [(each["interface"], each["input_bytes"], each["output_bytes"]) for each in continued(rows, lines)]
+        assert found == [
+            ("A", 4_000_000_000, 7),
+            ("B", 5, 2**32 - 1),
+            ("A", 2**32 + 100, 8),
+            # Of its line nobody knows what it carries.
+            ("B", 6, 0),
+            ("A", 2**32 + 4_200_000_000, None),
+            ("A", 2**33 + 100, 9),
+        ]
 
     def test_policies_of_ports_that_are_none_of_the_experiments_are_no_rows(self) -> None:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
