@@ -264,6 +264,7 @@ def run_flows(
         start = time.monotonic() + notice_s
         started(start)
         waiting = sorted(flows, key=lambda flow: flow.flow.start_after.ns)
+        first = waiting[0]
         running: list[RunningFlow] = []
         watcher = _Observer(during)
         while waiting or running:
@@ -273,7 +274,7 @@ def run_flows(
                 flow = waiting.pop(0)
                 at_ns = int(start * 1e9) + flow.flow.start_after.ns
                 flow.start_client(at_ns)
-                if len(waiting) + 1 == len(flows):
+                if flow is first:
                     began(start + flow.late_s(at_ns))
                 running.append(flow)
             if elapsed >= moment.seconds:
