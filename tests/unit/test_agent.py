@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from qoslab.model.inventory import HostSettings
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.labs.external import agent
 from qoslab.run.labs.external.agent import card, kernel, look, settings
+from qoslab.run.labs.external.agent.watch import Watch
 from qoslab.run.labs.external.channel import Channel, HostLost
 from qoslab.run.labs.external.lab import ExternalHost, ExternalProcess, Place
 from qoslab.schema import load_sweep
@@ -160,6 +162,22 @@ def test_a_host_that_stood_still_tells_how_long(either: HostAccess, tmp_path: Pa
         ExternalProcess(channel, number, output).end()
     finally:
         channel.close()
+
+
+def test_a_host_that_stood_still_while_it_looked_at_programs_tells_so() -> None:
+    looked = threading.Event()
+
+    def programs() -> list[tuple[str, int]]:
+        time.sleep(0 if looked.is_set() else 0.3)
+        looked.set()
+        return []
+
+    watch = Watch(programs)
+    assert looked.wait(10)
+    # By then it sleeps again.
+    time.sleep(0.1)
+    found = watch.taken()
+    assert found["latest_ns"] > 250_000_000 and found["behind_ns"] >= found["latest_ns"]
 
 
 def test_programs_end_with_the_connection(either: HostAccess, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Watch:
         self._waited: dict[tuple[str, str], list[int]] = {}
 
     def _count(self) -> None:
-        """How late the present wake-up is."""
+        """How late the wake-up is that is due."""
         now = time.monotonic_ns()
         late = now - self._due
         self._latest_ns = max(self._latest_ns, late)
@@ -72,6 +72,8 @@ class Watch:
         looks = 0
         while True:
             with self._lock:
+                # What stood still while it looked at the programs was late, too.
+                self._count()
                 self._due = time.monotonic_ns() + PERIOD_NS
             time.sleep(PERIOD_NS / 1e9)
             looks += 1
