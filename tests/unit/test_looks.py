@@ -549,7 +549,7 @@ def test_what_is_only_noted_refuses_nothing() -> None:
     assert [str(each).partition(";")[0] for each in found] == [
         "R1: found its command line at 192.168.10.1, within the test network 192.168.10.0/24",
         "R1: found 3 CRC errors on FastEthernet0/0, expected none on the link lan",
-        "server: found 100 MB free for captures, expected up to 375 MB",
+        "server: found 100 MB free for captures, expected up to 750 MB",
         "server: found its clock -3.700 s from this machine's, expected at most 1 s",
     ]
 

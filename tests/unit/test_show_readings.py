@@ -24,7 +24,7 @@ from qoslab.genie.parse import parse
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.experiment import Topology
 from qoslab.model.metrics import ClassSelector
-from qoslab.model.moments import Demand, demand
+from qoslab.model.moments import Demand, demand, traffic_time
 from qoslab.results import Cell, tables
 from qoslab.run.cell.readings import LOAD, ShowSampler, period_s, reading_commands, reading_times
 from qoslab.run.devices.collector import Observed
@@ -58,6 +58,16 @@ class TestWhen:
         # One that is near enough is not taken twice, and none is due before the traffic or after it.
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
         assert reading_times(9.0, 3.0, [3.4, 6.0]) == [3.0, 3.9, 5.5, 6.0, 6.5, 9.0]
+
+    def test_readings_go_on_where_flows_last_longer_than_rates_are_counted(self) -> None:
+        assert reading_times(30.0, 10.0, [50.0], 60.0) == [10.0, 20.0, 30.0, 40.0, 49.5, 50.0, 50.5]
+        assert reading_times(30.0, 10.0, (), 60.5) == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+        assert reading_times(30.0, 10.0, (), 12.0) == reading_times(30.0, 10.0)
+        experiment = load_sweep(TOP / "experiments/hqf-fair-queue.yml", {}).experiment
+        arm = experiment.arm("load")
+        length_s, traffic_s = experiment.duration.seconds, traffic_time(experiment, arm).seconds
+        times = reading_times(length_s, 10.0, demand(experiment, "load").times_s, traffic_s)
+        assert traffic_s == 2 * length_s and [each for each in times if 110 < each < 120] == [114.5, 115.5]
 
     @given(st.floats(1, 600), st.floats(0.5, 60), st.lists(st.floats(0.1, 600), max_size=4))
     def test_moments_add_readings_and_take_none_away(self, length: float, every: float, moments: list[float]) -> None:
@@ -129,7 +139,9 @@ class TestSampler:
     def sampler(router: Router, folder: Path) -> ShowSampler:
         cell = Cell(folder, CellIdentity("a", (), 1))
         every = {"R1": Duration.parse("10 s")}
-        return ShowSampler(router, topology("policing-vs-shaping"), every, cell, TRAFFIC_S, Demand())
+        return ShowSampler(
+            router, topology("policing-vs-shaping"), every, cell, Demand(), length_s=TRAFFIC_S, traffic_s=TRAFFIC_S
+        )
 
     def test_what_a_router_does_not_answer_is_not_asked_again(self, tmp_path: Path) -> None:
         busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"

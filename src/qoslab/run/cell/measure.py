@@ -107,9 +107,15 @@ class CellRun:
         self._judge(sampler.error or readings.error)
 
     def _readings(self) -> ShowSampler:
-        experiment = self._experiment
-        every, length_s = self._lab.show_every, experiment.duration.seconds
-        return ShowSampler(self._commands, experiment.topology, every, self.cell, length_s, self._demand)
+        return ShowSampler(
+            self._commands,
+            self._experiment.topology,
+            self._lab.show_every,
+            self.cell,
+            self._demand,
+            length_s=self._experiment.duration.seconds,
+            traffic_s=self._traffic_s,
+        )
 
     def _prepare(self) -> None:
         """Give hosts their settings, and let counters begin at zero."""

@@ -67,10 +67,13 @@ def period_s(stated: Duration | None, demand: Demand) -> float:
     return OFTEN_S if demand.by_counter else SELDOM_S
 
 
-def reading_times(length_s: float, every_s: float, moments_s: Iterable[float] = ()) -> list[float]:
-    """When readings are due between the first and the last one, in seconds of the traffic time; the last is its end.
+def reading_times(
+    length_s: float, every_s: float, moments_s: Iterable[float] = (), traffic_s: float = 0.0
+) -> list[float]:
+    """When readings are due between the first and the last one, in seconds of the traffic time.
 
-    There is one shortly before and one shortly after each of the moments.
+    Rates are counted until `length_s`, which has one; where flows last longer, until `traffic_s`, readings go on. There
+    is one shortly before and one shortly after each of the moments.
     """
     if not every_s:
         return []
@@ -80,9 +83,11 @@ def reading_times(length_s: float, every_s: float, moments_s: Iterable[float] = 
     before = math.ceil(length_s * WINDOW_FROM / period - 1e-6) - 1
     first = length_s * WINDOW_FROM - before * period
     times = [first + number * period for number in range(1 + before + round(window / period))]
+    end_s = max(length_s, traffic_s)
+    times += [length_s + number * period for number in range(1, math.ceil((end_s - length_s) / period - 1e-6))]
     for due in (moment + side for moment in moments_s for side in (-BESIDE_S, BESIDE_S)):
         # Another that is as near to the moment will do.
-        if 0 < due < length_s and all(abs(each - due) >= BESIDE_S / 2 for each in times):
+        if 0 < due < end_s and all(abs(each - due) >= BESIDE_S / 2 for each in times):
             times.append(due)
     return sorted(times)
 
@@ -114,14 +119,17 @@ class ShowSampler:
         topology: Topology,
         every: Mapping[str, Duration | None],
         cell: Cell,
-        length_s: float,
         demand: Demand,
+        *,
+        length_s: float,
+        traffic_s: float,
     ) -> None:
         self._shows = shows
         self._cell = cell
         self._every_s = {router: period_s(stated, demand) for router, stated in every.items()}
         self._times = {
-            router: reading_times(length_s, period, demand.times_s) for router, period in self._every_s.items()
+            router: reading_times(length_s, period, demand.times_s, traffic_s)
+            for router, period in self._every_s.items()
         }
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()

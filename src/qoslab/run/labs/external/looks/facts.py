@@ -9,7 +9,7 @@ from typing import Any
 
 from qoslab.model.experiment import Experiment, Generation, Link, LinkEnd
 from qoslab.model.inventory import HostSettings, RouterSettings
-from qoslab.platforms import hosts_of, platform_of
+from qoslab.platforms import platform_of
 from qoslab.run.door.countdowns import Kept
 from qoslab.units import Duration
 
@@ -207,10 +207,6 @@ class Facts:
         for link in self.experiment.topology.links:
             yield link, *link.ends
             yield link, *link.ends[::-1]
-
-    def is_host(self, node: str) -> bool:
-        """Whether a node of the experiment is a host."""
-        return node in hosts_of(self.experiment.topology)
 
     def generation(self, node: str) -> Generation | None:
         """The QoS generation that the experiment expects of a router."""

@@ -71,7 +71,7 @@ def disk(facts: Facts) -> Iterator[Found]:
         if not points:
             continue
         most = sum(
-            link.rate.bps / 8 * experiment.duration.seconds
+            link.rate.bps / 8 * facts.longest.seconds
             for point in points
             for link, near, _ in experiment.topology.links_of(name)
             if near.interface == point.interface
