@@ -72,6 +72,12 @@ def stranger(run: Path) -> None:
     written("counters/R99.jsonl", (run / CELL / "counters/R1.jsonl").read_bytes())(run)
 
 
+def misunderstood(run: Path) -> None:
+    """A print, of a router without counters, of which something was understood that no parser says."""
+    (run / CELL / "counters/R1.jsonl").unlink()
+    written("observations/R1/during.show-policy-map-interface.json", '{"FastEthernet0/1": "x"}')(run)
+
+
 def received(how: Callable[[Any], object]) -> Change:
     """Each interval of each stream, as the receiver says, is changed."""
     return changed(
@@ -164,6 +170,46 @@ RUNS: dict[str, tuple[Change, int, str]] = {
         2,
         r"manifest\.json: duration: found 99999999 s, expected at most 31622400 s",
     ),
+    "traffic of the far future": (
+        changed(RECORD, lambda cell: cell["flows"][0].update(start_after_s=1e30)),
+        3,
+        r"policed/1: cell\.json: flows\.0\.start_after_s: ",
+    ),
+    "a link to a node that is not there": (
+        changed(MANIFEST, lambda run: run["experiment"]["topology"]["nodes"].pop("R1")),
+        2,
+        r'manifest\.json: topology\.links\.0\.ends\.1\.node: found "R1", expected a node of the topology',
+    ),
+    "traffic from a node that is not there": (
+        changed(EXPERIMENT, lambda experiment: experiment["traffic"][0].update({"from": "nowhere"})),
+        3,
+        r'policed/1: experiment\.json: traffic\.0\.from: found "nowhere", expected a node of the topology',
+    ),
+    "a figure of a metric that is none": (
+        changed(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(metric="1 s")),
+        2,
+        r'manifest\.json: compare\.expectations\.0\.metric: found "1 s", expected a metric',
+    ),
+    "a published figure of a metric that is none": (
+        changed(MANIFEST, lambda run: run["published"][0].update(metric="../x")),
+        2,
+        r'manifest\.json: published\.0\.metric: found "\.\./x", expected a metric',
+    ),
+    "a figure of a name that is none": (
+        changed(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(equals="$(x)")),
+        2,
+        r'found "x", expected one of duration',
+    ),
+    "an experiment of TCP that nobody knows": (
+        changed(EXPERIMENT, lambda experiment: experiment.update(tcp="x")),
+        3,
+        r'policed/1: experiment\.json: tcp: found "x", expected settings or one of modern, legacy-2008',
+    ),
+    "a node of a platform that is none": (
+        changed(EXPERIMENT, lambda experiment: experiment["topology"]["nodes"]["R1"].update(platform=["ios"])),
+        3,
+        r"policed/1: experiment\.json: topology\.nodes\.R1\.platform: Input should be 'host' or",
+    ),
     "an experiment that is deep": (
         written("experiment.json", "[" * 20000),
         3,
@@ -249,6 +295,16 @@ RUNS: dict[str, tuple[Change, int, str]] = {
         received(lambda stream: stream.update(bytes=float("nan"))),
         3,
         r"policed/1: iperf3, .*the JSON is not what iperf3 prints",
+    ),
+    "a print that nobody understands": (
+        misunderstood,
+        3,
+        r'policed/1: what is understood of "show policy-map interface" of R1 is damaged',
+    ),
+    "segments of nothing": (
+        changed(f"{CELL}/traffic/transfer.client.json", lambda said: said["start"].update(tcp_mss_default=0)),
+        3,
+        r"policed/1: iperf3, .*found segments of 0 bytes, expected more",
     ),
     "a tool's error with keys": (
         changed(f"{CELL}/traffic/transfer.server.json", lambda said: said.update(error=f"\x1b[31m{SCRIPT}")),

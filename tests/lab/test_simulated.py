@@ -149,6 +149,23 @@ def test_a_figure_of_a_moment_is_what_was_printed_then(clean: Path) -> None:
     assert figures == [int(each) for each in printed.groups()] and figures[0] > 0
 
 
+def test_traffic_that_starts_later_has_one_zero_in_all_tables(clean: Path) -> None:
+    text = GRID.replace("to: server}", "to: server, start_after: 2 s}") + OBSERVED
+    file = experiment_file(clean, "grid.yml", text.replace("platform: linux", "platform: ios"))
+    # The metrics of a second may be without a value, the tables are not.
+    words = ("--lab", "simulated", "--duration", "2s", "--only", "rtt=10 ms", "--only", "pir=1 Mb/s")
+    status, output, errors = run(clean, "run", str(file), *words)
+    assert status == 0, errors + output
+    made = RunFolder(newest_run(clean))
+    began = tables.read_table(made, "flows")["offset_s"].min()
+    packets = tables.read_table(made, "packets_io")
+    first = packets[packets["packets"] > 0]["time_s"].min()
+    rows = tables.read_table(made, "interfaces")
+    sent = rows[(rows["interface"] == "FastEthernet0/1") & (rows["output_bytes"] > 0)]["time_s"].min()
+    assert began == 2 and 2 <= first < 2.2, "the connection takes some round trips of 10 ms"
+    assert 2 < sent <= 3, "counted once a second"
+
+
 def simulators(pid: int) -> dict[int, int]:
     """The simulators below a process, with their parents."""
     parents: dict[int, int] = {}

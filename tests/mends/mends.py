@@ -531,7 +531,7 @@ MENDS = (
     Mend(
         "a first start without network says nothing of it",
         "qoslab",
-        """    if tail -c +"$((from + 1))" "$log" | grep -qiE "$unreachable"; then\n""",
+        """    if grep -qiE "$unreachable" < <(tail -c +"$((from + 1))" "$log"); then\n""",
         "    if false; then\n",
         "tests/unit/test_bootstrap.py::test_without_network",
         danger=INSTALLED,
@@ -927,7 +927,7 @@ MENDS = (
     Mend(
         "a cell of a run may last for years",
         "src/qoslab/results/cell.py",
-        "        check_limits(self.experiment_file, found)\n",
+        "        check_experiment(self.experiment_file, found)\n",
         "",
         "tests/unit/test_hostile_runs.py::test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing",
         danger=NO_END,

@@ -26,7 +26,7 @@ from qoslab.results import (
 )
 from qoslab.results.seal import seal_of, sealed, seals
 from qoslab.results.tables import DROP_REASONS
-from qoslab.traffic import Output, tool
+from qoslab.traffic import tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 STARTED = datetime.fromtimestamp(1795226020, UTC)
@@ -234,7 +234,7 @@ def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | No
         for side in ("client", "server"):
             recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
             file = traffic / f"{side}.{suffix}" if traffic else recorded
-            cell.write_output(flow.name, suffix, side, Output(file.read_text()))
+            cell.write(cell.traffic(flow.name, side, suffix), file.read_text())
     shutil.copyfile(capture or RECORDED / "capture" / "four-streams.pcapng", cell.capture("server"))
 
 
@@ -338,6 +338,14 @@ def make_run(
     )
     run.publish()
     return run
+
+
+def make_run_of_one_arm(root: Path) -> RunFolder:
+    """Half of it, for those who read a run again and again."""
+    compare = EXPERIMENT["compare"]
+    expected = [each for each in compare["expectations"] if each["arm"] == "policed"]
+    experiment = EXPERIMENT | {"arms": EXPERIMENT["arms"][:1], "compare": compare | {"expectations": expected}}
+    return make_run(root, experiment=experiment, published=tuple(each for each in PUBLISHED if each.arm == "policed"))
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

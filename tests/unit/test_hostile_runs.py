@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +62,17 @@ def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sample_run.make_run(tmp_path_factory.mktemp("whole")).path
+    return sample_run.make_run_of_one_arm(tmp_path_factory.mktemp("whole")).path
+
+
+@pytest.fixture(scope="module")
+def two_arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample_run.make_run(tmp_path_factory.mktemp("two-arms")).path
 
 
 @pytest.fixture
 def run(whole: Path, tmp_path: Path) -> Path:
-    """A copy of a finished run, and a secret outside it."""
+    """A copy of a finished run of one cell, and a secret outside it."""
     (tmp_path / "secret").write_text(SECRET)
     return Path(shutil.copytree(whole, tmp_path / "received" / whole.name))
 
@@ -442,7 +446,10 @@ def test_changes_without_end_say_nothing(run: Path, small_machine: None) -> None
     ],
 )
 @pytest.mark.parametrize("cells", [1, 2], ids=["one", "all"])
-def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(run: Path, name: str, cells: int) -> None:
+def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(
+    two_arms: Path, tmp_path: Path, name: str, cells: int
+) -> None:
+    run = Path(shutil.copytree(two_arms, tmp_path / "received" / two_arms.name))
     RUNS[name][0](run)
     if cells == 2:
         (run / "cells/shaped/1/experiment.json").write_text("{}")
@@ -491,58 +498,24 @@ def test_a_hostile_capture_is_no_figures(tmp_path: Path, capsys: pytest.CaptureF
     assert not table["time_s"].lt(0).any() and not table["time_s"].gt(600).any()
 
 
-PLACED = tuple[dict[Any, Any] | list[Any], Any]
-
-
-def places(content: Any) -> Iterator[PLACED]:
-    """Each value within a JSON document: what it is in, and its key there."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for key, value in list(inner):
-        yield content, key
-        yield from places(value)
-
-
-def rekeyed(text: str, number: int, how: str, value: Any) -> str:
-    """JSON, or its first line, with one value removed, given to another key, or another one."""
-    first, rest = (text, "") if text.startswith("{\n") else text.split("\n", 1)
-    content = json.loads(first)
-    found = list(places(content))
-    around, key = found[number % len(found)]
-    match how:
-        case "removed":
-            del around[key]
-        case "rekeyed" if isinstance(around, dict):
-            around[f"x{key}"] = around.pop(key)
-        case _:
-            around[key] = value
-    return json.dumps(content, indent=2 if not rest else None) + "\n" + rest
-
-
-VALUES = st.sampled_from([None, "x", "", -1, 0, 10**30, 1e308, [], {}, [1], {"a": 1}, True, "\x1b[31m", "../x"])
-
-
 @given(st.data())
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_change_of_a_file_is_a_fault_of_qoslab(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("changed") / whole.name))
     names = sorted(path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file())
     file = run / data.draw(st.sampled_from([name for name in names if not name.endswith((".parquet", ".html"))]))
-    how = data.draw(st.sampled_from(["gone", "cut", "flipped", "removed", "rekeyed", "another"]))
+    how = data.draw(st.sampled_from(["gone", "cut", "flipped"]))
     number = data.draw(st.integers(0, 10**6))
     content = file.read_bytes()
     if how == "gone":
         file.unlink()
     elif how == "cut":
         file.write_bytes(content[: number % len(content)])
-    elif how == "flipped" or file.suffix not in (".json", ".jsonl"):
+    else:
         at = number % len(content)
         file.write_bytes(content[:at] + bytes([content[at] ^ (1 + number % 255)]) + content[at + 1 :])
-    else:
-        file.write_text(rekeyed(content.decode(), number, how, data.draw(VALUES)))
-    if file.name == "manifest.json" and how in ("removed", "rekeyed", "another"):
-        sample_run.change_json(file, lambda _: None)
     sample_run.seal_anew(run)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
         status = main(["report", str(run)])

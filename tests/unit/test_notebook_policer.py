@@ -15,7 +15,6 @@ from sample_run import HEALTH, RECORDED, STARTED, counters_reply
 from qoslab.results import CaptureRecord, Cell, CellRecord, CellSummary, FlowRecord, Health, Manifest, RunFolder
 from qoslab.results.records import ObservedCommand
 from qoslab.schema import load_sweep
-from qoslab.traffic import Output
 
 ROOT = Path(__file__).parents[2]
 SETS = {
@@ -39,7 +38,7 @@ def one_stream(side: str) -> str:
 def measured(cell: Cell, arm: str, parameters: Mapping[str, Any]) -> CellSummary:
     """Write what was measured in a cell, and its record."""
     for side in ("client", "server"):
-        cell.write_output("transfer", "json", side, Output(one_stream(side)))
+        cell.write(cell.traffic("transfer", side, "json"), one_stream(side))
     shutil.copyfile(RECORDED / "capture" / "four-streams.pcapng", cell.capture("receiver"))
     for second in range(-1, 6):
         reply = counters_reply(second, "Police", police=True)

@@ -7,7 +7,7 @@ import os
 import resource
 import stat
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pandas as pd
@@ -158,6 +158,17 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
     assert record().traffic_started == NOW
 
 
+def test_times_count_from_where_traffic_was_to_start() -> None:
+    """The first flow tells it, though it is to start two seconds later; the other began as much later as it was to."""
+    (first,) = record().flows
+    late = {"traffic": "later", "started": NOW + timedelta(seconds=2.93), "start_after_s": 3.0}
+    later = first.model_copy(update=late)
+    first = first.model_copy(update={"started": NOW + timedelta(seconds=2), "start_after_s": 2.0})
+    for flows in ((first, later), (later, first)):
+        assert record().model_copy(update={"flows": flows}).traffic_started == NOW
+    assert record().model_copy(update={"flows": ()}).traffic_started is None
+
+
 @pytest.mark.parametrize(("version", "said"), [(4, "newer"), (2, "older"), ("x", "older")])
 def test_another_format_is_refused(tmp_path: Path, version: object, said: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
@@ -220,8 +231,8 @@ def test_counters_come_back_and_a_cut_line_is_told(tmp_path: Path) -> None:
 
 def test_tool_output_comes_back(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
-    cell.write_output("transfer", "json", "client", Output("{}", "warning", 0))
-    cell.write_output("transfer", "json", "server", Output("[]", "", 0))
+    for side, suffix, text in (("client", "json", "{}"), ("client", "err", "warning"), ("server", "json", "[]")):
+        cell.write(cell.traffic("transfer", side, suffix), text)
     assert cell.read_output("transfer", "json", "client") == Output("{}", "warning")
     assert cell.read_output("transfer", "json", "server") == Output("[]")
 

@@ -80,8 +80,13 @@ def add_counters(
                 times = {"time_s": moments[entry.moment]}
             else:
                 continue
-            measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
-            for row in observed_class_rows(entry.device, measured, 0.0):
+            try:
+                measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
+                rows = list(observed_class_rows(entry.device, measured, 0.0))
+            except DAMAGE:
+                problems.append(f'what is understood of "{entry.command}" of {entry.device} is damaged')
+                continue
+            for row in rows:
                 add("classes", row | times)
     for device in cell.devices_with_readings():
         try:

@@ -23,7 +23,7 @@ from qoslab.results.files import (
     write_once,
     writing,
 )
-from qoslab.results.record_files import RECORD_MOST, check_limits, json_of, parsed_as, read_sealed, read_whole
+from qoslab.results.record_files import RECORD_MOST, check_experiment, json_of, parsed_as, read_sealed, read_whole
 from qoslab.results.records import CellRecord
 from qoslab.results.seal import (
     CELL_RECORD,
@@ -86,7 +86,7 @@ class Cell(Identified):
     def experiment(self) -> Experiment:
         """Read the experiment that the cell is."""
         found = parsed_as(Experiment, self.experiment_file, self.experiment_content())
-        check_limits(self.experiment_file, found)
+        check_experiment(self.experiment_file, found)
         return found
 
     def configuration(self, name: str) -> Path:
@@ -209,14 +209,8 @@ class Cell(Identified):
         """Write all `counters` replies."""
         self.write(self.counters(device), b"".join(map(_line, replies)))
 
-    def write_output(self, flow: str, suffix: str, side: str, output: Output) -> None:
-        """Keep what one side of a traffic tool printed."""
-        self.write(self.traffic(flow, side, suffix), output.stdout)
-        if output.stderr:
-            self.write(self.traffic(flow, side, "err"), output.stderr)
-
     def read_output(self, flow: str, suffix: str, side: str) -> Output:
-        """What `write_output` kept."""
+        """What one side of a traffic tool printed."""
         errors = self.traffic(flow, side, "err")
         return Output(
             stdout=read_whole(self.traffic(flow, side, suffix)), stderr=read_whole(errors) if errors.exists() else ""

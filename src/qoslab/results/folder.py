@@ -26,7 +26,7 @@ from qoslab.results.files import (
 from qoslab.results.record_files import (
     MANIFEST_MOST,
     RECORD_MOST,
-    check_limits,
+    check_experiment,
     formatted,
     json_of,
     parsed_as,
@@ -233,7 +233,7 @@ class RunFolder:
         text = read_sealed(path, MANIFEST_MOST)
         formatted(path, text)
         found = parsed_as(Manifest, path, text)
-        check_limits(path, found.experiment)
+        check_experiment(path, found.experiment, found.published)
         return found
 
     def damaged(self) -> dict[str, tuple[str, ...]]:

@@ -1,8 +1,9 @@
-"""The JSON files of a run folder: sealed, of one format, with no quantity that no experiment may have."""
+"""The JSON files of a run folder: sealed, of one format, with nothing that no experiment may have."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from qoslab.errors import DamageError, UserError
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Experiment
 from qoslab.model.limits import beyond
+from qoslab.model.names import unknown_names, unknown_published
 from qoslab.results.files import read_bytes, read_text
 from qoslab.results.records import FORMAT
 from qoslab.results.seal import unsealed
@@ -47,9 +51,9 @@ def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
         raise UserError(f"{path}: {where}: {first['msg']}", hint=hint) from error
 
 
-def check_limits(path: Path, record: BaseModel) -> None:
-    """`UserError` for a quantity that no experiment may have: of a file it was refused before it was run."""
-    for steps, told in beyond(record):
+def check_experiment(path: Path, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
+    """`UserError` for what no experiment may have, since its file is refused before it is run."""
+    for steps, told in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
         raise UserError(f"{path}: {'.'.join(map(str, steps))}: {told}", hint="the file was changed or damaged")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -299,11 +299,6 @@ class HostClockRecord(Record):
     own: ClockRecord
     """What became of the host's clocks in between."""
 
-    @property
-    def drift_ppm(self) -> float:
-        """By how much it goes faster, in millionths."""
-        return (self.ahead_ns[1] - self.ahead_ns[0]) / max(self.looked_ns[1] - self.looked_ns[0], 1) * 1e6
-
     def reasons(self, host: str) -> tuple[str, ...]:
         """Why the figures of the cell must not be trusted; empty where they may be."""
         return tuple(reason.replace("the machine", host, 1) for reason in self.own.reasons())
@@ -406,6 +401,8 @@ class FlowRecord(Record):
     port: int
     started: Annotated[datetime, AfterValidator(_of_this_age)]
     """When its client was started."""
+    start_after_s: Annotated[float, Field(ge=0, le=366 * 86400)] = 0.0
+    """By how much later than the traffic it was to start."""
     began: Annotated[datetime, AfterValidator(_of_this_age)] | None = None
     """When its connections were first seen to be there; None where it has none or nobody looked."""
 
@@ -495,8 +492,12 @@ class CellRecord(Record):
 
     @property
     def traffic_started(self) -> datetime | None:
-        """The zero of every `time_s`; None where no traffic was started."""
-        return min((flow.started for flow in self.flows), default=None)
+        """The zero of every `time_s`; None where no traffic was started.
+
+        It is the first flow's that tells it: a later one may have begun with less delay.
+        """
+        first = min(self.flows, key=lambda flow: (flow.start_after_s, flow.started), default=None)
+        return None if first is None else first.started - timedelta(seconds=first.start_after_s)
 
 
 class Attempt(Record):

@@ -215,6 +215,8 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     sent = _sent(client)
     # Of the control connection, which has the same path and the same options; 0 in UDP tests.
     mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
+    if protocol == "tcp" and mss is not None and mss <= 0:
+        raise ValueError(f"found segments of {mss} bytes, expected more")
     streams: list[StreamResult] = []
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]

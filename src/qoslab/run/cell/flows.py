@@ -166,6 +166,7 @@ class RunningFlow:
             destination=self._ends.destination,
             port=self._port,
             started=told + timedelta(microseconds=(began_ns - told_ns) / 1000),
+            start_after_s=self.flow.start_after.seconds,
             began=self._began,
         )
 

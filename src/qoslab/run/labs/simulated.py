@@ -257,6 +257,7 @@ class _CellRun:
             destination=destination,
             port=port,
             started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
+            start_after_s=flow.start_after.seconds,
         )
 
     def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:

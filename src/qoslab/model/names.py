@@ -1,0 +1,87 @@
+"""The names by which an experiment refers to its nodes, to TCP profiles and to metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import BaseModel
+
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import TCP_PROFILES, Experiment, Flow
+from qoslab.model.metrics import Reference
+
+Steps = tuple[str | int, ...]
+
+
+def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
+    """Those that nothing has, each with its place and what is wrong with it.
+
+    A file with one is refused with its line (`qoslab.schema`); this is for what a run has kept of it.
+    """
+    known = experiment.topology.nodes
+    for steps, name in _nodes(experiment):
+        if name not in known:
+            yield steps, f'found "{name}", expected a node of the topology'
+    settings = (("tcp",), experiment.tcp), *((("arms", at, "tcp"), arm.tcp) for at, arm in enumerate(experiment.arms))
+    for steps, tcp in settings:
+        if isinstance(tcp, str) and tcp not in TCP_PROFILES:
+            yield steps, f'found "{tcp}", expected settings or one of {", ".join(TCP_PROFILES)}'
+    for key in ("compare", "enough", "graphs", "notes"):
+        for steps, name in _metrics(getattr(experiment, key), (key,)):
+            if not _is_metric(name):
+                yield steps, f'found "{name}", expected a metric'
+
+
+def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
+    """Metrics of published figures that nobody can measure, likewise; a figure may have none."""
+    for index, figure in enumerate(published):
+        if figure.metric and not _is_metric(figure.metric):
+            yield ("published", index, "metric"), f'found "{figure.metric}", expected a metric'
+
+
+def _nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
+    for index, link in enumerate(experiment.topology.links):
+        for side, end in enumerate(link.ends):
+            yield ("topology", "links", index, "ends", side, "node"), end.node
+    yield from _of_flows(("traffic",), experiment.traffic)
+    yield from ((("configure", name), name) for name in experiment.configure)
+    for number, arm in enumerate(experiment.arms):
+        yield from _of_flows(("arms", number, "traffic"), arm.traffic or ())
+        yield from ((("arms", number, "configure", name), name) for name in arm.configure)
+    for index, probe in enumerate(experiment.probes):
+        yield ("probes", index, "from"), probe.source
+        yield ("probes", index, "to"), probe.destination
+    for index, capture in enumerate(experiment.captures):
+        yield ("captures", index, "node"), capture.node
+    for index, observation in enumerate(experiment.observe):
+        yield ("observe", index, "node"), observation.node
+
+
+def _of_flows(here: Steps, flows: Iterable[Flow]) -> Iterator[tuple[Steps, str]]:
+    for index, flow in enumerate(flows):
+        yield (*here, index, "from"), flow.source
+        yield (*here, index, "to"), flow.destination
+
+
+def _metrics(value: object, steps: Steps) -> Iterator[tuple[Steps, str]]:
+    """Each metric in it, alone and in lists, with its place; `show` lists them by arm."""
+    if isinstance(value, tuple):
+        for index, inner in enumerate(value):
+            yield from _metrics(inner, (*steps, index))
+    elif isinstance(value, BaseModel):
+        for key in type(value).model_fields:
+            inner, here = getattr(value, key), (*steps, key)
+            if key in ("metric", "metrics"):
+                yield from ((here, name) for name in (inner if isinstance(inner, tuple) else (inner,)))
+            elif key == "show":
+                yield from (((*here, arm), name) for arm, names in inner.items() for name in names)
+            else:
+                yield from _metrics(inner, here)
+
+
+def _is_metric(name: str) -> bool:
+    try:
+        Reference.parse(name)
+    except KeyError:
+        return False
+    return True
