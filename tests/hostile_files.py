@@ -259,6 +259,13 @@ def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     yield "YAML: UTF-16", {"e.yml": BASE.encode("utf-16")}
     yield "YAML: nothing", {"e.yml": ""}
     yield "YAML: a list", {"e.yml": "- 1"}
+    yield "a key as pydantic calls one", {"e.yml": BASE.replace("title: One", 'title: One\n"[key]": 1')}
+    yield "a node as pydantic calls a key", {"e.yml": BASE.replace("    client: {", '    "[key]": {')}
+    for name, kind in (("a list", "[host]"), ("a mapping", "{host: 1}")):
+        yield (
+            f"a platform that is {name}",
+            {"e.yml": BASE.replace("client: {platform: host}", f"client: {{platform: {kind}}}")},
+        )
     for name, text in OBSERVED.items():
         yield f"observe: {name}", {"e.yml": f"{BASE}observe:\n  - {{node: R1, command: {text}}}\n"}
     for name, content in FIGURES.items():

@@ -171,6 +171,7 @@ def test_the_image_tells_a_router_of_containerlab_from_a_host(
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
+        ("members: [a, b]", "members: 5", "found 5, expected a list of nodes"),
         ("- [a, r-1]", "- [a, r-1, b]", "found a link with 3 nodes (a, r-1, b), expected two"),
         ("- [a, r-1]", "- a-r-1", "found a link with 3 nodes (a, r, 1), expected two"),
         ("- [a, r-1]", "- a", "found a link with 1 nodes (a), expected two"),

@@ -207,6 +207,37 @@ def test_a_parameter_that_one_arm_does_not_use(grid: Path) -> None:
         load_sweep(grid)
 
 
+OWN = """
+  - name: calm
+    matrix: {link: [10 Mb/s], rtt: [10 ms, 50 ms]}
+    traffic:
+      - {name: transfer, tool: iperf3, from: client, to: server, duration: 1 s}
+"""
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["behind", "first"])
+def test_an_arm_with_traffic_of_its_own_needs_no_parameter_of_the_others(tmp_path: Path, first: bool) -> None:
+    text = GRID.replace("arms:\n", "arms:" + OWN) if first else GRID + OWN.lstrip("\n")
+    sweep = load_sweep(experiment_file(tmp_path, "grid.yml", text))
+    cells = {cell.name: sweep.resolve(cell.identity) for cell in make_plan(sweep).cells}
+    calm = [each for name, each in cells.items() if name.startswith("calm/")]
+    assert len(calm) == 2 and len(cells) == 14
+    for each in calm:
+        (flow,) = each.flows_of(each.arms[0])
+        assert (flow.streams, flow.duration) == (1, Duration(10**9))
+    streams = {each.traffic[0].streams for name, each in cells.items() if name.startswith("policed/")}
+    assert streams == {1, 4}
+    digests = {sweep.digest(cell.identity) for cell in make_plan(sweep).cells}
+    assert len(digests) == len(cells)
+
+
+def test_a_parameter_of_traffic_that_no_arm_takes_is_unknown(tmp_path: Path) -> None:
+    text = GRID.partition("arms:")[0] + "arms:" + OWN
+    file = experiment_file(tmp_path, "grid.yml", text.replace("  connections: [1, 4]\n", ""))
+    with pytest.raises(ExperimentError, match=r'traffic\.transfer\.streams: found "connections", expected a parameter'):
+        load_sweep(file)
+
+
 def test_only(grid: Path) -> None:
     sweep = load_sweep(grid)
 

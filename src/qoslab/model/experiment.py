@@ -51,7 +51,7 @@ class Route(Frozen):
 def _known_platform(word: object) -> object:
     """Ours, or one of another package; as pydantic says it of a literal."""
     own = get_args(OwnPlatform)
-    if word not in own and word not in installed("platforms"):
+    if not isinstance(word, str) or (word not in own and word not in installed("platforms")):
         raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, (*own, *installed("platforms"))))})
     return word
 

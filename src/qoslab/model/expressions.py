@@ -75,6 +75,13 @@ _FUNCTIONS = ("min", "max", *_ROUNDINGS, "if")
 _NS = 10**9
 
 
+def _known(name: str, values: Mapping[str, Value]) -> Value:
+    if name not in values:
+        known = ", ".join(values)
+        raise ExpressionError(f'found "{name}", expected {f"one of {known}" if known else "no name"}')
+    return values[name]
+
+
 def typed(value: Value) -> _Typed:
     """The value with its kind."""
     match value:
@@ -132,7 +139,8 @@ class Expression:
     _evaluate: _Evaluate
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
-        """The value. `ExpressionError` where kinds do not fit, or a quantity is no whole number of base units."""
+        """The value. `ExpressionError` where kinds do not fit, a name has no value, or a quantity is no whole number of
+        base units."""
         try:
             return _plain(self._evaluate(values))
         except (ExpressionError, QuantityError) as error:
@@ -316,7 +324,7 @@ class _Parser:
                 return self.call(token.text)
             name = token.text
             self.names.add(name)
-            return lambda values: typed(values[name])
+            return lambda values: typed(_known(name, values))
         if self.take("("):
             inner = self.nested(self.either)
             if not self.take(")"):

@@ -68,7 +68,8 @@ def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[
 def _steps(data: Any, error: ErrorDetails) -> Steps:
     """The way to the value; pydantic's location also names union members, which are not in the file."""
     steps: list[Step] = []
-    location = [step for step in error["loc"] if step != "[key]"]
+    # Of a key that does not hold pydantic says so behind it; a file may have a key of that very name.
+    location = error["loc"][:-1] if _is_of_a_key(error) else error["loc"]
     for index, step in enumerate(location):
         last = index == len(location) - 1
         if isinstance(data, dict) and isinstance(step, str) and (step in data or (last and error["type"] == "missing")):
@@ -79,6 +80,11 @@ def _steps(data: Any, error: ErrorDetails) -> Steps:
             continue
         steps.append(step)
     return tuple(steps)
+
+
+def _is_of_a_key(error: ErrorDetails) -> bool:
+    """Whether it is the name that does not hold, and not what the name is of."""
+    return error["loc"][-1:] == ("[key]",) and error["type"] != "extra_forbidden"
 
 
 def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Finding:
@@ -98,7 +104,7 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
             did_you_mean(str(steps[-1]), known),
             at_key=True,
         )
-    if error["loc"][-1] == "[key]":
+    if _is_of_a_key(error):
         return document.finding(steps, f'found the name "{steps[-1]}", expected {_NAME}', at_key=True)
     value, found = error["input"], shown(error["input"])
     if kind == "value_error" and isinstance(context.get("error"), QuantityError):

@@ -54,6 +54,9 @@ CHECKED = 400
 OVERRIDDEN = ("traffic", "tcp")
 """Keys of the file that an arm may have of its own."""
 
+SHARED: tuple[Steps, ...] = (("configure",), *((key,) for key in OVERRIDDEN))
+"""Parts of the file that define a cell by way of its arm."""
+
 NOT_DEFINING = frozenset(
     {
         *("name", "title", "description", "arms", "repetitions", "enough", "matrix", "order", "configure"),
@@ -169,9 +172,13 @@ class Sweep:
         )
 
     def _first(self, steps: Steps) -> Context:
-        names = list(self._arms)
-        arm = names[int(steps[1])] if steps[0] == "arms" else names[0]
+        arm = self.experiment.arms[_arm_of(self._data, steps, 0)].name
         return _context(arm, self._cells[arm][0], 1)
+
+    def _takes(self, arm: str, steps: Steps) -> bool:
+        """Whether the values of an arm's cells are in what the file has there."""
+        index = self._arms[arm]
+        return _arm_of(self._data, steps, index) == index
 
     @property
     def count(self) -> int:
@@ -185,11 +192,10 @@ class Sweep:
 
     def names_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
         """Parameters of an arm's cells that values of these keys depend on, wherever they are."""
-        here: Steps = ("arms", self._arms[arm])
         found = {
             name
             for steps, placeholder in self._placeholders.items()
-            if steps[-1] in keys and (steps[0] != "arms" or steps[:2] == here)
+            if steps[-1] in keys and self._takes(arm, steps)
             for name in placeholder.names
         }
         return tuple(sorted(found))
@@ -216,7 +222,9 @@ class Sweep:
         """The experiment of one cell: its arm only, all values in their places, compared with nothing."""
         context = _context(cell.arm, cell.values, cell.repetition)
         changes: dict[str, Any] = {
-            self._fields[str(part[0])]: self._part(part, context) for part in self._names if part[0] != "arms"
+            self._fields[str(part[0])]: self._part(part, context)
+            for part in self._names
+            if part[0] != "arms" and self._takes(cell.arm, part)
         }
         arm = self._arm(cell.arm, context)
         return self.experiment.model_copy(
@@ -280,7 +288,7 @@ class Sweep:
                 ("arms", self._arms[cell.arm]),
                 context,
                 lambda: _arm_parts(self.file, experiment, arm),
-                also=(("configure",), ("traffic",), ("tcp",)),
+                also=[part for part in self._names if part in SHARED and self._takes(cell.arm, part)],
             ),
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -292,6 +300,15 @@ class Sweep:
             text = json.dumps(_plain(value()), sort_keys=True)
             self._digests[key] = f"{part[0]}: {hashlib.sha256(text.encode()).hexdigest()}"
         return self._digests[key]
+
+
+def _arm_of(data: Any, steps: Steps, index: int) -> int:
+    """The arm whose values are filled in there when the cell is one of arm `index`: that arm itself, where it takes
+    what the file has there; else the first that does, or the first of all."""
+    if steps[0] == "arms":
+        return int(steps[1])
+    takers = [at for at, arm in enumerate(data["arms"]) if steps[0] not in OVERRIDDEN or arm.get(steps[0]) is None]
+    return index if index in takers else next(iter(takers), 0)
 
 
 def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
@@ -547,10 +564,9 @@ class _Reader:
 
     def cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
         """The combinations of an arm."""
-        own = self.document.data["arms"][index]
         used: set[str] = set()
         for steps, placeholder in self.placeholders.items():
-            if (steps[0] in OVERRIDDEN and own.get(steps[0]) is not None) or (steps[0] == "arms" and steps[1] != index):
+            if _arm_of(self.document.data, steps, index) != index:
                 continue
             names = matrix[1].names if matrix else ()
             self.known(steps, placeholder.names, (*names, *BUILT_IN))
@@ -620,7 +636,7 @@ def _build_all(
     for arm, parameters in _representatives(placeholders, names, cells):
 
         def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
-            own = names[int(steps[1])] if steps[0] == "arms" else arm
+            own = names[_arm_of(document.data, steps, names.index(arm))]
             return _context(own, parameters if own == arm else cells[own][0], 1)
 
         found: list[Finding] = []

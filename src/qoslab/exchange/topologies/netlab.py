@@ -34,14 +34,7 @@ def read_netlab(document: Document) -> Foreign:
             )
     defaults = mapping(data.get("defaults"))
     default = defaults.get("device", data.get("defaults.device"))
-    groups = mapping(data.get("groups"))
-    of_group = {
-        member: group["device"]
-        for group in groups.values()
-        if isinstance(group, dict) and "device" in group
-        for member in group.get("members") or ()
-        if isinstance(member, str)
-    }
+    of_group = dict(_of_groups(found, mapping(data.get("groups"))))
     for name, content, steps in _nodes(data["nodes"]):
         own = mapping(content)
         device = own.get("device") or of_group.get(str(name)) or default
@@ -53,6 +46,16 @@ def read_netlab(document: Document) -> Foreign:
     for link, steps in _links(data.get("links") or [], ("links",)):
         _link(found, link, steps)
     return found
+
+
+def _of_groups(found: Foreign, groups: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Nodes with the device of their group."""
+    for name, group in groups.items():
+        members = mapping(group).get("members") or []
+        if not isinstance(members, list):
+            found.refuse(("groups", name, "members"), f"found {members!r}, expected a list of nodes")
+        elif "device" in mapping(group):
+            yield from ((member, group["device"]) for member in members if isinstance(member, str))
 
 
 def _nodes(nodes: Any) -> Iterator[tuple[Any, Any, Steps]]:
