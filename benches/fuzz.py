@@ -56,9 +56,9 @@ LENGTHS = {
     "sla": 192,
     "tcp": 128,
     # Lines that are typed, and files.
-    "experiment": 1024,
+    "experiment": 2048,
     "run": 1024,
-    "shell": 256,
+    "shell": 512,
 }
 """Bytes of an input, by target: short ones are tried a thousand times as often as long ones."""
 OPTIONS = {"program": ("-entropic=0",)}

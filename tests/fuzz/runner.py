@@ -2,18 +2,96 @@
 
 from __future__ import annotations
 
+import json
+import random
+import re
 import sys
+from pathlib import Path
+from typing import Any
 
 import atheris
+import yaml
+
+sys.path.append(str(Path(__file__).parents[1]))
+from mistaken import changes, places
 
 with atheris.instrument_imports(include=["qoslab", "ruamel", "jinja2"]):
     from targets import TARGETS
 
+OF_BYTES = 0.3
+"""So often an input is changed as bytes, as libFuzzer does, and not by what it says."""
+CONFIGURATION = [
+    line
+    for file in sorted((Path(__file__).parents[1] / "fragments").glob("*.ios"))
+    for line in file.read_text(encoding="utf-8").splitlines()
+    if not line.startswith("===")
+]
+"""Lines that belong together stand together."""
+EXEC = re.findall(
+    r"^(?:show|clear|configure|copy|delete|dir|erase|more|reload|terminal|ping|end|exit|enable|disable)\b.*$",
+    (Path(__file__).parents[2] / "docs" / "virtual-router.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def another_value(data: bytes, longest: int, seed: int) -> bytes:
+    """A document of which one value is gone, another one, or that of another place."""
+    by_chance = random.Random(seed)
+    if by_chance.random() > OF_BYTES and (content := _document(data)) is not None:
+        around, key = by_chance.choice(list(places(content)))
+        elsewhere, there = by_chance.choice(list(places(content)))
+        value = json.loads(json.dumps(elsewhere[there]))
+        by_chance.choice([lambda: around.__setitem__(key, value), *(each for _, each in changes(around, key))])()
+        text = json.dumps(content).encode()
+        if len(text) <= longest:
+            return text
+    return bytes(atheris.Mutate(data, longest))
+
+
+def another_line(data: bytes, longest: int, seed: int) -> bytes:
+    """What is typed, with some lines of a configuration, a command, a word of another line, or without a line."""
+    by_chance = random.Random(seed)
+    if by_chance.random() > OF_BYTES:
+        lines = data.decode(errors="replace").split("\r")
+        at = by_chance.randrange(len(lines))
+        match by_chance.randrange(5):
+            case 0:
+                first = by_chance.randrange(len(CONFIGURATION))
+                lines[at:at] = CONFIGURATION[first : first + by_chance.randint(1, 4)]
+            case 1:
+                lines.insert(at, by_chance.choice(EXEC))
+            case 2:
+                lines.insert(at, by_chance.choice(("configure terminal", "end", "exit", "")))
+            case 3:
+                del lines[at]
+            case _:
+                words, others = lines[at].split(" "), by_chance.choice((*CONFIGURATION, *EXEC)).split(" ")
+                words[by_chance.randrange(len(words))] = by_chance.choice(("no", "?", *others))
+                lines[at] = " ".join(words)
+        text = "\r".join(lines).encode()
+        if len(text) <= longest:
+            return text
+    return bytes(atheris.Mutate(data, longest))
+
+
+MUTATORS = {"experiment": another_value, "shell": another_line}
+"""Of targets whose input is more than bytes."""
+
+
+def _document(data: bytes) -> Any:
+    """What has places, of what the bytes say; None where they say nothing of the kind."""
+    try:
+        content = yaml.load(data, yaml.CSafeLoader)
+        json.dumps(content)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return None
+    return content if next(places(content), None) else None
+
 
 def main() -> None:
     """Run from the command line, which libFuzzer never returns from."""
-    target = TARGETS[sys.argv.pop(1)]
-    atheris.Setup(sys.argv, target)
+    name = sys.argv.pop(1)
+    atheris.Setup(sys.argv, TARGETS[name], custom_mutator=MUTATORS.get(name))
     atheris.Fuzz()
 
 

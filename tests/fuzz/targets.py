@@ -28,6 +28,7 @@ from qoslab.capture import CaptureError  # noqa: E402
 from qoslab.cli import main  # noqa: E402
 from qoslab.errors import UserError  # noqa: E402
 from qoslab.ios.parse import parse_config  # noqa: E402
+from qoslab.labs import lab_kind  # noqa: E402
 from qoslab.pcap import read_packets  # noqa: E402
 from qoslab.plan import make_plan  # noqa: E402
 from qoslab.schema import load_sweep  # noqa: E402
@@ -54,8 +55,12 @@ def experiment(data: bytes) -> None:
     try:
         cells = make_plan(load_sweep(file)).cells
         assert all(cell.identity.arm for cell in itertools.islice(cells, 20))
+        load_sweep(file, {}, lab_kind("simulated").check)
     except UserError as error:
         assert getattr(error, "findings", ()) or str(file) in error.message, error.message
+    else:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            assert main(["plan", str(file)]) == 0, said.getvalue()
 
 
 def capture(data: bytes) -> None:
@@ -77,13 +82,15 @@ def shell(data: bytes) -> None:
     router.device.hostname = "R1"
     text = typed(router, SHOWN)
     assert text.endswith("\nend\n\nR1#"), text[-200:]
-    parse_config(text.partition("\n!\n")[2].rpartition("\nend\n")[0], router.device.hardware, source="shown")
+    # The banner of the login comes before.
+    shown = text.partition("Building configuration...\n\nCurrent configuration")[2].partition("\n!\n")[2]
+    parse_config(shown.rpartition("\nend\n")[0], router.device.hardware, source="shown")
 
 
 @cache
 def whole() -> Path:
     """A run folder that is changed in one file at a time, and put right again."""
-    return sample_run.make_run(scratch()).path
+    return sample_run.make_run_of_one_arm(scratch()).path
 
 
 def run(data: bytes) -> None:

@@ -349,6 +349,9 @@ def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mist
     with multiprocessing.get_context("fork").Pool(AT_ONCE, _one_at_a_time) as pool:
         numbered = pool.imap_unordered(_made_apart, range(len(mistakes)))
         yield from ((mistakes[number], rows, took) for number, rows, took in numbered)
+        # They end by themselves: one that has this process's handler of SIGTERM may outlive what the pool sends it.
+        pool.close()
+        pool.join()
     _GIVEN.pop()
 
 

@@ -113,16 +113,19 @@ def test_what_takes_hours_runs_each_night() -> None:
     assert [each["cron"] for each in workflow["on"]["schedule"]]
     each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
     nightly = {entry["environment"]: entry for entry in each}
-    hours = {"audit", "disk", "mends", "mutants", "mutants-python", "fuzz", "nemesis"}
+    hours = {"audit", "disk", "mends", "mistaken", "mutants", "mutants-python", "fuzz", "nemesis"}
     assert nightly.keys() == hours | {"interchange", "random", "site"}
     assert all(f"testenv:{name}" in tox for name in nightly)
     # With `--` and nothing behind it an environment would have no default, either.
     given = [entry["arguments"] for entry in each if "arguments" in entry]
     assert given and all(re.match("-- .", arguments) for arguments in given)
-    # Without that some writes alone fail.
-    every = "QOSLAB_EVERY_WRITE"
-    assert f"{every} = 1" in tox["testenv:disk"]["set_env"]
-    assert f'EVERY = "{every}"' in (TOP / "tests/unit/test_faulty_disk.py").read_text(encoding="utf-8")
+    # Without that some writes alone fail, and some values alone are others.
+    for environment, every, file in (
+        ("disk", "QOSLAB_EVERY_WRITE", "unit/test_faulty_disk.py"),
+        ("mistaken", "QOSLAB_EVERY_VALUE", "mistaken.py"),
+    ):
+        assert f"{every} = 1" in tox[f"testenv:{environment}"]["set_env"]
+        assert f'EVERY = "{every}"' in (TOP / "tests" / file).read_text(encoding="utf-8")
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     assert "./qoslab test -e ${{ matrix.environment }} ${{ matrix.arguments }}" in commands
     assert "cargo check --locked --manifest-path fuzz/Cargo.toml" in commands

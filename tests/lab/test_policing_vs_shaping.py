@@ -19,7 +19,7 @@ from made_again import MadeAgainWarning
 from qoslab.errors import ExitStatus
 from qoslab.results import find_run
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.quiet, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"

@@ -1,0 +1,50 @@
+"""JSON documents in each of which one value is removed, has another key, or is one that nobody meant."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+EVERY = "QOSLAB_EVERY_VALUE"
+"""Variable that says that all of them are tried, which takes hours."""
+VALUES: tuple[Any, ...] = (
+    *(None, True, "", "x", "../x", "\x1b[31m", "1 s", "1 Mb/s", "$(x)"),
+    *(-1, 0, 10**30, 1e308, [], [1], {}, {"a": 1}),
+)
+PLACED = tuple[dict[Any, Any] | list[Any], Any]
+
+
+def places(content: Any) -> Iterator[PLACED]:
+    """Each value within a document: what it is in, and its key there."""
+    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in list(inner):
+        yield content, key
+        yield from places(value)
+
+
+def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
+    """What was done to a document, and what became of it: one of so many, all of them where `EVERY` is set."""
+    content, number = json.loads(text), count()
+    each = 1 if EVERY in os.environ else each
+    for around, key in places(content):
+        value = around[key]
+        for told, change in changes(around, key):
+            if next(number) % each:
+                continue
+            before = around.copy()
+            change()
+            yield f"{json.dumps(value)[:60]} of {key}: {told}", json.dumps(content)
+            around.clear()
+            around.update(before) if isinstance(around, dict) else around.extend(before)
+
+
+def changes(around: dict[Any, Any] | list[Any], key: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What may become of a value, and what makes it so."""
+    yield "removed", lambda: around.pop(key)
+    if isinstance(around, dict):
+        yield "has another key", lambda: around.update({f"x{key}": around.pop(key)})
+    for value in VALUES:
+        yield f"is {value!r}", lambda value=value: around.__setitem__(key, value)

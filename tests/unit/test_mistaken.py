@@ -1,0 +1,100 @@
+"""Whatever a single value of an experiment, another tool's topology or a run's record is: no fault of qoslab."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import sample_run
+from ruamel.yaml import YAML
+from test_foreign_topologies import CONTAINERLAB, NETLAB
+
+from mistaken import mistaken
+from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.exchange.topologies.made import Wishes, import_topology
+from qoslab.plan import make_plan
+from qoslab.schema import load_sweep
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 2003, 11
+"""Of so many changes one is tried: primes, so that each kind of change has its turn."""
+CELLS = 3
+"""Of a plan."""
+
+
+@pytest.fixture(scope="module")
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(EXPERIMENTS, tmp_path_factory.mktemp("copy") / "experiments"))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yml")))
+def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name: str) -> None:
+    file = experiments / "mistaken.yml"
+    plain = YAML(typ="safe").load((experiments / f"{name}.yml").read_text())
+    tried = 0
+    for told, text in mistaken(json.dumps(plain), OF_AN_EXPERIMENT):
+        file.write_text(text)
+        tried += 1
+        try:
+            assert all(cell.name for cell in islice(make_plan(load_sweep(file)).cells, CELLS))
+        except UserError as error:
+            assert getattr(error, "findings", ()) or str(file) in error.message, told
+        except Exception as error:
+            raise AssertionError(told) from error
+    assert tried
+
+
+@pytest.mark.parametrize("text", [CONTAINERLAB, NETLAB], ids=["containerlab", "netlab"])
+def test_no_value_of_a_foreign_topology_is_a_fault_of_qoslab(tmp_path: Path, text: str) -> None:
+    file, made = tmp_path / "theirs.yml", tmp_path / "made.yml"
+    tried = 0
+    for told, changed in mistaken(json.dumps(YAML(typ="safe").load(text)), OF_A_TOPOLOGY):
+        file.write_text(changed)
+        made.unlink(missing_ok=True)
+        tried += 1
+        try:
+            import_topology(file, made, Wishes())
+        except UserError:
+            assert not made.exists(), told
+        except Exception as error:
+            raise AssertionError(told) from error
+    assert tried
+
+
+RECORDS = {
+    "manifest.json": 701,
+    "cell.json": 307,
+    "experiment.json": 307,
+    "transfer.server.json": 5003,
+    "R1.jsonl": 503,
+}
+"""Names of files, and of how many changes one is tried."""
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_value_that_a_run_has_kept_is_a_fault_of_qoslab(tmp_path: Path, name: str) -> None:
+    run = sample_run.make_run_of_one_arm(tmp_path).path
+    (file,) = run.rglob(name)
+    before = {path: path.read_bytes() for path in (*run.rglob("cell.json"), run / "manifest.json")}
+    content, rest = file.read_text(), ""
+    if name.endswith(".jsonl"):
+        content, _, rest = content.partition("\n")
+    tried = 0
+    for told, text in mistaken(content, RECORDS[name]):
+        for path, kept in before.items():
+            path.write_bytes(kept)
+        file.write_text(f"{text}\n{rest}")
+        if file in before:
+            sample_run.change_json(file, lambda _: None)
+        sample_run.seal_anew(run)
+        tried += 1
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            status = main(["report", str(run)])
+        assert status in (0, 1, 2, 3), f"{told}\n{said.getvalue()}"
+    assert tried
