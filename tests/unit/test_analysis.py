@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -21,7 +22,7 @@ from qoslab.analysis.goodput import goodput_figures, jain, share_figures
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
-from qoslab.analysis.steady import steady_figures, together
+from qoslab.analysis.steady import dropped_by, steady_figures, together
 from qoslab.errors import ExitStatus
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import METRICS
@@ -253,6 +254,30 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     # Ended before that, what it had is of the credit as much as of the rate.
     soon = dict(steady_figures(table.iloc[:4], 1e6, policed=True, bucket_bytes=187_500.0))
     assert soon == dict.fromkeys(found, Missing("the policer's bucket, full at the start, lasted to the end"))
+    # Where the policer had no tokens for a packet, there was none left then, whatever has been received by then.
+    large = functools.partial(steady_figures, table.iloc[:8], 1e6, policed=True, bucket_bytes=500_000.0)
+    assert dict(large()) == soon
+    told = dict(large(dropped=lambda: 3.5))
+    assert (told["goodput.steady"], told["goodput.warm_up"]) == (pytest.approx((1_500_000 + 3 * 963_000) / 4), 4000)
+    # A drop in the last interval says nothing of those before.
+    assert dict(large(dropped=lambda: 7.5)) == soon
     # One that never was faster than the rate took nothing of it.
     slow = table.assign(bytes=table["bytes"] / 2)
     assert dict(steady_figures(slow, 1e6, policed=True, bucket_bytes=187_500.0))["goodput.of_pir.steady"] < 0.5
+
+
+def test_when_a_policer_first_had_no_tokens() -> None:
+    def policed(*readings: tuple[float, int, int | None]) -> pd.DataFrame:
+        rows = [
+            {"time_s": time_s, "police_exceeded_packets": exceeded, "police_violated_packets": violated}
+            for time_s, exceeded, violated in readings
+        ]
+        of = {"device": "R1", "interface": "Fa0/0", "direction": "output", "policy": "p", "class": "c"}
+        return pd.DataFrame(rows).assign(**of)
+
+    assert dropped_by(policed((-1.0, 5, None), (1.0, 5, None), (2.0, 6, None), (3.0, 9, None))) == 2.0
+    assert dropped_by(policed((-1.0, 0, 0), (1.0, 0, 1))) == 1.0
+    assert dropped_by(policed((-1.0, 5, None), (1.0, 5, None))) is None
+    assert dropped_by(policed((1.0, 5, None)).iloc[:0]) is None
+    other = policed((-1.0, 0, None), (1.0, 0, None)).assign(device="R2")
+    assert dropped_by(pd.concat([policed((-1.0, 9, None), (1.0, 9, None)), other])) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from qoslab.analysis.classes import CLASS
 from qoslab.analysis.goodput import apart, summed
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.registry import metrics_of
@@ -25,6 +27,7 @@ WHOLE = 0.9
     pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
     policed=lambda selection: not selection.cell.policed.empty,
     bucket_bytes=lambda selection: _static_bucket(selection.cell.policed),
+    dropped=lambda selection: partial(dropped_by, selection.cell.policed),
 )
 def steady_figures(
     intervals: pd.DataFrame,
@@ -32,6 +35,7 @@ def steady_figures(
     *,
     policed: bool = False,
     bucket_bytes: float | None = None,
+    dropped: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
@@ -41,10 +45,11 @@ def steady_figures(
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
     lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
     low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is known,
-    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it. Where it
+    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it. What
+    receivers report lags behind losses, so that more may be left by it than there is: where more than the rate has
+    passed it is warm-up until the policer's counters had a packet that found no tokens (`dropped`). Where the bucket
     lasts to the end all three are missing: what goes beyond the rate there is of no steady state.
     """
-    steady, trimmed = 0.0, 0.0
     if apart(intervals["offset_s"]):
         entries = [summed(intervals)]
     else:
@@ -57,18 +62,28 @@ def steady_figures(
     if pir_bps is not None and bucket_bytes is not None and len(entries) == 1:
         emptied = _emptied(*entries[0], pir_bps, bucket_bytes * 8)
         known, lasts = max(known, emptied), not emptied
-    for bits, seconds in entries:
-        start = warm_up(bits / seconds, known=known).samples
-        steady += float(bits[start:].sum() / seconds[start:].sum())
-        trimmed = max(trimmed, float(seconds[:start].sum()))
+    steady, trimmed = _without_warm_up(entries, known)
     if lasts and pir_bps is not None and steady * OF_PAYLOAD > pir_bps:
-        for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
-            yield name, Missing("the policer's bucket, full at the start, lasted to the end")
-        return
+        emptied = _before(entries[0][1], dropped())
+        if not emptied:
+            for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
+                yield name, Missing("the policer's bucket, full at the start, lasted to the end")
+            return
+        steady, trimmed = _without_warm_up(entries, max(known, emptied))
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
     if pir_bps is not None:
         yield "goodput.of_pir.steady", steady / pir_bps
+
+
+def _without_warm_up(entries: Sequence[tuple[np.ndarray, np.ndarray]], known: int) -> tuple[float, float]:
+    """Bits a second of all entries behind their warm-ups, and the longest of these in seconds."""
+    steady, trimmed = 0.0, 0.0
+    for bits, seconds in entries:
+        start = warm_up(bits / seconds, known=known).samples
+        steady += float(bits[start:].sum() / seconds[start:].sum())
+        trimmed = max(trimmed, float(seconds[:start].sum()))
+    return steady, trimmed
 
 
 EMPTY = 0.1
@@ -82,6 +97,24 @@ def _static_bucket(policed: pd.DataFrame) -> float | None:
     sizes = policed["police_bc_bytes"].dropna().unique()
     dynamic = policed["police_dynamic_bucket_bytes"].notna().any()
     return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
+
+
+def dropped_by(policed: pd.DataFrame) -> float | None:
+    """Seconds of the traffic's start at which the policers' counters first tell of packets that found no tokens."""
+    counts = policed.assign(
+        without=policed[["police_exceeded_packets", "police_violated_packets"]].astype(float).sum(axis="columns")
+    )
+    grown = counts["without"] > counts.groupby(CLASS)["without"].transform("min")
+    times = counts.loc[grown & (counts["time_s"] > 0), "time_s"]
+    return None if times.empty else float(times.min())
+
+
+def _before(seconds: np.ndarray, moment_s: float | None) -> int:
+    """How many intervals begin before a moment, of which some are after it; else none."""
+    if moment_s is None:
+        return 0
+    begun = int((np.concatenate([[0.0], np.cumsum(seconds)[:-1]]) < moment_s).sum())
+    return begun if begun < len(seconds) else 0
 
 
 def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
