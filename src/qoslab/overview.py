@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from qoslab.labs import LABS
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.left_out import left_out, part_of
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.schema.files import FileRefusedError, read_bytes
 
@@ -41,6 +43,8 @@ class RunSummary:
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Of its comparison, and its averages."""
+    left_out: Callable[[RunFigure], bool] = field(default=lambda figure: False, repr=False, compare=False)
+    """Whether it was not asked for a figure that another run has."""
 
     @property
     def experiment(self) -> str:
@@ -61,12 +65,16 @@ class RunSummary:
     def moved_since(self, before: RunSummary) -> list[RunFigure]:
         """The figures that are others than in a run before, of those that both have."""
         old = before.by_key
-        return [each for each in self.figures if each.key in old and each.moved_from(old[each.key])]
+        return [each for each in self._asked_of(before) if each.key in old and each.moved_from(old[each.key])]
 
     def lacking_of(self, other: RunSummary) -> list[RunFigure]:
-        """The figures of another run that it does not have."""
+        """The figures of another run that it does not have, although it was asked for them."""
         own = self.by_key
-        return [each for each in other.figures if each.key not in own]
+        return [each for each in other._asked_of(self) if each.key not in own]
+
+    def _asked_of(self, other: RunSummary) -> list[RunFigure]:
+        """Its figures that another run was asked for, too."""
+        return [each for each in self.figures if not (self.left_out(each) or other.left_out(each))]
 
     def count(self, verdict: str) -> int:
         """How many figures have this verdict."""
@@ -74,10 +82,11 @@ class RunSummary:
 
     @property
     def words(self) -> str:
-        """How many figures are within, and how many cells must not be trusted."""
+        """How many figures are within, of what part of the file, and how many cells must not be trusted."""
         if self.state != FINISHED:
             return self.state
-        text = f"{self.count('within')} within, {self.count('outside')} outside"
+        part = part_of(self.overrides)
+        text = f"{self.count('within')} within, {self.count('outside')} outside" + (f" of {part}" if part else "")
         text = f"invalid ({self.invalid} of {self.cells} cells): {text}" if self.invalid else text
         return text if self.lab in LABS and LABS[self.lab].is_default else f"{self.lab}: {text}"
 
@@ -130,6 +139,7 @@ def _summary(
 ) -> RunSummary:
     cells = manifest["cells"]
     experiment = manifest.get("experiment") or {}
+    overrides = tuple(str(each) for each in manifest.get("overrides") or ())
     commit = manifest.get("commit")
     version = str((manifest.get("versions") or {}).get("qoslab", ""))
     return RunSummary(
@@ -140,9 +150,10 @@ def _summary(
         lab=str(manifest.get("lab", DEFAULT_LAB)),
         started=str(manifest.get("started") or ""),
         version=f"{version}, commit {commit}" if commit else version,
-        overrides=tuple(str(each) for each in manifest.get("overrides") or ()),
+        overrides=overrides,
         cells=len(cells),
         # A cell that was not needed is none that must not be trusted.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
+        left_out=left_out(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
     )

@@ -35,7 +35,8 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab, in
     reports/kept/LAB of a project or as `qoslab baseline` does. Told are verdicts that changed, rows that are new or
     gone, and figures that differ, and what of the experiment was measured otherwise: then the baseline has to be
-    measured anew. The exit status is 1 where there is anything to tell, else 0.
+    measured anew. What a run of a part of its file (--arm, --only) was not asked for is counted only. The exit status
+    is 1 where there is anything to tell, else 0.
     """
     from qoslab.results import find_run
     from qoslab.results.baselines import changes, otherwise, read
@@ -48,16 +49,20 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
-    found = list(changes(now.rows, then.rows, allowed))
+    rows = now.asked_of(then), then.asked_of(now)
+    found = list(changes(*rows, allowed))
+    unasked = len({row.key for row in (*now.rows, *then.rows)} - {row.key for each in rows for row in each})
     parts = list(otherwise(now.manifest.experiment, now.manifest.configurations, then.manifest))
     if as_json:
-        echo(json.dumps({"baseline": str(folder), "otherwise": parts, "changes": found}, indent=2))
+        told = {"baseline": str(folder), "otherwise": parts, "changes": found, "not_asked_for": unasked}
+        echo(json.dumps(told, indent=2))
     else:
         if parts:
             echo(f"{folder} is of another version of {name}, measured otherwise: {', '.join(parts)}")
         for line in found:
             echo(line)
-        echo(f"{len(now.rows)} figures, {len(found)} not as in {folder}")
+        apart = f"; {unasked} not compared, since one of the two was not asked for them" if unasked else ""
+        echo(f"{len(rows[0])} figures, {len(found)} not as in {folder}{apart}")
     return ExitStatus.OUTSIDE if found or parts else ExitStatus.WITHIN
 
 

@@ -38,21 +38,23 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     """
     need("notebook")
     notebook = find_notebook(experiment)
-    if run is None:
+    from qoslab.report.view import RUN_VARIABLE
+
+    # Kernels take no module of the notebook's folder in place of one that they load themselves before any cell is run.
+    environment = {"PYTHONSAFEPATH": "1", **os.environ}
+    if run is not None:
+        from qoslab.results import find_run
+
+        environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
+    else:
         simulate_unless_run(notebook.stem)
+    tell_of_a_part(Path(environment.get(RUN_VARIABLE) or RUNS / notebook.stem / "latest"))
     argv = python_module("jupyterlab", str(notebook.absolute()))
     if no_browser:
         argv.append("--no-browser")
     if os.geteuid() == 0:
         # Jupyter refuses to start as root unless told so.
         argv.append("--allow-root")
-    # Kernels take no module of the notebook's folder in place of one that they load themselves before any cell is run.
-    environment = {"PYTHONSAFEPATH": "1", **os.environ}
-    if run is not None:
-        from qoslab.report.view import RUN_VARIABLE
-        from qoslab.results import find_run
-
-        environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
     sys.stdout.flush()
     # Jupyter runs configuration files of the folder that it is started in; the notebook's is the one that it shows.
     with chdir(sys.prefix):
@@ -69,6 +71,15 @@ def simulate_unless_run(experiment: str) -> None:
 
     echo(f"{experiment} has no run yet: one is simulated first; `--run RUN` would show another", err=True)
     run_experiment.main([experiment, "--lab", Simulated.name], prog_name="qoslab run", standalone_mode=False)
+
+
+def tell_of_a_part(run: Path) -> None:
+    """Say that a notebook, which is of the whole experiment, has not all to show of a run of a part of its file."""
+    from qoslab.model.left_out import part_of
+    from qoslab.overview import read_run
+
+    if part := part_of(read_run(run).overrides):
+        echo(f"{run} is of a part of its file ({part}): of the rest the notebook can show nothing", err=True)
 
 
 def find_notebook(experiment: str | None) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.labs import LABS
+from qoslab.model.left_out import part_of
 from qoslab.results.files import read_bytes
 from qoslab.results.folder import MANIFEST, RunFolder, find_run, runs
 from qoslab.results.record_files import RECORD_MOST
@@ -23,8 +24,6 @@ UNMEASURED = frozenset(
 """Keys of a cell's experiment that change nothing of what is measured in it."""
 NAMED = 4
 """Differences that are named."""
-PARTIAL = ("--arm", "--only")
-"""Options of a run that leaves cells out."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ class _Candidate:
     @cached_property
     def lacks(self) -> str:
         """What of the experiment it has not; empty where it is whole."""
-        chosen = [each for each in self.manifest.overrides if each.startswith(PARTIAL)]
+        chosen = part_of(self.manifest.overrides)
         unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
-        told = [", ".join(chosen)] if chosen else []
+        told = [chosen] if chosen else []
         told += [f"{len(unrun)} of {len(self.manifest.cells)} cells were not run"] if unrun else []
         return "; ".join(told)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from qoslab.model.comparison import (
 )
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
+from qoslab.model.left_out import part_of
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
@@ -256,7 +257,10 @@ def _article(experiment: Experiment) -> str:
 
 def _when(manifest: Manifest) -> str:
     length = manifest.experiment.duration
-    return f"Run on {text.moment(manifest.started)} in {lab_kind(manifest.lab).title}; {length} of traffic in each arm."
+    part = part_of(manifest.overrides)
+    told = f" Of a part of its file: {part}." if part else ""
+    where = lab_kind(manifest.lab).title
+    return f"Run on {text.moment(manifest.started)} in {where}; {length} of traffic in each arm.{told}"
 
 
 def _arm_title(experiment: Experiment, arm: str) -> str:
@@ -301,7 +305,10 @@ def _was(row: dict[Any, Any]) -> str:
 
 
 def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[PublishedTable]:
-    """The tables of the experiment; `–` stands where a figure was not published or not measured."""
+    """The tables of the experiment; `–` stands where a figure was not published or not measured.
+
+    Rows of cells that the run was not to measure are left out, and tables of nothing else.
+    """
     if experiment.compare is None:
         return []
     known = {(row["arm"], row["where"], row["metric"]): row for row in comparison.to_dict("records")}
@@ -310,19 +317,18 @@ def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[P
         found = [known.get((column.arm, selection, metric), {}).get(kind, math.nan) for metric in column.metrics]
         return "/".join("–" if math.isnan(each) else f"{each:.4g}" for each in found)
 
-    def row(table: FigureTable, value: Scalar) -> tuple[str, list[tuple[str, str]]]:
-        chosen = table.selection(value)
-        pairs = [(figures(each, chosen, "published"), figures(each, chosen, "measured")) for each in table.columns]
-        return str(value), pairs
+    def rows(table: FigureTable) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        for value in table.values:
+            cells = table.selection(value)
+            if any((each.arm, cells, metric) in known for each in table.columns for metric in each.metrics):
+                both = [[figures(each, cells, kind) for each in table.columns] for kind in ("published", "measured")]
+                yield str(value), list(zip(*both, strict=True))
 
-    return [
-        PublishedTable(
-            table.title,
-            [table.by, *(column.title for column in table.columns)],
-            [row(table, value) for value in table.values],
-        )
+    found = [
+        PublishedTable(table.title, [table.by, *(column.title for column in table.columns)], list(rows(table)))
         for table in experiment.compare.tables
     ]
+    return [table for table in found if table.rows]
 
 
 def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:

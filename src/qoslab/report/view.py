@@ -16,6 +16,7 @@ from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.labs import lab_kind
+from qoslab.model.left_out import part_of
 from qoslab.model.matrix import Scalar, fits, parameters_text
 from qoslab.report.arms import Graph
 from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
@@ -246,9 +247,11 @@ class RunView:
             if cell.arm == arm and fits(cell.parameters, self._where):
                 return cell
         known = ", ".join(dict.fromkeys(cell.arm for cell in self.folder.cells()))
+        part = part_of(self.manifest.overrides)
+        told = f"; the run is of a part of its file: {part}" if part else ""
         if arm in known.split(", "):
-            raise UserError(f'arm "{arm}" has no cell with {parameters_text(dict(self._where))}')
-        raise UserError(f'found arm "{arm}", expected one of {known}')
+            raise UserError(f'arm "{arm}" has no cell with {parameters_text(dict(self._where))}{told}')
+        raise UserError(f'found arm "{arm}", expected one of {known}{told}')
 
     def _table(self, name: str, arm: str) -> pd.DataFrame:
         cell = self._cell(arm)

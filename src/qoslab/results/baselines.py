@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
+from qoslab.model.left_out import left_out
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.files import replace
 from qoslab.results.folder import RunFolder
@@ -48,6 +49,14 @@ class Baseline:
     rows: tuple[RunFigure, ...]
     """Of its comparison, and its averages."""
     scores: tuple[Score, ...] = ()
+
+    def asked_of(self, other: Baseline) -> tuple[RunFigure, ...]:
+        """Its rows but those that it or the other one, a run of a part of the file, was not asked for."""
+        parts = [
+            left_out(each.manifest.overrides, ((cell.arm, cell.parameters) for cell in each.manifest.cells))
+            for each in (self, other)
+        ]
+        return tuple(row for row in self.rows if not any(part(row) for part in parts))
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:

@@ -1,0 +1,153 @@
+"""What a run of a part of its file was not asked for is not missed in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sample_run
+
+from qoslab.analysis import analyse
+from qoslab.cli import main, notebook
+from qoslab.errors import ExitStatus, UserError
+from qoslab.model.left_out import left_out
+from qoslab.overview import read_run
+from qoslab.report import gate
+from qoslab.report.page import build_page, published_tables
+from qoslab.report.view import RunView
+from qoslab.results.baselines import BASELINES, COMPARISON, Baseline, read
+from qoslab.results.seal import sealed, unsealed
+
+TOP = Path(__file__).parents[2]
+BEFORE = TOP / BASELINES / "policing-vs-shaping/simulated"
+SWEPT = TOP / BASELINES / "tx-ring-limit/simulated"
+
+
+@pytest.mark.parametrize("folder", sorted(each.parent for each in (TOP / BASELINES).glob(f"*/*/{COMPARISON}")), ids=str)
+def test_each_row_is_of_the_cells_that_have_it(folder: Path) -> None:
+    kept = read(folder)
+    cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells]
+    rows = [row for row in kept.rows if not row.about]
+    part = left_out(("--only a=b",), cells)
+    assert not [row.place for row in rows if part(row)]
+    assert all(part(row) for row in kept.rows if row.about)
+    for arm in {arm for arm, _ in cells}:
+        part = left_out(("--arm a",), [cell for cell in cells if cell[0] == arm])
+        assert {row.arm for row in rows if not part(row)} <= {arm}
+    whole = left_out(("--duration 8s",), [])
+    assert not any(whole(row) for row in kept.rows)
+
+
+def test_parameters_tell_the_cells() -> None:
+    kept = read(SWEPT)
+    cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells if cell.parameters["line"] == "128 kb/s"]
+    part = left_out(("--only line=128kb/s",), cells)
+    own = [row for row in kept.rows if not part(row)]
+    assert own == [row for row in kept.rows if "line = 128 kb/s" in row.where] and 0 < len(own) < len(kept.rows)
+
+
+def narrowed(folder: Path, kept: Path = BEFORE) -> Path:
+    """A run of one arm, with the figures that are kept."""
+    shutil.copytree(kept, folder)
+    manifest = json.loads(unsealed((folder / "manifest.json").read_bytes())[0])
+    manifest["overrides"] = ["--arm policed"]
+    manifest["cells"] = [cell for cell in manifest["cells"] if cell["arm"] == "policed"]
+    (folder / "manifest.json").write_bytes(sealed(json.dumps(manifest, indent=2).encode()))
+    lines = (folder / COMPARISON).read_text().splitlines(keepends=True)
+    head = lines[0].split(",").index("arm")
+    own = [line for line in lines[1:] if line.split(",")[head] == "policed"]
+    (folder / COMPARISON).write_text("".join([lines[0], *own]))
+    return folder
+
+
+def test_a_run_of_one_arm_is_compared_in_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = narrowed(tmp_path / "runs/policing-vs-shaping/20261122T000000Z")
+    own, all_rows = (len(read(each).rows) for each in (run, BEFORE))
+    assert 0 < own < all_rows
+    assert main(["compare", str(run)]) == ExitStatus.WITHIN
+    apart = f"{all_rows - own} not compared, since one of the two was not asked for them"
+    assert capsys.readouterr().out == f"{own} figures, 0 not as in {BEFORE}; {apart}\n"
+    assert main(["compare", str(BEFORE), str(run)]) == ExitStatus.WITHIN
+    assert main(["compare", str(run), "--json"]) == ExitStatus.WITHIN
+    said = capsys.readouterr().out
+    assert json.loads(said[said.index("{") :])["not_asked_for"] == all_rows - own
+    # What it was asked for and has not, is gone all the same.
+    lines = (run / COMPARISON).read_text().splitlines(keepends=True)
+    (run / COMPARISON).write_text("".join([lines[0], *lines[2:]]))
+    assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
+    assert ": is gone\n" in capsys.readouterr().out
+
+
+def test_so_it_is_in_summaries(tmp_path: Path) -> None:
+    now, before = read_run(narrowed(tmp_path / "a/b")), read_run(BEFORE)
+    assert now.lacking_of(before) == before.lacking_of(now) == []
+    assert read_run(BEFORE).moved_since(now) == []
+    assert now.words.endswith(" within, 0 outside of --arm policed") and before.words.endswith(" 0 outside")
+
+
+def test_averages_are_over_other_cells(tmp_path: Path) -> None:
+    kept = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated")
+    averages = [row for row in kept.rows if row.about]
+    manifest = kept.manifest.model_copy(update={"overrides": ("--only rtt=50ms",)})
+    assert averages and not set(averages) & set(Baseline(manifest, kept.rows).asked_of(kept))
+    assert kept.asked_of(kept) == kept.rows
+
+
+@pytest.mark.parametrize("where", ["a", "=", " = ", "a = b = c", ", ", "a = b, "])
+def test_words_that_name_no_cells_are_borne(where: str) -> None:
+    row = read(SWEPT).rows[0]
+    assert left_out(("--arm a",), [(row.arm, {"a": "x"})])(type(row)(**{**vars(row), "where": where}))
+
+
+def test_a_report_has_no_rows_of_them() -> None:
+    comparison = pd.read_csv(SWEPT / COMPARISON)
+    experiment = read(SWEPT).manifest.experiment
+    whole = published_tables(comparison, experiment)
+    assert [[name for name, _ in table.rows] for table in whole] == [["2", "5", "10"], ["1", "2", "5"]]
+    where = comparison["where"]
+    slow = comparison[where.str.contains("128 kb/s") & (where != "line = 128 kb/s, ring = 2")]
+    (table,) = published_tables(slow, experiment)
+    assert table.title == whole[1].title and table.rows == [whole[1].rows[0], whole[1].rows[2]]
+    # What was to be measured and was not, has its place.
+    (table,) = published_tables(slow.assign(measured=math.nan), experiment)
+    assert [{measured for _, measured in pairs} for _, pairs in table.rows] == [{"–/–/–"}] * 2
+
+
+def test_a_report_and_a_summary_say_of_what_part_they_are(tmp_path: Path) -> None:
+    run = sample_run.make_run(tmp_path)
+    outcome, manifest = analyse(run), run.manifest()
+    run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))
+    page, told = build_page(run, outcome), "Of a part of its file: --arm policed, --arm shaped."
+    assert page.when.endswith(f" of traffic in each arm. {told}")
+    summary = gate.markdown(outcome, run.manifest(), read_run(run.path), None, page.lead, "")
+    assert f"\n\n{told}\n\n" in summary
+    run.write_manifest(manifest)
+    assert "part" not in build_page(run, outcome).when
+    assert "Of a part" not in gate.markdown(outcome, manifest, read_run(run.path), None, page.lead, "")
+
+
+def test_a_notebook_of_the_whole_is_said_to_lack_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = narrowed(tmp_path / "a/b")
+    notebook.tell_of_a_part(run)
+    told = f"{run} is of a part of its file (--arm policed): of the rest the notebook can show nothing\n"
+    assert capsys.readouterr().err == told
+    for whole in (BEFORE, tmp_path / "none"):
+        notebook.tell_of_a_part(whole)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_arm_that_was_not_asked_for_is_told(tmp_path: Path) -> None:
+    run = sample_run.make_run_of_one_arm(tmp_path)
+    manifest = run.manifest()
+    run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))
+    told = 'found arm "shaped", expected one of policed; the run is of a part of its file: --arm policed'
+    with pytest.raises(UserError, match=f"^{re.escape(told)}$"):
+        RunView(run).configuration("shaped", "R1")
