@@ -33,7 +33,7 @@ from qoslab.printing import echo
     type=click.Choice(["ecdf", "box", "bar"]),
     help="How a metric is drawn: its distribution over the cells, quartiles, or median with interval. [default: bar]",
 )
-@click.option("--width", type=click.FloatRange(30, 500), default=88.0, show_default=True, help="In millimetres.")
+@click.option("--width", type=click.FloatRange(40, 500), default=88.0, show_default=True, help="In millimetres.")
 @json_option
 def command(
     run: str,

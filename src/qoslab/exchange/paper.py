@@ -8,7 +8,10 @@ from __future__ import annotations
 import io
 import math
 import shutil
-from collections.abc import Mapping
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +35,21 @@ Kind = Literal["ecdf", "box", "bar"]
 KINDS: tuple[Kind, ...] = ("ecdf", "box", "bar")
 MM = 25.4
 """Of an inch."""
+POINT = 72.0
+"""Of an inch."""
+LETTER = 0.58
+"""Width of a letter of the font (DejaVu Sans) as a part of its size, on average of names; measured over those of the
+experiments."""
+LINE = 1.25
+"""Height of a line as a part of the font's size."""
+FONT, SMALL = 8.0, 7.0
+"""Sizes of the font in points: of axes, of the legend."""
+BESIDE = 50.0
+"""Points of a figure's height that the axis of values takes, and a legend of one line."""
+LEAST = 1.6
+"""Inches of a figure's height for each pair of axes, at least."""
+_KEPT = "\0"
+"""A space at which no line ends."""
 _DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _NO_TIME: Mapping[str, dict[str, Any]] = {
     "svg": {"metadata": {"Date": None}},
@@ -41,14 +59,14 @@ _NO_TIME: Mapping[str, dict[str, Any]] = {
 }
 FORMATS = tuple(_NO_TIME)
 _STYLE = {
-    "font.size": 8,
+    "font.size": FONT,
     "axes.linewidth": 0.6,
     "axes.grid": True,
     "grid.color": "#e3e6ea",
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.0,
     "legend.frameon": False,
-    "legend.fontsize": 7,
+    "legend.fontsize": SMALL,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "qoslab",
@@ -151,41 +169,68 @@ def draw_metric(
     figure, (axes,) = _axes(width_mm, 1)
     label = f"{metric}, {shown}" if shown else metric
     if kind == "ecdf":
-        _ecdf(axes, values, label)
+        _ecdf(figure, axes, values, label)
         _legend(figure, axes)
     elif kind == "box":
-        _box(axes, values, label)
+        _box(figure, axes, values, label)
     else:
         _bar(figure, axes, outcome.comparison, manifest, metric, factor, label)
     return figure
 
 
-def _ecdf(axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
-    for number, (name, found) in enumerate(values.items()):
-        axes.ecdf(found, label=f"{name} (n = {len(found)})", color=drawing.COLOURS[number % len(drawing.COLOURS)])
-    axes.set_xlabel(label)
+def _ecdf(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+    # As many curves as there are colours are solid, as many more dashed, and so on.
+    styles = [(colour, _DASHES[dash]) for dash in drawing.DASHES for colour in drawing.COLOURS]
+    for (name, found), (colour, dashes) in zip(values.items(), cycle(styles), strict=False):
+        axes.ecdf(found, label=f"{name} (n = {len(found)})", color=colour, linestyle=dashes)
+    _name_values(figure, axes, label, 0.75)
     axes.set_ylabel("share of the cells")
     axes.set_ylim(0, 1.02)
 
 
-def _box(axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
-    names = [f"{name}\nn = {len(found)}" for name, found in values.items()]
-    drawn = axes.boxplot(
-        list(values.values()), orientation="horizontal", tick_labels=names, showfliers=False, widths=0.5
-    )
+def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+    drawn = axes.boxplot(list(values.values()), orientation="horizontal", showfliers=False, widths=0.5)
     for line in drawn["medians"]:
         line.set_color(drawing.COLOURS[1])
-    for place, found in enumerate(values.values(), start=1):
+    places = range(1, len(values) + 1)
+    for place, found in zip(places, values.values(), strict=True):
         # Side by side within the box, so that none hides another.
         spread = np.linspace(-0.12, 0.12, len(found)) if len(found) > 1 else np.zeros(1)
         axes.plot(found, place + spread, "o", color=drawing.COLOURS[0], markersize=2.5, alpha=0.7)
-    _along(axes, label, np.concatenate(list(values.values())))
+    _name_rows(figure, axes, places, [(name, f"n = {len(found)}") for name, found in values.items()])
+    _along(figure, axes, label, np.concatenate(list(values.values())))
 
 
-def _along(axes: Axes, label: str, values: np.ndarray) -> None:
+def _whole_pairs(where: str) -> str:
+    """Which cells they are, with no line ending between a parameter and its value."""
+    return where.replace(" ", _KEPT).replace(f",{_KEPT}", ", ")
+
+
+def _letters(width: float, size: float) -> int:
+    """How many letters of a size have room in so many inches."""
+    return int(width * POINT / (LETTER * size))
+
+
+def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
+    """What the axis of values shows, in lines that are no wider than it is: so large a part of the figure."""
+    axes.set_xlabel(textwrap.fill(label, _letters(part * figure.get_figwidth(), FONT)))
+
+
+def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Sequence[tuple[str, ...]]) -> None:
+    """Names beside the rows, in lines that take less than half of the width; the figure is as high as they need."""
+    letters = _letters(0.4 * figure.get_figwidth(), FONT)
+    lines = [
+        [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)] for parts in names
+    ]
+    axes.set_yticks(places, ["\n".join(each).replace(_KEPT, " ") for each in lines])
+    high = len(lines) * (max(map(len, lines)) + 0.5) * LINE * FONT + BESIDE
+    figure.set_figheight(max(figure.get_figheight(), high / POINT))
+
+
+def _along(figure: Figure, axes: Axes, label: str, values: np.ndarray) -> None:
     """The axis of the values, with the first arm on top; logarithmic where one would hide the others."""
     axes.invert_yaxis()
-    axes.set_xlabel(label)
+    _name_values(figure, axes, label, 0.5)
     axes.grid(visible=False, axis="y")
     if _is_wide(values):
         axes.set_xscale("log")
@@ -206,7 +251,7 @@ def _bar(
     rows = comparison[(comparison["metric"] == metric) & comparison["arm"].isin(arms) & comparison["measured"].notna()]
     if rows.empty:
         raise UserError(f'found no row of the comparison with metric "{metric}", expected one', hint="try --kind box")
-    names = ["\n".join(filter(None, (arms[row["arm"]], row["where"]))) for row in rows.to_dict("records")]
+    names = [(arms[row["arm"]], _whole_pairs(row["where"])) for row in rows.to_dict("records")]
     measured = rows["measured"].to_numpy(dtype=float) / factor
     ends = [
         np.nan_to_num(np.abs(rows[name].to_numpy(dtype=float) / factor - measured), nan=0.0) for name in ("low", "high")
@@ -225,9 +270,9 @@ def _bar(
         if np.isfinite(found).any():
             size = 12 if marker == "|" else 3.5
             axes.plot(found, places, marker, color=colour, markersize=size, label=name)
-            _legend(figure, axes)
-    axes.set_yticks(places, names)
-    _along(axes, label, measured)
+    _legend(figure, axes)
+    _name_rows(figure, axes, list(places), names)
+    _along(figure, axes, label, measured)
 
 
 def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
@@ -235,7 +280,8 @@ def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
 
     set_style()
     width = width_mm / MM
-    figure = Figure(figsize=(width, width * (0.62 if rows == 1 else 0.95)), layout="constrained")
+    height = max(width * (0.62 if rows == 1 else 0.95), rows * LEAST)
+    figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)
     for each in axes[:, 0]:
         each.set_axisbelow(True)
@@ -247,7 +293,16 @@ def _legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1 or (names and axes.get_ylabel() == ""):
         figure.legends.clear()
-        figure.legend(handles, names, loc="outside upper left", ncols=min(len(names), 3))
+        # Beside a name stand its line and the gap before the next, about as wide as five letters.
+        letters = _letters(figure.get_figwidth(), SMALL)
+        columns = max(1, min(len(names), 3, letters // (max(map(len, names)) + 5)))
+        names = [textwrap.fill(name, max(letters // columns - 5, 1)) for name in names]
+        figure.legend(handles, names, loc="outside upper left", ncols=columns)
+        # Between two names is half a line; two names have room in its height as it is.
+        rows = math.ceil(len(names) / columns)
+        lines = max(sum(name.count("\n") + 1 for name in names[at::columns]) for at in range(columns))
+        more = lines * LINE + rows / 2 - 2 * LINE
+        figure.set_figheight(figure.get_figheight() + max(more, 0) * SMALL / POINT)
 
 
 def save(figure: Figure, to: Path) -> None:
@@ -265,7 +320,12 @@ def save(figure: Figure, to: Path) -> None:
 
     content = io.BytesIO()
     try:
-        figure.savefig(content, format=form, **_NO_TIME[form])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "constrained_layout not applied")
+            figure.savefig(content, format=form, **_NO_TIME[form])
+    except UserWarning as error:
+        wide = f"{figure.get_figwidth() * MM:.0f} mm"
+        raise UserError(f"{to}: found no room beside the names in {wide}, expected a greater --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise

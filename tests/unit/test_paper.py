@@ -1,0 +1,83 @@
+"""Figures for papers have room for what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sample_run
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from qoslab.analysis import Outcome, analyse
+from qoslab.errors import UserError
+from qoslab.exchange import paper
+from qoslab.results import Manifest, RunFolder
+
+LONG = "Flood of random sizes to random ports, a packet every 3 ms, as the article has it"
+WIDTHS_MM = [50.0, 60.0, 88.0, 180.0]
+SLACK = 1.0
+"""Pixels: a letter may lean over its box."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, Outcome]:
+    """A run of two arms, whose titles are long, with a figure of some cells each."""
+    folder = sample_run.make_run(tmp_path_factory.mktemp("runs"))
+    outcome = analyse(folder)
+    manifest = folder.manifest()
+    arms = tuple(arm.model_copy(update={"title": f"{LONG} ({arm.name})"}) for arm in manifest.experiment.arms)
+    experiment = manifest.experiment.model_copy(update={"arms": arms})
+    outcome.comparison["where"] = "line = 128 kb/s, ring = 1, policer = static"
+    return folder, manifest.model_copy(update={"experiment": experiment}), outcome
+
+
+def outside(figure: Figure) -> list[str]:
+    """The texts that are cut off. Numbers at an axis are left out: of those beyond its ends none is drawn."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    width, height = canvas.get_width_height()
+    texts = [each for each in figure.findobj(Text) if isinstance(each, Text) and each.get_visible()]
+    boxes = [(each.get_text(), each.get_window_extent()) for each in texts if re.search("[a-z]", each.get_text())]
+    return [
+        text
+        for text, box in boxes
+        if box.x0 < -SLACK or box.y0 < -SLACK or box.x1 > width + SLACK or box.y1 > height + SLACK
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS_MM)
+@pytest.mark.parametrize("kind", paper.KINDS)
+def test_long_names_are_whole(
+    kind: paper.Kind, width: float, run: tuple[RunFolder, Manifest, Outcome], tmp_path: Path
+) -> None:
+    figure = paper.draw_metric(*run, "goodput.sum", kind, width)
+    paper.save(figure, tmp_path / "a.svg")
+    assert outside(figure) == []
+    said = " ".join((tmp_path / "a.svg").read_text().split())
+    assert all(word in said for word in ("random", "policed", "shaped"))
+    if kind == "bar":
+        assert all(pair in said for pair in ("kb/s", "ring = 1", "static"))
+    (axes,) = figure.axes
+    box = axes.get_position()
+    assert box.width > 0.2 and box.height * figure.get_figheight() > 0.3
+
+
+def test_what_has_no_room_is_told(tmp_path: Path) -> None:
+    """As the figure of another package may have."""
+    figure = Figure(figsize=(1.2, 0.5), layout="constrained")
+    figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
+    figure.axes[0].set_xlabel("\n" * 40)
+    with pytest.raises(UserError, match=r"no room beside the names in 30 mm, expected a greater --width"):
+        paper.save(figure, tmp_path / "a.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_curves_of_many_arms_are_told_apart() -> None:
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    paper._ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")
+    assert len({(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}) == 20
