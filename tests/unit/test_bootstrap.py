@@ -33,7 +33,7 @@ words = sys.argv[1:]
 with open(os.environ["UV_CALLS"], "a") as calls:
     print(*words, file=calls)
 if "UV_SAYS" in os.environ:
-    sys.exit(os.environ["UV_SAYS"])
+    sys.exit(os.environ["UV_SAYS"] + int(os.environ.get("UV_GOES_ON", "0")) * "\\n   Compiling something")
 if words[0] == "venv":
     time.sleep(float(os.environ.get("UV_TAKES", "0.5")))  # so that another start meets it
     command = [words[words.index("--python") + 1], "-m", "venv", "--without-pip"]
@@ -262,6 +262,13 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
     assert failed.returncode == 2 and said in failed.stderr
     assert "qoslab: a disk is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+
+
+@pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk is full")])
+def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
+    """A compiler that goes on with what it has begun writes more than a pipe takes."""
+    failed = start(clone, UV_SAYS=f"error: {said}", UV_GOES_ON="40000")
+    assert failed.returncode == 2 and told in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])

@@ -135,7 +135,8 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
     variables = {
         name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: given[found[1]], text) for name, text in step["env"].items()
     }
-    (tmp_path / "podman").write_text(f"#!/bin/bash\n{TELLS}\n")
+    # the word is read, as by Podman: the shell that writes it would end by SIGPIPE else
+    (tmp_path / "podman").write_text(f"#!/bin/bash\n{TELLS}; [ $1 = push ] || echo $(cat)\n")
     (tmp_path / "podman").chmod(0o755)
     own = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_REPOSITORY": given["github.repository"]}
     done = subprocess.run(
@@ -143,6 +144,7 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
     )
     assert done.stdout.splitlines() == [
         "podman <login> <ghcr.io> <--username> <me> <--password-stdin>",
+        "word",
         "podman <push> <qoslab> <ghcr.io/acme/qoslab:v1.0>",
     ], done.stderr
 
