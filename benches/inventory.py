@@ -8,6 +8,10 @@ Each experiment is run in the virtual lab, and in the same lab behind SSH (`lab 
 lines and agents leads. A sweep over links is run a lab at a time. Runs are kept in --folder and not made again. The
 table says of each expectation what both found; the exit status is 1 where a verdict is another or a figure is missing
 that the virtual lab has, 3 where only a cell was invalid.
+
+With --again cells that were not valid are measured once more in the runs that are kept, which tell of each attempt.
+With --at-once more runs than one go on at a time: for slow links, whose labs leave processors idle. Which cells were
+late or stalled is told as ever.
 """
 
 from __future__ import annotations
@@ -16,14 +20,19 @@ import argparse
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import page
@@ -47,6 +56,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "tcp-friendly-policer": ("--arm", "size"),
 }
 """Those with a publication, and what of them is run."""
+VIRTUAL, INVENTORY = "virtual", "inventory"
 INFORMATIVE = "informative"
 """The verdict on figures of which no repetition is valid."""
 MEASURED = (0, 1, 3)
@@ -138,37 +148,52 @@ def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
         yield Lab(name, label, text, tuple(word for each, value in values for word in ("--only", f"{each}={value}")))
 
 
+numbers = count()
+"""Of the labs that are up, whose names differ."""
+broken = Event()
+"""Whether no run is to be begun any more."""
+started: list[subprocess.Popen[bytes]] = []
+
+
 def qoslab(folder: Path, *words: str) -> int:
     """Run `qoslab` in a folder; what it says of its progress is kept there."""
+    if broken.is_set() and words[0] == "run":
+        raise RuntimeError("another run did not come to its end")
     with (folder / "log.txt").open("a", encoding="utf-8") as log:
         log.write(f"$ qoslab {' '.join(words)}\n")
         log.flush()
-        return subprocess.run([*QOSLAB, *words], cwd=folder, stdout=log, stderr=log, check=False).returncode
+        own = os.environ | {"XDG_STATE_HOME": str(folder / "state")}
+        process = subprocess.Popen([*QOSLAB, *words], cwd=folder, env=own, stdout=log, stderr=log)
+        started.append(process)
+        return process.wait()
 
 
-def run(lab: Lab, options: Sequence[str], folder: Path) -> tuple[Path, Path]:
-    """The run folders of one part: in the virtual lab, through an inventory."""
-    made = []
-    for kind in ("virtual", "inventory"):
-        place = folder / lab.experiment / lab.name / kind
-        newest = place / "runs" / lab.experiment / "latest"
-        if not newest.exists():
-            place.mkdir(parents=True, exist_ok=True)
-            began = time.monotonic()
-            words = ["run", str(TOP / "experiments" / f"{lab.experiment}.yml"), *options, *lab.only]
-            status = qoslab(place, *words) if kind == "virtual" else _exposed(lab, place, words)
-            print(f"{lab.experiment} {lab.name} {kind}: {time.monotonic() - began:.0f} s, status {status}", flush=True)
-            if status not in MEASURED or not newest.exists():
-                sys.exit(f"{place / 'log.txt'} says why {lab.experiment} did not come to its end in the lab {kind}")
-        made.append(newest.resolve())
-    return made[0], made[1]
+def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
+    """The run folder of one part: in the virtual lab, or through an inventory."""
+    place = folder / lab.experiment / lab.name / kind
+    newest = place / "runs" / lab.experiment / "latest"
+    lacking = again and newest.exists() and bool(invalid(newest))
+    if lacking or not newest.exists():
+        words = ["run", str(TOP / "experiments" / f"{lab.experiment}.yml"), *options, *lab.only]
+        if lacking:
+            words += ["--resume"]
+        else:
+            # Of a run that was broken off, with what is kept of its routers, which are not there any more.
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+        began = time.monotonic()
+        status = qoslab(place, *words) if kind == VIRTUAL else _exposed(lab, place, words)
+        print(f"{lab.experiment} {lab.name} {kind}: {time.monotonic() - began:.0f} s, status {status}", flush=True)
+        if status not in MEASURED or not newest.exists():
+            raise RuntimeError(f"{place / 'log.txt'} says why {lab.experiment} did not come to its end ({kind})")
+    return newest.resolve()
 
 
 def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
     """The same through an inventory of the same lab."""
     topology, inventory = place / "topology.yml", place / "here.yml"
     topology.write_text(lab.topology, encoding="utf-8")
-    name = f"inventory-{lab.experiment}-{os.getpid()}"
+    name = f"inventory-{lab.experiment}-{os.getpid()}-{next(numbers)}"
     status = qoslab(place, "lab", "up", str(topology), "--name", name, "--expose", str(inventory))
     if status:
         return status
@@ -176,6 +201,20 @@ def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
         return qoslab(place, *words, "--lab", str(inventory))
     finally:
         qoslab(place, "lab", "down", name)
+
+
+@contextmanager
+def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
+    """Where runs go on; if one of them or this command fails, the others are ended."""
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            yield pool
+        except BaseException:
+            broken.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in started:
+                process.terminate()
+            raise
 
 
 def pairs(virtual: Path, inventory: Path) -> Iterator[Pair]:
@@ -214,16 +253,17 @@ def shown(row: dict[str, Any]) -> str:
     return f"{value:.6g}{interval}"
 
 
-def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str]) -> str:
+def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1) -> str:
     """What the report says of an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
     near = sum(pair.within for pair in found)
+    beside = f", {at_once} runs at a time" if at_once > 1 else ""
     lines = [
         f"## {name}",
         "",
         page.head(
-            f"Options: `{' '.join(words) or 'none'}`. {len(found)} figures, {same} with the same verdict, of {near} "
-            "each median in the other's interval, if the error of readings is added."
+            f"Options: `{' '.join(words) or 'none'}`{beside}. {len(found)} figures, {same} with the same verdict, of "
+            f"{near} each median in the other's interval, if the error of readings is added."
         ),
         "",
         "| figure | unit | virtual lab | inventory | error of readings | verdict there | |",
@@ -235,7 +275,8 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
         for pair in found
     ]
     if reasons:
-        lines += ["", "Cells that were not valid:", "", *(f"- {reason}" for reason in reasons)]
+        told = (textwrap.fill(f"- {reason}", page.WIDTH, subsequent_indent="  ") for reason in reasons)
+        lines += ["", "Cells that were not valid:", "", *told]
     return "\n".join(lines) + "\n"
 
 
@@ -247,26 +288,40 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="where runs are kept")
     parser.add_argument("--write", action="store_true", help=f"write sections of {REPORT.relative_to(TOP)}")
+    parser.add_argument("--again", action="store_true", help="measure cells again that were not valid in what is kept")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="how many runs at a time (default: 1)")
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     chosen, options = parser.parse_args(arguments[:split]), arguments[split + 1 :]
     # A lab that is up is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
     status = 0
-    for name in chosen.experiments or EXPERIMENTS:
-        own = [*options, *(() if "--arm" in options else EXPERIMENTS.get(name, ()))]
-        found: list[Pair] = []
-        reasons: list[str] = []
-        for lab in labs_of(name, own):
-            virtual, inventory = run(lab, own, chosen.folder)
-            found += pairs(virtual, inventory)
-            reasons += [f"virtual lab, {each}" for each in invalid(virtual)]
-            reasons += [f"inventory, {each}" for each in invalid(inventory)]
-        page.tell(section(name, found, reasons, own), write_it=chosen.write, to=REPORT)
-        if any(pair.verdict.startswith(("differs", "missing")) for pair in found):
-            status = 1
-        elif reasons:
-            status = status or 3
+    with pool_of(chosen.at_once) as pool:
+        own = {
+            name: [*options, *(() if "--arm" in options else EXPERIMENTS.get(name, ()))]
+            for name in chosen.experiments or EXPERIMENTS
+        }
+        runs = {
+            name: [
+                tuple(pool.submit(run, lab, kind, words, chosen.folder, chosen.again) for kind in (VIRTUAL, INVENTORY))
+                for lab in labs_of(name, words)
+            ]
+            for name, words in own.items()
+        }
+        for name, words in own.items():
+            made = [(virtual.result(), inventory.result()) for virtual, inventory in runs[name]]
+            found = [pair for both in made for pair in pairs(*both)]
+            reasons = [
+                f"{lab}, {each}"
+                for both in made
+                for lab, folder in zip(("virtual lab", "inventory"), both, strict=True)
+                for each in invalid(folder)
+            ]
+            page.tell(section(name, found, reasons, words, chosen.at_once), write_it=chosen.write, to=REPORT)
+            if any(pair.verdict.startswith(("differs", "missing")) for pair in found):
+                status = 1
+            elif reasons:
+                status = status or 3
     sys.exit(status)
 
 
