@@ -11,7 +11,15 @@ from qoslab.analysis.figures import queue_graph
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.queues import busy_ports, each_of, place_figures, queue_counts, queue_rates
+from qoslab.analysis.queues import (
+    busy_ports,
+    each_of,
+    interface_figures,
+    places_of,
+    queue_counts,
+    queue_figures,
+    queue_rates,
+)
 from qoslab.model.metrics import QueueSelector, Reference, SelectorError
 from qoslab.results import tables
 
@@ -50,21 +58,21 @@ def table(name: str) -> Any:
     [(None, 278), ("1", 2), ("2", 276), ("2 1", 276), ("2 2", 0), ("3", 0), (f"SW {PORT} 2 1", 276), (f"{OTHER} 2", 0)],
 )
 def test_drops_by_queue_and_threshold(selector: str | None, drops: int) -> None:
-    assert dict(place_figures("queue", table("queues"), selector))["queue.drops"] == drops
+    assert dict(queue_figures(places_of(table("queues"), selector)))["queue.drops"] == drops
 
 
 def test_every_used_queue_has_its_metrics() -> None:
     assert each_of("queue", table("queues")) == [f"{PORT} 1", f"{PORT} 2", f"{OTHER} 1"]
-    assert dict(place_figures("queue", table("queues"), "1"))["queue.enqueued"] == 6000
+    assert dict(queue_figures(places_of(table("queues"), "1")))["queue.enqueued"] == 6000
 
 
 @pytest.mark.parametrize(("selector", "drops"), [(None, 278), (PORT, 278), (f"SW {OTHER}", 0), ("Serial0/0", 0)])
 def test_output_drops(selector: str | None, drops: int) -> None:
-    assert dict(place_figures("interface", table("interfaces"), selector)) == {"interface.drops": drops}
+    assert dict(interface_figures(places_of(table("interfaces"), selector))) == {"interface.drops": drops}
 
 
 def test_a_place_that_counted_nothing_has_no_figure() -> None:
-    assert list(place_figures("queue", table("queues"), "GigabitEthernet1/0/9 1")) == []
+    assert list(queue_figures(places_of(table("queues"), "GigabitEthernet1/0/9 1"))) == []
 
 
 @pytest.mark.parametrize("text", ["5", "0", "1 4", "1 2 3", "R9 1", f"{PORT} {OTHER} 1"])
@@ -146,7 +154,7 @@ def test_counters_that_say_nothing_of_the_traffic_time() -> None:
     def dropped(*rows: tuple[float, int | None]) -> float | Missing:
         of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
         cell = counted(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
-        return dict(place_figures("queue", cell, None))["queue.drops"]
+        return dict(queue_figures(places_of(cell, None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
     assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read once, which says nothing of the traffic time"

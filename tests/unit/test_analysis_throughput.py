@@ -15,7 +15,7 @@ from qoslab.analysis.hosts import host_figures
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Path as Way
 from qoslab.analysis.paths import find_path, paths_of
-from qoslab.analysis.queues import place_figures
+from qoslab.analysis.queues import interface_figures, places_of
 from qoslab.analysis.throughput import throughput_figures
 from qoslab.errors import UserError
 from qoslab.labs.host_counters import host_row, read_counters
@@ -161,15 +161,15 @@ def test_queueing_delay_is_the_last_reading_and_the_greatest_of_several() -> Non
     ]
     rows += [{"device": "R1", "interface": "Fa0/2", "time_s": 2.0, "output_drops": 0}]
     table = tables.frame("interfaces", rows)
-    assert dict(place_figures("interface", table, None))["interface.delay.p99"] == 6
-    assert dict(place_figures("interface", table, "Fa0/0"))["interface.delay.mean"] == 2
-    assert "interface.delay.p99" not in dict(place_figures("interface", table, "Fa0/2"))
+    assert dict(interface_figures(places_of(table, None)))["interface.delay.p99"] == 6
+    assert dict(interface_figures(places_of(table, "Fa0/0")))["interface.delay.mean"] == 2
+    assert "interface.delay.p99" not in dict(interface_figures(places_of(table, "Fa0/2")))
 
 
 def test_a_delay_that_no_show_command_tells_says_so() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
-    found = dict(place_figures("interface", table, None))
+    found = dict(interface_figures(places_of(table, None)))
     assert found["interface.drops"] == 0
     for name in ("mean", "p50", "p99", "max"):
         delay = found[f"interface.delay.{name}"]

@@ -335,7 +335,7 @@ class TestHosts:
             own = ClockRecord(stepped_ns=stepped_ns, asleep_ns=0)
             return HostClockRecord(looked_ns=(0, 10**10), ahead_ns=(0, 10**6), error_ns=(0, error_ns), own=own)
 
-        assert clock().drift_ppm == 100 and clock().reasons("client") == clock().warnings("client") == ()
+        assert clock().reasons("client") == clock().warnings("client") == ()
         (reason,) = clock(stepped_ns=2 * 10**6).reasons("client")
         assert reason == "client's clock was set by +2 ms within the cell"
         (warning,) = clock(error_ns=7 * 10**6).warnings("client")

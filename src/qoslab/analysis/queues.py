@@ -76,12 +76,6 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
-    """The metrics of the interfaces or queues that `selector` means, added up, from one cell's table."""
-    chosen = places_of(table, selector)
-    yield from (interface_figures if place == "interface" else queue_figures)(chosen)
-
-
 def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
     """The rows of one cell's table that a selector means; none where it names what counted nothing in this cell."""
     try:

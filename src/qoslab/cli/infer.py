@@ -46,7 +46,7 @@ def command(before: Path, after: Path, count: str, dscp: int | None, table: Path
     try:
         packets = load(before, after, lambda file, behind: read_packets(file, behind=behind))
     except CaptureError as error:
-        raise UserError(error.message, hint="What is cut off tells nothing of the packets that are missing.") from error
+        raise UserError(error.message) from error
     joined = join(*packets)
     limiter = infer(joined.of_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:

@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from qoslab.capture import Counts
-from qoslab.ios.environment import DataPlaneDownError, DataPlaneError, DataPlaneRefusedError
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
 
 if TYPE_CHECKING:
     from qoslab import formats
     from qoslab.capture.filters import Instruction
-
-ControlError = DataPlaneError
-"""What every request may raise."""
 
 LINE_LIMIT = 4 * 1024 * 1024
 """Bytes; the protocol's own limit for one line."""

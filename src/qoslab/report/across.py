@@ -243,11 +243,6 @@ def _row(figure: AcrossFigure) -> AcrossRow:
     )
 
 
-def _measurement(each: LabFigure, unit: Unit) -> Measurement:
-    outside, measured = each.verdict == OUTSIDE, each.estimate is not None
-    return Measurement(each.lab, _figure(each, unit), _interval(each, unit), outside, measured)
-
-
 def _figure(each: LabFigure, unit: Unit) -> str:
     return "not measured" if each.estimate is None else text.figure(each.estimate.value, unit)
 

@@ -30,8 +30,6 @@ DEFAULT_DSCP_OUTPUT: tuple[Place, ...] = tuple(DEFAULT_COS_OUTPUT[dscp >> 3] for
 DEFAULT_COS_INPUT: tuple[Place, ...] = tuple((2, 1) if cos == 5 else (1, 1) for cos in range(8))
 DEFAULT_DSCP_INPUT: tuple[Place, ...] = tuple(DEFAULT_COS_INPUT[dscp >> 3] for dscp in range(64))
 
-OUTPUT_QUEUES = 4
-INPUT_QUEUES = 2
 FULL_LIMIT = 100
 """`srr-queue bandwidth limit` of a port without one, in percent."""
 FIRST_VLAN = 1

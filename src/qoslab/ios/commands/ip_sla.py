@@ -56,8 +56,6 @@ MODES_OF: dict[Kind, str] = {
     "udp-jitter": "sla-udp-jitter",
 }
 DEFINED = tuple(MODES_OF.values())
-BURSTS = ("sla-icmp-jitter", "sla-udp-jitter")
-SINGLE = ("sla-icmp-echo", "sla-udp-echo")
 SIZED = ("sla-icmp-echo", "sla-udp-echo", "sla-udp-jitter")
 
 RUNNING = (

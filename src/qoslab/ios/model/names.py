@@ -22,7 +22,6 @@ INTERFACE_TYPES = (
 
 _NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
 _INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
-_UNIT = re.compile(_NUMBERS)
 MOST_SUBINTERFACE = 2**32 - 1
 """The largest number of a subinterface (Cisco, "interface")."""
 
@@ -68,12 +67,6 @@ def address_text(address: IPv4Address | IPv6Address | None) -> str:
     if address is None:
         return ""
     return ipv6_text(address) if address.version == 6 else str(address)
-
-
-def is_interface_unit(text: str) -> bool:
-    """Whether `text` is the numeric part of an interface's name."""
-    match = _UNIT.fullmatch(text)
-    return match is not None and _is_subinterface(match[1])
 
 
 def _is_subinterface(number: str | None) -> bool:

@@ -18,7 +18,6 @@ PROMPT = re.compile(r"(?:^|[\r\n])([A-Za-z0-9][\w.+:/-]*(?:\([^()\r\n]+\))*[>#])
 """IOS's, of whatever mode; group 1 is all of it."""
 REFUSED = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
 BAD_SECRET = re.compile(r"% ?(?:Bad secrets|Bad passwords|Access denied|Error in authentication|No password set)")
-PRESS_RETURN = re.compile(r"[Pp]ress RETURN to get started[.!]?\s*$")
 
 UNPAGED = ("terminal length 0", "terminal width 0")
 """Entered here: a client sets it once, and knows nothing of a login that takes the place of a lost one."""
