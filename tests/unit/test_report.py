@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from browser import browser as chromium
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import DARK, class_graph, ink_on, overlay_graph, scale_colour
-from qoslab.analysis.series import class_rates
+from qoslab.analysis.series import class_rates, flow_throughput, means_until
 from qoslab.cli import main
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
@@ -485,3 +485,20 @@ class TestLead:
         folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
         render(folder)
         assert 'id="lead"' not in folder.report.read_text(encoding="utf-8")
+
+
+def test_a_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:
+    arms = [dict(each) for each in sample_run.EXPERIMENT["arms"]]
+    arms[0]["traffic"] = [sample_run.EXPERIMENT["traffic"][0] | {"duration": "2 s"}]
+    run = sample_run.make_run(tmp_path, experiment=sample_run.EXPERIMENT | {"arms": arms})
+    page = build_page(run, analyse(run))
+    assert page.when.endswith("; 2 s to 4 s of traffic, by the arm.")
+    packets, flows = (tables.read_table(run, name) for name in ("packets_io", "flows"))
+    told = []
+    for arm, seconds in zip(page.arms, (2, 4), strict=True):
+        record = run.cell(arm.anchor).record()
+        own = (table[table["cell"] == arm.anchor + "/1"] for table in (packets, flows))
+        means = means_until(flow_throughput(*own, record.flows), seconds)
+        told.append(f"all flows {text.rate(means['all'])};")
+        assert told[-1] in arm.io_graphs[0].summary
+    assert len(set(told)) == 2, "the same packets, of another time"

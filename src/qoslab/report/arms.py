@@ -17,6 +17,7 @@ from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.matrix import parameters_text
+from qoslab.model.moments import traffic_time
 from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
 
@@ -150,7 +151,7 @@ def arm_page(
         settings=_settings(experiment, arm, record.lab),
         problems=problems,
         warnings=list(record.warnings),
-        io_graphs=_io_graphs(experiment, own, record, anchor),
+        io_graphs=_io_graphs(experiment, arm, own, record, anchor),
         streams=streams,
         total=total,
         loss_title="Lost" if udp else "Retransmitted",
@@ -193,14 +194,17 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
     return ". ".join([*words, tcp]) + "."
 
 
-def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: CellRecord, anchor: str) -> list[Graph]:
+def _io_graphs(
+    experiment: Experiment, arm: Arm, own: dict[str, pd.DataFrame], record: CellRecord, anchor: str
+) -> list[Graph]:
     graphs = []
+    traffic_s = traffic_time(experiment, arm).seconds
     for point in experiment.captures:
         packets = own["packets_io"][own["packets_io"]["capture"] == point.name]
         table = series.flow_throughput(packets, own["flows"], record.flows)
         if table.empty:
             continue
-        means = series.means_until(table, experiment.duration.seconds)
+        means = series.means_until(table, traffic_s)
         mean = means.pop(ALL)
         flows = [f"{name} {text.rate(each)}" for name, each in means.items()]
         if len(flows) > 8:
@@ -215,7 +219,7 @@ def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: Cel
                 + ". Bits of whole Ethernet frames without FCS, headers and retransmissions included.",
                 unit,
                 figures.io_graph(table),
-                binned=5 if experiment.duration.seconds >= _LONG_S else 1,
+                binned=5 if traffic_s >= _LONG_S else 1,
             )
         )
     if not graphs and not own["intervals"].empty and not own["flows"].empty:

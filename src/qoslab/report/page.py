@@ -29,6 +29,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.left_out import part_of
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
+from qoslab.model.moments import traffic_time
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
@@ -256,11 +257,22 @@ def _article(experiment: Experiment) -> str:
 
 
 def _when(manifest: Manifest) -> str:
-    length = manifest.experiment.duration
     part = part_of(manifest.overrides)
     told = f" Of a part of its file: {part}." if part else ""
     where = lab_kind(manifest.lab).title
-    return f"Run on {text.moment(manifest.started)} in {where}; {length} of traffic in each arm.{told}"
+    return f"Run on {text.moment(manifest.started)} in {where}; {_traffic(manifest)}.{told}"
+
+
+def _traffic(manifest: Manifest) -> str:
+    """How long there is traffic in the arms that were run."""
+    experiment = manifest.experiment
+    run = {cell.arm for cell in manifest.cells}
+    lengths = sorted(
+        {traffic_time(experiment, arm) for arm in experiment.arms if arm.name in run}, key=lambda each: each.ns
+    )
+    if len(lengths) > 1:
+        return f"{lengths[0]} to {lengths[-1]} of traffic, by the arm"
+    return f"{lengths[0] if lengths else experiment.duration} of traffic in each arm"
 
 
 def _arm_title(experiment: Experiment, arm: str) -> str:
