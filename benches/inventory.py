@@ -170,7 +170,7 @@ def qoslab(folder: Path, *words: str) -> int:
 
 def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
     """The run folder of one part: in the virtual lab, or through an inventory."""
-    place = folder / lab.experiment / lab.name / kind
+    place = folder / title(lab.experiment, options) / lab.name / kind
     newest = place / "runs" / lab.experiment / "latest"
     lacking = again and newest.exists() and bool(invalid(newest))
     if lacking or not newest.exists():
@@ -253,13 +253,21 @@ def shown(row: dict[str, Any]) -> str:
     return f"{value:.6g}{interval}"
 
 
+def title(name: str, words: Sequence[str]) -> str:
+    """An experiment; with arms other than those that are run where none is named, which have a section of their own."""
+    arms, usual = (
+        [arm for option, arm in pairwise(each) if option == "--arm"] for each in (words, EXPERIMENTS.get(name, ()))
+    )
+    return " ".join((name, *(arms if arms != usual else ())))
+
+
 def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1) -> str:
     """What the report says of an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
     near = sum(pair.within for pair in found)
     beside = f", {at_once} runs at a time" if at_once > 1 else ""
     lines = [
-        f"## {name}",
+        f"## {title(name, words)}",
         "",
         page.head(
             f"Options: `{' '.join(words) or 'none'}`{beside}. {len(found)} figures, {same} with the same verdict, of "
