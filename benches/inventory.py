@@ -170,7 +170,7 @@ def qoslab(folder: Path, *words: str) -> int:
 
 def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
     """The run folder of one part: in the virtual lab, or through an inventory."""
-    place = folder / title(lab.experiment, options) / lab.name / kind
+    place = folder / title(lab.experiment, options).replace(" ", "-") / lab.name / kind
     newest = place / "runs" / lab.experiment / "latest"
     lacking = again and newest.exists() and bool(invalid(newest))
     if lacking or not newest.exists():
