@@ -57,7 +57,9 @@ def lab(name: str) -> Iterator[Lab]:
 def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
     """The lab of policing and shaping, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    file = tmp_path / "here.yml"
+    # As a user may call it.
+    file = tmp_path / "a rack" / "here.yml"
+    file.parent.mkdir()
     with Lab.up(load_sweep(POLICING).experiment.topology, name=name) as lab:
         expose(lab, file)
         yield lab, file

@@ -101,7 +101,7 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
     command = ssh_command(HostAccess("h", 2200, "u", "/k", "/known", arguments=("-J", "there")))
     text = " ".join(command)
     assert "UserKnownHostsFile=/known -o StrictHostKeyChecking=yes" in text
-    assert text.endswith("-i /k -o IdentitiesOnly=yes -p 2200 -l u -J there -- h")
+    assert text.endswith("-o IdentityFile=/k -o IdentitiesOnly=yes -p 2200 -l u -J there -- h")
     # Another session's connection is not used: it would outlive the run, and the host's programs with it.
     assert "ControlMaster=no -o ControlPath=none" in text
 
@@ -403,7 +403,7 @@ def test_the_key_of_a_router_is_taken(tmp_path: Path) -> None:
     told = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
     assert told["ansible_ssh_private_key_file"] == "/keys/rack"
     cli = make_testbed("run", {"R1": router})["devices"]["R1"]["connections"]["cli"]
-    assert "-i /keys/rack -o IdentitiesOnly=yes" in cli["ssh_options"]
+    assert "-o IdentityFile=/keys/rack -o IdentitiesOnly=yes" in cli["ssh_options"]
 
 
 def test_what_hosts_have_of_passwords_is_kept_out_of_everything(

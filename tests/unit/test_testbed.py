@@ -100,7 +100,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
     assert (plain["protocol"], plain["port"]) == ("telnet", 23)
     client = bed.devices["client"]
     assert (client.os, client.type, client.connections["cli"]["port"]) == ("linux", "host", 2200)
-    assert client.connections["cli"]["ssh_options"] == "-i /keys/lab -o IdentitiesOnly=yes"
+    assert client.connections["cli"]["ssh_options"] == "-o IdentityFile=/keys/lab -o IdentitiesOnly=yes"
 
 
 def test_pyats_itself_finds_nothing_wrong_with_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ def _before(given: str) -> RunSummary:
     if found.state != FINISHED:
         raise UserError(
             f"--compare {given}: the run is {found.state}, expected one with figures",
-            hint=f"`qoslab report {given}` computes them again",
+            hint=f"`qoslab report {shlex.quote(given)}` computes them again",
         )
     return found
 

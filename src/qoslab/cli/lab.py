@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -88,7 +89,7 @@ def up(
         echo(f"lab {lab.name} is up", err=True)
         echo("\n".join(_how_to_reach(lab)))
         if expose is not None:
-            echo(f"run an experiment in it: qoslab run {file} --lab {expose}")
+            echo("run an experiment in it: " + shlex.join(["qoslab", "run", str(file), "--lab", str(expose)]))
     finally:
         lab.close()
 
@@ -256,12 +257,13 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
     """ssh with the lab's own host key, so that neither a question nor an entry in known_hosts comes of it."""
+    from qoslab.openssh import with_host_keys
     from qoslab.run.devices.old_ssh import OPENSSH_OLD
 
     login = lab.ssh(router)
     known = lab.known_hosts()
     return [
-        *("ssh", "-p", str(login.port), "-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes"),
+        *("ssh", "-p", str(login.port), *with_host_keys(known)),
         *(OPENSSH_OLD if (login.host_key or "").startswith("ssh-rsa ") else ()),
         *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),
     ]

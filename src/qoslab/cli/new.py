@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -126,7 +127,7 @@ def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple
         echo(f"  {note}")
     echo(f"Written: {target}")
     echo("Next:")
-    echo(f"  qoslab lab up {target}")
+    echo(f"  qoslab lab up {shlex.quote(str(target))}")
 
 
 def _kind(text: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from qoslab.lab.lab import HOSTD, RUNTIME, Lab
 from qoslab.lab.rights import DAEMONS
 from qoslab.lab.supervision import LabError
 from qoslab.model.inventory import EMULATED_BY, LINE
+from qoslab.openssh import with_host_keys
 from qoslab.platforms import hosts_of, is_switch, reached_by
 from qoslab.programs import python_module
 
@@ -62,7 +63,11 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     try:
         _write(private, key.export_private_key().decode())
         _write(known, "".join(known_hosts))
-        _write(file, HEAD.format(name=lab.name, file=file) + _yaml(_inventory(lab, ways, cards, known, private)))
+        _write(
+            file,
+            HEAD.format(name=lab.name, file=shlex.quote(str(file)))
+            + _yaml(_inventory(lab, ways, cards, known, private)),
+        )
     except OSError as error:
         raise UserError(f"the inventory cannot be written: {error}") from error
 
@@ -124,7 +129,7 @@ def _inventory(
                 "ansible_user": USER,
                 "ansible_ssh_private_key_file": str(key),
                 # For Ansible itself; qoslab takes the next.
-                "ansible_ssh_extra_args": shlex.join(["-o", f'UserKnownHostsFile="{known_hosts}"']),
+                "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
                 "qoslab_known_hosts": str(known_hosts),
                 "qoslab_isolate": "namespace" if cards else "in place",
             },

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ class RestoreState:
             self.release()
             raise UserError(
                 f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
-                hint=f"Restore them: qoslab lab rescue {inventory}",
+                hint=f"Restore them: qoslab lab rescue {shlex.quote(str(inventory))}",
             )
 
     def hold(self) -> None:

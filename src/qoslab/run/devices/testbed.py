@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from qoslab.errors import DeviceError
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.model.inventory import RouterSettings
+from qoslab.openssh import with_host_keys, with_identity
 from qoslab.platforms import is_switch, platform_of
 from qoslab.run.devices.inventory import SWITCH_GROUP, Access, HostAccess, IosAccess, What
 from qoslab.run.devices.old_ssh import OPENSSH_OLD
@@ -98,14 +100,14 @@ def host_device(access: HostAccess) -> dict[str, Any]:
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host}
     if access.port is not None:
         cli["port"] = access.port
-    options = []
+    options: list[str] = []
     if access.known_hosts is not None:
-        options += [f"-o UserKnownHostsFile={access.known_hosts}", "-o StrictHostKeyChecking=yes"]
+        options += with_host_keys(access.known_hosts)
     if access.key is not None:
-        options += [f"-i {access.key}", "-o IdentitiesOnly=yes"]
+        options += with_identity(access.key)
     options += access.arguments
     if options:
-        cli["ssh_options"] = " ".join(options)
+        cli["ssh_options"] = shlex.join(options)
     device = _linux(cli)
     if access.user is not None:
         device["credentials"] = {"default": {"username": access.user}}
@@ -175,19 +177,19 @@ def _by_telnet(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
 
 
 def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
-    options = []
+    options: list[str] = []
     if known_hosts is not None:
         # A port of this machine: what its users set up for their way to others is not for it.
-        options.append(f"-F none -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes")
+        options += ("-F", "none", *with_host_keys(known_hosts))
     elif keys is not None:
-        options.append(f"-o UserKnownHostsFile={keys} -o StrictHostKeyChecking=yes")
+        options += with_host_keys(keys)
     if access.key is not None:
-        options.append(f"-i {access.key} -o IdentitiesOnly=yes")
+        options += with_identity(access.key)
     if way.old_ssh:
         options += OPENSSH_OLD
     if way.jump is not None:
-        options.append(f"-J {way.jump}")
-    return " ".join(options)
+        options += ("-J", way.jump)
+    return shlex.join(options)
 
 
 def _jump(text: str) -> str:

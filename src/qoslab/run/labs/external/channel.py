@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from qoslab.errors import DeviceError, MachineError
+from qoslab.openssh import with_host_keys, with_identity
 from qoslab.programs import how_ended
 from qoslab.run.devices.inventory import HostAccess
 from qoslab.run.faults import PassingFault
@@ -296,9 +297,9 @@ def ssh_command(access: HostAccess) -> list[str]:
     """The system's ssh, with the user's own configuration, agent and jump hosts; without the command."""
     command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none", *ALIVE]
     if access.known_hosts is not None:
-        command += ["-o", f"UserKnownHostsFile={access.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
+        command += with_host_keys(access.known_hosts)
     if access.key is not None:
-        command += ["-i", access.key, "-o", "IdentitiesOnly=yes"]
+        command += with_identity(access.key)
     if access.port is not None:
         command += ["-p", str(access.port)]
     if access.user is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import platform
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,4 +94,4 @@ def _left_behind(file: Path) -> list[Found]:
         return []
     about = state.about()
     message = f"found what the run {about.run} has configured, since {about.since}, expected it restored"
-    return [Found("routers", message, f"qoslab lab rescue {file}, unless it is under way")]
+    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless it is under way")]

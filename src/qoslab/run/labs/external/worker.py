@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import platform
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -190,7 +191,8 @@ class ExternalWorker(MeasuredWorker):
             state, self._left_behind = self._left_behind, None
             if state is not None:
                 state.release()
-                self._note(f"routers may not be as they were; try again: qoslab lab rescue {self._file}")
+                again = shlex.join(["qoslab", "lab", "rescue", str(self._file)])
+                self._note(f"routers may not be as they were; try again: {again}")
             self._compare(folder, why=str(error) or type(error).__name__)
             raise
         else:

@@ -1,0 +1,25 @@
+"""Files as OpenSSH takes them in its options, whatever they are called (ssh_config(5))."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def with_host_keys(file: str | Path) -> tuple[str, ...]:
+    """Options of ssh: the host's key has to be in this file, and nobody is asked."""
+    return "-o", f"UserKnownHostsFile={_value(file)}", "-o", "StrictHostKeyChecking=yes"
+
+
+def with_identity(file: str | Path) -> tuple[str, ...]:
+    """Options of ssh: it logs in with this private key alone."""
+    return "-o", f"IdentityFile={_value(file)}", "-o", "IdentitiesOnly=yes"
+
+
+def _value(file: str | Path) -> str:
+    """A blank would end the name, and a percent sign begin what stands for something else."""
+    name = str(file).replace("%", "%%")
+    if re.fullmatch(r"[\w%@+=:,./-]+", name):
+        return name
+    escaped = re.sub(r'(["\\])', r"\\\1", name)
+    return f'"{escaped}"'

@@ -1,0 +1,40 @@
+"""Options for ssh, read by ssh itself."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qoslab.openssh import with_host_keys, with_identity
+
+
+def understood(*options: str) -> dict[str, str]:
+    """What ssh makes of its options, without connecting."""
+    said = subprocess.run(["ssh", "-G", "-F", "none", *options, "host"], capture_output=True, text=True, check=True)
+    return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", ["keys", "my rack/keys", "1\t2", 'a "rack"', "back\\slash", "it's", "Zürich", "#1"])
+def test_a_file_is_the_one_that_is_meant(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    found = understood(*with_host_keys(file), *with_identity(file))
+    assert (found["userknownhostsfile"], found["stricthostkeychecking"]) == (str(file), "true")
+    assert (found["identityfile"], found["identitiesonly"]) == (str(file), "yes")
+
+
+def test_a_percent_sign_stands_for_itself(tmp_path: Path) -> None:
+    """Of a key ssh replaces it where it reads the file, once it is connected."""
+    rack = tmp_path / "100%d"
+    rack.mkdir()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", rack / "key"], check=True)
+    assert understood(*with_host_keys(rack / "known"))["userknownhostsfile"] == str(rack / "known")
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        place = ("-p", str(nobody.getsockname()[1]), "127.0.0.1")
+        command = ["ssh", "-v", "-F", "none", *with_identity(rack / "key"), "-o", "BatchMode=yes", *place]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as ssh:
+            nobody.accept()[0].close()
+            said = ssh.communicate()[1]
+    assert f"identity file {rack}/key type 3" in said, said
