@@ -235,13 +235,17 @@ def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
     file = variant(clean, lambda text: re.sub(r"(?m)^traffic:\n(?:  .*\n)+", EVERY_PROGRAM, text, count=1))
     cells = ("--arm", "unrestricted", "--repetitions", str(len(KILLED)), "--attempts", "1", "--jobs", "1")
     command = Command(clean, "run", str(file), "--duration", "3s", *cells)
+    began = time.monotonic()
     for number, victim in enumerate(KILLED, 1):
         command.wait_for(f"unrestricted/{number}: traffic")
+        assert time.monotonic() - began < 60, command.stderr
         (lab,) = command.labs()
         time.sleep(1.0)
+        began = time.monotonic()
         kill_inside(lab, victim)
         lab.close()
     status, output, errors = command.end()
+    assert time.monotonic() - began < 60, errors
     assert status == 3, errors + output
     assert "Traceback" not in errors
     for number, said in enumerate(KILLED.values(), 1):
