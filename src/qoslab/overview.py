@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from qoslab.labs import LABS
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.left_out import left_out, part_of
+from qoslab.model.left_out import LeftOut, asked_of_all, left_out, part_of
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.schema.files import FileRefusedError, read_bytes
 
@@ -43,7 +42,7 @@ class RunSummary:
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Of its comparison, and its averages."""
-    left_out: Callable[[RunFigure], bool] = field(default=lambda figure: False, repr=False, compare=False)
+    left_out: LeftOut = field(default=lambda figure: False, repr=False, compare=False)
     """Whether it was not asked for a figure that another run has."""
 
     @property
@@ -65,16 +64,14 @@ class RunSummary:
     def moved_since(self, before: RunSummary) -> list[RunFigure]:
         """The figures that are others than in a run before, of those that both have."""
         old = before.by_key
-        return [each for each in self._asked_of(before) if each.key in old and each.moved_from(old[each.key])]
+        asked = asked_of_all(self.figures, self.left_out, before.left_out)
+        return [each for each in asked if each.key in old and each.moved_from(old[each.key])]
 
     def lacking_of(self, other: RunSummary) -> list[RunFigure]:
         """The figures of another run that it does not have, although it was asked for them."""
         own = self.by_key
-        return [each for each in other._asked_of(self) if each.key not in own]
-
-    def _asked_of(self, other: RunSummary) -> list[RunFigure]:
-        """Its figures that another run was asked for, too."""
-        return [each for each in self.figures if not (self.left_out(each) or other.left_out(each))]
+        asked = asked_of_all(other.figures, self.left_out, other.left_out)
+        return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
         """How many figures have this verdict."""

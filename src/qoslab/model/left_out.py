@@ -11,14 +11,16 @@ PARTIAL = ("--arm", "--only")
 """Options of a run that leaves cells out."""
 
 
+LeftOut = Callable[[RunFigure], bool]
+"""Whether a run was not asked for a figure."""
+
+
 def part_of(overrides: Sequence[str]) -> str:
     """Those of a run's options that leave cells out, as typed; empty where it is of the whole file."""
     return ", ".join(each for each in overrides if each.startswith(PARTIAL))
 
 
-def left_out(
-    overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]
-) -> Callable[[RunFigure], bool]:
+def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]) -> LeftOut:
     """Whether a figure is none that a run of these options and cells was asked for.
 
     Of a run of the whole file none is left out. Of one of a part, figures of which it has no cells, by arm and
@@ -38,3 +40,14 @@ def left_out(
         return any(all(each & cell for each in wanted) for cell in own.get(arm, ()))
 
     return lambda figure: bool(figure.about) or not all(measured(arm, figure.where) for arm in figure.arm.split("/"))
+
+
+def asked_of_all(figures: Iterable[RunFigure], *runs: LeftOut) -> tuple[RunFigure, ...]:
+    """The figures that each of the runs was asked for."""
+    return tuple(each for each in figures if not any(left_out(each) for left_out in runs))
+
+
+def told_part(overrides: Sequence[str]) -> str:
+    """The sentence that says of which part of its file a run is; empty where it is of the whole."""
+    part = part_of(overrides)
+    return f"Of a part of its file: {part}." if part else ""

@@ -26,7 +26,7 @@ from qoslab.model.comparison import (
 )
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.left_out import part_of
+from qoslab.model.left_out import told_part
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import traffic_time
@@ -257,10 +257,9 @@ def _article(experiment: Experiment) -> str:
 
 
 def _when(manifest: Manifest) -> str:
-    part = part_of(manifest.overrides)
-    told = f" Of a part of its file: {part}." if part else ""
     where = lab_kind(manifest.lab).title
-    return f"Run on {text.moment(manifest.started)} in {where}; {_traffic(manifest)}.{told}"
+    ran = f"Run on {text.moment(manifest.started)} in {where}; {_traffic(manifest)}."
+    return " ".join(filter(None, (ran, told_part(manifest.overrides))))
 
 
 def _traffic(manifest: Manifest) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.model.left_out import left_out
+from qoslab.model.left_out import LeftOut, asked_of_all, left_out
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.files import replace
 from qoslab.results.folder import RunFolder
@@ -52,11 +53,13 @@ class Baseline:
 
     def asked_of(self, other: Baseline) -> tuple[RunFigure, ...]:
         """Its rows but those that it or the other one, a run of a part of the file, was not asked for."""
-        parts = [
-            left_out(each.manifest.overrides, ((cell.arm, cell.parameters) for cell in each.manifest.cells))
-            for each in (self, other)
-        ]
-        return tuple(row for row in self.rows if not any(part(row) for part in parts))
+        return asked_of_all(self.rows, self.left_out, other.left_out)
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """Whether it was not asked for a figure that another run has."""
+        cells = ((cell.arm, cell.parameters) for cell in self.manifest.cells)
+        return left_out(self.manifest.overrides, cells)
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
