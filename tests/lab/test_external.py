@@ -272,6 +272,7 @@ def _running(lab: Lab, file: Path) -> str:
     return asyncio.run(ask())
 
 
+@pytest.mark.nightly
 def test_hosts_are_clean_after_sigkill_of_the_run(
     clean: Path, exposed: tuple[Lab, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
 from test_iosd import session
 from test_run import EXPERIMENT
 
+from nightly import nightly
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
@@ -46,7 +47,7 @@ def settled(lab: Lab, host: str) -> str:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
+@pytest.mark.parametrize("together", [*nightly(False), True], ids=["in place", "namespace"])
 def test_ipv6_runs_where_only_ssh_leads(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
         assert sent() != before and checked.seen
 
 
+@pytest.mark.nightly
 def test_a_card_that_is_down_is_up_for_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["sh", "-e", "-c", "ip addr flush dev eth0; ip link set eth0 down"], check=True)

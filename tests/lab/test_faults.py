@@ -17,6 +17,7 @@ from labs import command_line, inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
+from nightly import nightly
 from qoslab.lab import Lab
 from verdicts import newest_run, status_of
 
@@ -168,7 +169,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
     assert (newest_run(clean) / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("moment", ["lab up", "configure the routers", "traffic"])
+@pytest.mark.parametrize("moment", ["configure the routers", *nightly("lab up", "traffic")])
 def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
     command.wait_for(moment)

@@ -218,6 +218,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
         ]
 
 
+@pytest.mark.nightly
 def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, clean: Path) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",

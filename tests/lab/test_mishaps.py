@@ -209,6 +209,7 @@ def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: 
     wait_until_clean(lab, kept)
 
 
+@pytest.mark.nightly
 def test_a_router_that_is_called_otherwise_meanwhile_is_told(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -290,6 +291,7 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
     wait_until_clean(lab, kept)
 
 
+@pytest.mark.nightly
 def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -316,6 +318,7 @@ def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple
     wait_until_clean(lab, kept)
 
 
+@pytest.mark.nightly
 def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -344,6 +347,7 @@ def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[La
     assert running(lab) == before
 
 
+@pytest.mark.nightly
 def test_a_router_that_falls_silent_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)

@@ -18,6 +18,7 @@ from commands import Command, run
 from labs import inside
 
 from experiment_files import experiment_file
+from nightly import nightly
 from qoslab.lab import Lab
 from verdicts import beside_lateness, newest_run, status_of
 
@@ -229,6 +230,7 @@ KILLED = {
 """A program of a cell, and what is said of its end."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
     """Its cell names it, the run goes on to the next one and to its end, and nothing is left; `clean` looks."""
@@ -266,7 +268,9 @@ def kill_inside(lab: Lab, victim: str) -> None:
     raise AssertionError(f"no {victim} in the lab")
 
 
-@pytest.mark.parametrize("moment", ["lab up", "configure the routers", "capture on", "traffic", "observe after"])
+@pytest.mark.parametrize(
+    "moment", ["configure the routers", "traffic", *nightly("lab up", "capture on", "observe after")]
+)
 def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
     """Also while it imports, so that it is started."""
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed", started=True)

@@ -114,7 +114,7 @@ def test_what_takes_hours_runs_each_night() -> None:
     each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
     nightly = {entry["environment"]: entry for entry in each}
     hours = {"audit", "disk", "mends", "mistaken", "mutants", "mutants-python", "fuzz", "nemesis"}
-    assert nightly.keys() == hours | {"interchange", "random", "site"}
+    assert nightly.keys() == hours | {"interchange", "nightly", "random", "site"}
     assert all(f"testenv:{name}" in tox for name in nightly)
     # With `--` and nothing behind it an environment would have no default, either.
     given = [entry["arguments"] for entry in each if "arguments" in entry]
