@@ -98,6 +98,51 @@ def test_what_happened_between_readings_far_apart_is_not_known() -> None:
     }
 
 
+def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, float | None, str | None]]:
+    """Value, error and what is missing of figures."""
+    found = metrics({"classes": cell}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
+    found = found[found["metric"].isin(names)].astype(object).where(lambda each: each.notna(), None)
+    rows = zip(found["metric"], found["value"], found["error"], found["missing"], strict=True)
+    return {name: (value, error, missing) for name, value, error, missing in rows}
+
+
+def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
+    """100 packets a second until 2 s, 50 from then on, as show commands tell it that took 20, 40 and 20 ms."""
+    told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
+    early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
+    counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
+    assert known(early, at, late, counted, cir, cell=told.assign(police_bc_bytes=31250)) == {
+        # The worse one of the two readings around it counts.
+        early: (pytest.approx(150), pytest.approx(2), None),
+        at: (pytest.approx(200), pytest.approx(2), None),
+        late: (pytest.approx(225), pytest.approx(1), None),
+        # All counters of a reading are of one instant; what is configured is no matter of time.
+        counted: (pytest.approx(150), None, None),
+        cir: (31250, None, None),
+    }
+    # A data plane says when it counted.
+    assert known(early, cell=told.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
+
+
+def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
+    """Wherever between question and answer the router counted 100 packets a second."""
+    name, error_s = "police.conformed_packets @ time 5.7 s", 0.05
+    for late in (-1.0, -0.4, 0.0, 0.7, 1.0):
+        counts = ((at, round(100 * (at + late * error_s)), 0) for at in (5.2, 6.2))
+        value, error, _ = known(name, cell=readings(*counts).assign(time_error_s=error_s))[name]
+        assert value is not None and error is not None and abs(value - 570) <= error + 1e-9 and error < 5.1
+
+
+def test_a_figure_at_a_time_that_readings_hardly_tell_is_missing() -> None:
+    slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
+    timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
+    said = "@ time 1 s: its readings only tell that it is between 80 and 120"
+    assert known(timed, named, cell=slow) == {
+        timed: (None, None, f"what the classes count {said}"),
+        named: (None, None, f"class-default {said}"),
+    }
+
+
 def when(cell: pd.DataFrame, moment: str) -> float | Missing:
     return moment_s(cell, At.parse(moment))
 

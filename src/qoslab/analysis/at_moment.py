@@ -42,6 +42,18 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     return _near(at, moment, float(times[0]) if moment < times[1] else moment, float(times[1]))
 
 
+def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
+    """By how much the readings around a moment may be of another instant, in seconds; 0 of a data plane's.
+
+    So it is 0 where the moment is that of a counter, too: that one was read together with all others.
+    """
+    if at.counter != "time":
+        return 0.0
+    times = rows["time_s"].astype(float)
+    around = (times == times[times <= moment].max()) | (times == times[times >= moment].min())
+    return float(rows["time_error_s"].astype(float)[around].fillna(0.0).max())
+
+
 def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
     """The moment, where readings around it are near enough; `before` is not a number where there is none."""
     if after - before > APART_S:

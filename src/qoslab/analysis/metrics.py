@@ -25,9 +25,9 @@ from qoslab.analysis import (  # noqa: F401
     steady,
     throughput,
 )
-from qoslab.analysis.at_moment import moment_s, until
+from qoslab.analysis.at_moment import instant_error_s, moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
-from qoslab.analysis.estimates import Estimate
+from qoslab.analysis.estimates import Estimate, error_of, given
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
@@ -199,12 +199,30 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
         if isinstance(moment, Missing):
             yield from ((each, moment) for each in names)
             continue
-        # What is of `during` is of this moment, then, whenever in the traffic it was.
-        facts = replace(selection.cell, traffic_s=moment / float(DURING))
-        rows, whole = until(selection.rows, moment), Whole(until(selection.whole.rows, moment))
-        then = replace(selection, rows=rows, whole=whole, cell=facts)
-        found = {name: value for function in functions_of("classes") for name, value in function.figures(then)}
+        found = _as_of(selection, moment)
+        if error := instant_error_s(selection.rows, at, moment):
+            of = f"{selection.selector or 'what the classes count'} @ {at}"
+            around = [_as_of(selection, moment + shift) for shift in (-error, error)]
+            found = {name: given(_within(value, name, around), of) for name, value in found.items()}
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
+
+
+def _as_of(selection: Selection, moment: float) -> dict[str, float | Missing]:
+    """The figures of classes by the readings up to a moment, in seconds; what is of `during` is of this moment, then,
+    whenever in the traffic it was."""
+    facts = replace(selection.cell, traffic_s=moment / float(DURING))
+    rows, whole = until(selection.rows, moment), Whole(until(selection.whole.rows, moment))
+    then = replace(selection, rows=rows, whole=whole, cell=facts)
+    return {name: value for function in functions_of("classes") for name, value in function.figures(then)}
+
+
+def _within(value: float | Missing, name: str, around: Iterable[Mapping[str, float | Missing]]) -> float | Missing:
+    """A figure, and by how much it is another one where the moment is a little earlier or later."""
+    if isinstance(value, Missing):
+        return value
+    others = [found.get(name, value) for found in around]
+    apart = max(abs(other - value) for other in others if not isinstance(other, Missing)) if others else 0.0
+    return Estimate(value, error_of(value) + apart) if apart else value
 
 
 def _row(key: tuple[object, ...], reference: Reference, value: float | Missing) -> dict[str, object]:
