@@ -4,10 +4,13 @@
     python benches/inventory.py hqf-nested --write                     # one of them; its section of the report
     python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # what stands behind -- is for both runs
 
-Each experiment is run in the virtual lab, and in the same lab behind SSH (`lab up --expose`), where nothing but command
-lines and agents leads. A sweep over links is run a lab at a time. Runs are kept in --folder and not made again. The
-table says of each expectation what both found; the exit status is 1 where a verdict is another or a figure is missing
-that the virtual lab has, 3 where only a cell was invalid.
+Each experiment is run in the virtual lab, cell after cell as on a rack, and in the same lab behind SSH (`lab up
+--expose`), where nothing but command lines and agents leads. A sweep over links is run a lab at a time. Runs are kept
+in --folder and not made again. The table says of each expectation what both found; the exit status is 1 where a verdict
+is another or a figure is missing that the virtual lab has, 3 where only a cell was invalid.
+
+With --control the virtual lab is measured twice. How often its two medians lie in each other's interval says how often
+chance alone lets them: independent samples of a few repetitions do not always.
 
 With --again cells that were not valid are measured once more in the runs that are kept, which tell of each attempt.
 With --at-once more runs than one go on at a time: for slow links, whose labs leave processors idle. Which cells were
@@ -56,7 +59,10 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "tcp-friendly-policer": ("--arm", "size"),
 }
 """Those with a publication, and what of them is run."""
-VIRTUAL, INVENTORY = "virtual", "inventory"
+VIRTUAL, INVENTORY, CONTROL = "virtual", "inventory", "control"
+"""Kinds of runs: in the virtual lab, through an inventory of it, in the virtual lab once more."""
+ALONE = ("--jobs", "1")
+"""For the virtual lab. A rack has one cell at a time; beside another a cell has fewer processors."""
 INFORMATIVE = "informative"
 """The verdict on figures of which no repetition is valid."""
 MEASURED = (0, 1, 3)
@@ -84,6 +90,8 @@ class Pair:
     inventory: dict[str, Any]
     error: float = 0.0
     """By how much the one of the inventory may be wrong, since show commands tell it."""
+    control: dict[str, Any] | None = None
+    """In the virtual lab once more."""
 
     @property
     def place(self) -> str:
@@ -106,11 +114,21 @@ class Pair:
     @property
     def within(self) -> bool:
         """Whether each median is in the other's interval, the error of the readings added; or they are equal."""
-        one, other = _measured(self.virtual), _measured(self.inventory)
-        if one is None or other is None:
-            return one is other
-        both = _has(self.virtual, other, self.error) and _has(self.inventory, one, self.error)
-        return math.isclose(one, other, rel_tol=1e-6) or both
+        return near(self.virtual, self.inventory, self.error)
+
+    @property
+    def by_chance(self) -> bool:
+        """The same of the virtual lab and itself, which shares no reading of show commands."""
+        return self.control is not None and near(self.virtual, self.control)
+
+
+def near(row: dict[str, Any], other: dict[str, Any], error: float = 0.0) -> bool:
+    """Whether two medians are in each other's interval, or equal; a figure that is missing is near a missing one."""
+    one, two = _measured(row), _measured(other)
+    if one is None or two is None:
+        return one is two
+    both = _has(row, two, error) and _has(other, one, error)
+    return math.isclose(one, two, rel_tol=1e-6) or both
 
 
 def _measured(row: dict[str, Any]) -> float | None:
@@ -169,8 +187,8 @@ def qoslab(folder: Path, *words: str) -> int:
 
 
 def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
-    """The run folder of one part: in the virtual lab, or through an inventory."""
-    place = folder / title(lab.experiment, options).replace(" ", "-") / lab.name / kind
+    """The run folder of one part: in the virtual lab (or there once more), or through an inventory."""
+    place = folder / title(lab.experiment, options) / lab.name / kind
     newest = place / "runs" / lab.experiment / "latest"
     lacking = again and newest.exists() and bool(invalid(newest))
     if lacking or not newest.exists():
@@ -182,7 +200,7 @@ def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) 
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
         began = time.monotonic()
-        status = qoslab(place, *words) if kind == VIRTUAL else _exposed(lab, place, words)
+        status = _exposed(lab, place, words) if kind == INVENTORY else qoslab(place, *words, *ALONE)
         print(f"{lab.experiment} {lab.name} {kind}: {time.monotonic() - began:.0f} s, status {status}", flush=True)
         if status not in MEASURED or not newest.exists():
             raise RuntimeError(f"{place / 'log.txt'} says why {lab.experiment} did not come to its end ({kind})")
@@ -217,16 +235,22 @@ def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
             raise
 
 
-def pairs(virtual: Path, inventory: Path) -> Iterator[Pair]:
+def pairs(virtual: Path, inventory: Path, control: Path | None = None) -> Iterator[Pair]:
     """The expectations that were measured in this part."""
-    found = [json.loads((each / "comparison.json").read_text(encoding="utf-8")) for each in (virtual, inventory)]
-    other, wrong = {_key(row): row for row in found[1]}, errors(inventory)
-    for row in found[0]:
-        there = other.get(_key(row), row | {"measured": None, "verdict": "not there"})
-        pair = Pair(row, there, wrong.get((row["arm"], row["metric"]), 0.0))
+    wrong = errors(inventory)
+    there, again = _rows(inventory), _rows(control) if control else {}
+    for key, row in _rows(virtual).items():
+        absent = row | {"measured": None, "verdict": "not there"}
+        error = wrong.get((row["arm"], row["metric"]), 0.0)
+        pair = Pair(row, there.get(key, absent), error, again.get(key, absent) if control else None)
         # Of cells in other labs neither knows anything.
         if any(_measured(each) is not None or each.get("missing") for each in (pair.virtual, pair.inventory)):
             yield pair
+
+
+def _rows(folder: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    found = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+    return {_key(row): row for row in found}
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
@@ -264,21 +288,25 @@ def title(name: str, words: Sequence[str]) -> str:
 def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1) -> str:
     """What the report says of an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
-    near = sum(pair.within for pair in found)
+    within = sum(pair.within for pair in found)
+    controlled = any(pair.control is not None for pair in found)
+    chance = f"; of {sum(pair.by_chance for pair in found)} if the virtual lab is measured twice" if controlled else ""
     beside = f", {at_once} runs at a time" if at_once > 1 else ""
     lines = [
         f"## {title(name, words)}",
         "",
         page.head(
             f"Options: `{' '.join(words) or 'none'}`{beside}. {len(found)} figures, {same} with the same verdict, of "
-            f"{near} each median in the other's interval, if the error of readings is added."
+            f"{within} each median in the other's interval, if the error of readings is added{chance}."
         ),
         "",
-        "| figure | unit | virtual lab | inventory | error of readings | verdict there | |",
-        "|---|---|---|---|---|---|---|",
+        f"| figure | unit | virtual lab |{' once more |' if controlled else ''} inventory | error of readings "
+        "| verdict there | |",
+        f"|---|---|---|{'---|' if controlled else ''}---|---|---|---|",
     ]
     lines += [
-        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} | {shown(pair.inventory)} "
+        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} "
+        f"{f'| {shown(pair.control)} ' if pair.control else ''}| {shown(pair.inventory)} "
         f"| {f'{pair.error:.3g}' if pair.error else ''} | {pair.virtual['verdict']} | {pair.verdict} |"
         for pair in found
     ]
@@ -296,6 +324,9 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="where runs are kept")
     parser.add_argument("--write", action="store_true", help=f"write sections of {REPORT.relative_to(TOP)}")
+    parser.add_argument(
+        "--control", action="store_true", help="measure the virtual lab twice, to compare it with itself"
+    )
     parser.add_argument("--again", action="store_true", help="measure cells again that were not valid in what is kept")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="how many runs at a time (default: 1)")
     arguments = sys.argv[1:]
@@ -309,20 +340,21 @@ def main() -> None:
             name: [*options, *(() if "--arm" in options else EXPERIMENTS.get(name, ()))]
             for name in chosen.experiments or EXPERIMENTS
         }
+        kinds = (VIRTUAL, INVENTORY, *((CONTROL,) if chosen.control else ()))
         runs = {
             name: [
-                tuple(pool.submit(run, lab, kind, words, chosen.folder, chosen.again) for kind in (VIRTUAL, INVENTORY))
+                [pool.submit(run, lab, kind, words, chosen.folder, chosen.again) for kind in kinds]
                 for lab in labs_of(name, words)
             ]
             for name, words in own.items()
         }
         for name, words in own.items():
-            made = [(virtual.result(), inventory.result()) for virtual, inventory in runs[name]]
-            found = [pair for both in made for pair in pairs(*both)]
+            made = [[each.result() for each in part] for part in runs[name]]
+            found = [pair for part in made for pair in pairs(*part)]
             reasons = [
-                f"{lab}, {each}"
-                for both in made
-                for lab, folder in zip(("virtual lab", "inventory"), both, strict=True)
+                f"{kind}, {each}"
+                for part in made
+                for kind, folder in zip(kinds, part, strict=True)
                 for each in invalid(folder)
             ]
             page.tell(section(name, found, reasons, words, chosen.at_once), write_it=chosen.write, to=REPORT)
