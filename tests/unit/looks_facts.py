@@ -1,0 +1,106 @@
+"""Facts of a lab in which all is well, for tests of what looks before the first packet find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from qoslab.model.experiment import Experiment
+from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
+from qoslab.plan import make_plan
+from qoslab.run.door.countdowns import Kept
+from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.task import demands_of
+from qoslab.schema import load_sweep
+from qoslab.units import Duration
+
+SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
+POLICING, ASKED = SWEEP.experiment, demands_of(make_plan(SWEEP).cells).routers
+RUNNING = """\
+Building configuration...
+
+Current configuration : 900 bytes
+!
+hostname R1
+!
+interface FastEthernet0/0
+ ip address 192.168.10.1 255.255.255.0
+!
+interface FastEthernet0/1
+ ip address 192.168.20.1 255.255.255.0
+!
+snmp-server community PLANTED RO
+end
+"""
+MACS = {
+    "Fa0": "02:00:00:00:00:10",
+    "Fa1": "02:00:00:00:00:11",
+    "client": "02:00:00:00:00:01",
+    "server": "02:00:00:00:00:02",
+}
+SAVED = Kept(RUNNING, RUNNING, "No files in directory\n\n64012288 bytes total (64012288 bytes free)\n")
+ARCHIVED = RUNNING.replace("!\nsnmp", "!\narchive\n log config\n  hidekeys\n path flash:kept\n!\nsnmp")
+SMALL = "No files in directory\n\n64012288 bytes total (100 bytes free)\n"
+QUICK = RoundTrips(20, (0.3,) * 20)
+
+
+def card(mac: str, **changed: Any) -> Card:
+    return replace(Card(True, True, mac, (), 0, "e1000e", 100, "full"), **changed)
+
+
+def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:
+    found = HostFacts(
+        root=True,
+        machine="a",
+        cards={
+            "eth0": card(MACS[name], addresses=(address,)),
+            "mgmt": card("02:00:00:00:01:00", addresses=("192.0.2.7/24",)),
+        },
+        routes={},
+        management="mgmt",
+        missing=(),
+        congestion=frozenset({"reno", "cubic"}),
+        free=10**12,
+        clock_ahead_ms=0.0,
+        clock_error_ms=0.2,
+        cables={"eth0": OnCable({far: (far_mac,)}, QUICK)},
+    )
+    return replace(found, **changed)
+
+
+def port(mac: str, *addresses: str, **changed: Any) -> Port:
+    return replace(Port(False, True, mac, addresses, 100.0, "full", {}), **changed)
+
+
+def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> Facts:
+    """All is well, but for what is changed: of R1 (`release`, `ports`, …), `client` and `server`."""
+    hosts = {
+        "client": host("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
+        "server": host("server", "192.168.20.2/24", "192.168.20.1", MACS["Fa1"], **changed.pop("server", {})),
+    }
+    router = RouterFacts(
+        software="Cisco IOS Software, …",
+        ios=True,
+        release="12.4(15)T14",
+        model="3725",
+        ports={
+            "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"),
+            "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24"),
+        },
+        arp={},
+        learnt={},
+        neighbours=(),
+        pings={},
+        address="192.0.2.1",
+        running=RUNNING,
+        kept=SAVED,
+    )
+    settings = {name: HostSettings(isolate=way) for name in hosts}
+    routers = {"R1": changed.pop("settings", RouterSettings())}
+    longest = changed.pop("longest", Duration.parse("60 s"))
+    return Facts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED, longest)
+
+
+UP = {"FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"), "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24")}
+"""R1's interfaces as they ought to be."""
