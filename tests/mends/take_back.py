@@ -19,7 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
-from mends import DANGERS, MENDS
+from mend import DANGERS
+
+from mends import MENDS
 
 ROOT = Path(__file__).parents[2]
 FAILED = 1

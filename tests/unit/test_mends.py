@@ -9,9 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mends"))
+from mend import DANGERS, Mend  # noqa: E402
 from take_back import FAILED, SKIPPED, run  # noqa: E402
 
-from mends import DANGERS, MENDS, Mend  # noqa: E402
+from mends import MENDS  # noqa: E402
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.weakness)
