@@ -327,6 +327,7 @@ def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
     _near(ran_long, table, place, columns)
 
 
+@pytest.mark.nightly
 @pytest.mark.quiet
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_so_are_those_of_a_class_that_drops_evenly(

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from test_external import state
 from test_iosd import session
 
+from nightly import nightly
 from project_inventory import project_inventory
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -337,7 +338,7 @@ VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, 
 
 
 @pytest.mark.quiet
-@pytest.mark.parametrize("link", ["wan", "second"])
+@pytest.mark.parametrize("link", ["wan", *nightly("second")])
 def test_what_the_line_makes_of_jitter_and_loss_is_compared(tmp_path: Path, collector: Collector, link: str) -> None:
     """At a host, which asks for addresses, and between two routers, which ping."""
     source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")
