@@ -108,8 +108,10 @@ def test_a_place_where_nothing_can_be_written_is_named(
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
 def test_a_device_is_written_to_and_not_replaced(
-    run: RunFolder, capsys: pytest.CaptureFixture[str], command: str
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
+    # As of an ordinary user, who can make no file in its folder.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != FULL.parent)
     assert main(words(command, run, FULL)) == 2
     assert "/dev/full: cannot be written, the disk is full" in capsys.readouterr().err
     assert stat.S_ISCHR(FULL.stat().st_mode)

@@ -80,7 +80,7 @@ def gate_options(function: _F) -> _F:
     @functools.wraps(function)
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
         for option, path in (("--junit", junit), ("--summary", summary)):
-            if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+            if path is not None and not _takes(path):
                 raise UserError(f"{option} {path}: found no folder {path.parent} to write in, expected one")
         return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
 
@@ -94,6 +94,13 @@ def gate_options(function: _F) -> _F:
         complete = complete_runs if name == "compare" else None
         result = click.option(f"--{name}", type=kind, metavar=metavar, help=about, shell_complete=complete)(result)
     return cast("_F", result)
+
+
+def _takes(path: Path) -> bool:
+    """Whether a file can be written there: in its folder, which a draft is made in; or a device or pipe itself."""
+    if path.exists() and not path.is_file():
+        return os.access(path, os.W_OK)
+    return path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
 def _before(given: str) -> RunSummary:
