@@ -106,7 +106,8 @@ class TestMeasured:
         assert math.isnan(self.figure("a", bucket=1).value)
 
     def test_without_a_valid_cell_the_others_tell_and_are_not_trusted(self) -> None:
-        assert self.figure("c") == comparing.Measured(average([[8.0]]), False, 0, "R1 was not read", NAN)
+        expected = comparing.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
+        assert str(self.figure("c")) == str(expected)
 
     def test_a_table_without_parameters_is_of_one_cell(self) -> None:
         table = self.rings.drop(columns="matrix.ring")
@@ -120,7 +121,8 @@ class TestMeasured:
 
     def test_a_table_without_reasons_gives_none(self) -> None:
         found = comparing.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
-        assert found == comparing.Measured(average([[8.0]]), trusted=False, excluded=0, missing="", effect=NAN)
+        expected = comparing.Measured(average([[8.0]]), trusted=False, excluded=0, missing="", effect=math.nan)
+        assert str(found) == str(expected)
 
     def test_a_ratio_is_of_the_figures_of_both_arms(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
@@ -140,7 +142,8 @@ class TestMeasured:
 
     def test_a_ratio_with_nothing_on_a_side_or_over_0_is_none(self) -> None:
         lacking = comparing.Measured(None, trusted=False, excluded=2, effect=NAN)
-        assert self.figure("b/none") == self.figure("none/b") == lacking
+        assert self.figure("b/none") == lacking
+        assert self.figure("none/b") == lacking
         assert self.figure("b/d") == comparing.Measured(None, True, 3, "nothing was sent", NAN)
         assert self.figure("c/none") == comparing.Measured(None, False, 0, "R1 was not read", NAN)
 
