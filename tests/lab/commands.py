@@ -101,11 +101,3 @@ def processes(folder: Path) -> list[str]:
         except (OSError, ValueError):
             continue
     return [command for command in found if command]
-
-
-def alive(pid: int) -> bool:
-    """Whether the process is there and not merely unburied."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

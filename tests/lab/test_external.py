@@ -21,10 +21,11 @@ from typing import Any
 
 import asyncssh
 import pytest
-from commands import Command, alive, run
+from commands import Command, run
 from labs import agents_folder, inside
 from test_run import EXPERIMENT, latest
 
+from alive import alive
 from older_python import OLDEST, oldest_python
 from qoslab.cli import main
 from qoslab.errors import MachineError

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from clocks import Clocks
-from commands import Command, alive, processes
+from commands import Command, processes
 from labs import command_line, inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
+from alive import alive
 from nightly import nightly
 from qoslab.lab import Lab
 from verdicts import newest_run, status_of

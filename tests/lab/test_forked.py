@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import alive
 from forked import Forked, ForkServer
+
+from alive import alive
 
 pytestmark = pytest.mark.lab
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Command, alive
+from commands import Command
 from test_simulated import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
+from alive import alive
 from experiment_files import experiment_file
 
 pytestmark = pytest.mark.lab

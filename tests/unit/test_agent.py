@@ -20,8 +20,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from commands import alive
 
+from alive import alive
 from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.inventory import HostSettings
