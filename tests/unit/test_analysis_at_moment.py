@@ -133,6 +133,14 @@ def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
         assert value is not None and error is not None and abs(value - 570) <= error + 1e-9 and error < 5.1
 
 
+def test_a_figure_that_one_reading_alone_tells_is_that_of_its_moment() -> None:
+    """A little earlier and later it is not known, so that nothing tells how wrong it may be."""
+    told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
+    name = "class.packets @ time 2 s"
+    once = told.assign(packets=[float("nan"), 200, float("nan")])
+    assert known(name, cell=once)[name] == (200, None, None)
+
+
 def test_a_figure_at_a_time_that_readings_hardly_tell_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))

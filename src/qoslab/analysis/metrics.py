@@ -220,8 +220,8 @@ def _within(value: float | Missing, name: str, around: Iterable[Mapping[str, flo
     """A figure, and by how much it is another one where the moment is a little earlier or later."""
     if isinstance(value, Missing):
         return value
-    others = [found.get(name, value) for found in around]
-    apart = max(abs(other - value) for other in others if not isinstance(other, Missing)) if others else 0.0
+    others = (found.get(name, value) for found in around)
+    apart = max((abs(other - value) for other in others if not isinstance(other, Missing)), default=0.0)
     return Estimate(value, error_of(value) + apart) if apart else value
 
 
