@@ -2,7 +2,7 @@
 
     python benches/inventory.py                                        # the published ones, whole: a night
     python benches/inventory.py hqf-nested --write                     # one of them; its section of the report
-    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # what stands behind -- is for both runs
+    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # what stands behind -- is for all runs
 
 Each experiment is run in the virtual lab, cell after cell as on a rack, and in the same lab behind SSH (`lab up
 --expose`), where nothing but command lines and agents leads. A sweep over links is run a lab at a time. Runs are kept
@@ -92,6 +92,11 @@ class Pair:
     """By how much the one of the inventory may be wrong, since show commands tell it."""
     control: dict[str, Any] | None = None
     """In the virtual lab once more."""
+
+    @property
+    def measured(self) -> tuple[dict[str, Any], ...]:
+        """What was found, in the order of the table."""
+        return (self.virtual, *((self.control,) if self.control else ()), self.inventory)
 
     @property
     def place(self) -> str:
@@ -300,13 +305,13 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
             f"{within} each median in the other's interval, if the error of readings is added{chance}."
         ),
         "",
-        f"| figure | unit | virtual lab |{' once more |' if controlled else ''} inventory | error of readings "
-        "| verdict there | |",
-        f"|---|---|---|{'---|' if controlled else ''}---|---|---|---|",
     ]
+    more = ("once more",) if controlled else ()
+    head = ("figure", "unit", "virtual lab", *more, "inventory", "error of readings", "verdict there")
+    # The last column, what became of it, has no name.
+    lines += [f"| {' | '.join(head)} | |", "|" + "---|" * (len(head) + 1)]
     lines += [
-        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {shown(pair.virtual)} "
-        f"{f'| {shown(pair.control)} ' if pair.control else ''}| {shown(pair.inventory)} "
+        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {' | '.join(map(shown, pair.measured))} "
         f"| {f'{pair.error:.3g}' if pair.error else ''} | {pair.virtual['verdict']} | {pair.verdict} |"
         for pair in found
     ]
