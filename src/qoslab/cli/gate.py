@@ -98,7 +98,9 @@ def gate_options(function: _F) -> _F:
 
 def _takes(path: Path) -> bool:
     """Whether a file can be written there: in its folder, which a draft is made in; or a device or pipe itself."""
-    if path.exists() and not path.is_file():
+    from qoslab.results.files import no_file
+
+    if no_file(path):
         return os.access(path, os.W_OK)
     return path.parent.is_dir() and os.access(path.parent, os.W_OK)
 

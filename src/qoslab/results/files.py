@@ -122,6 +122,11 @@ def append(path: Path, content: bytes) -> None:
         DISK.append(path, content)
 
 
+def no_file(path: Path) -> bool:
+    """Whether there is what `replace` writes to as it is, as a pipe or a terminal."""
+    return path.exists() and not path.is_file()
+
+
 def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = True) -> None:
     """Write a file that may be there already: the old one stays until the new one is whole and synced.
 
@@ -130,7 +135,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = T
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     with writing(path, kept=kept):
-        if path.exists() and not path.is_file():
+        if no_file(path):
             DISK.append(path, content)
             return
         with made_folder(path.parent):
