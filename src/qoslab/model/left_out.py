@@ -44,10 +44,4 @@ def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, s
 
 def asked_of_all(figures: Iterable[RunFigure], *runs: LeftOut) -> tuple[RunFigure, ...]:
     """The figures that each of the runs was asked for."""
-    return tuple(each for each in figures if not any(left_out(each) for left_out in runs))
-
-
-def told_part(overrides: Sequence[str]) -> str:
-    """The sentence that says of which part of its file a run is; empty where it is of the whole."""
-    part = part_of(overrides)
-    return f"Of a part of its file: {part}." if part else ""
+    return tuple(each for each in figures if not any(lacks(each) for lacks in runs))

@@ -17,7 +17,6 @@ from qoslab.analysis.figures import WIDE
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
-from qoslab.model.left_out import told_part
 from qoslab.model.metrics import format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.overview import RunSummary
@@ -113,7 +112,7 @@ def markdown(
     parts = [f"## {found.sign} {_plain(manifest.experiment.title)}: {found.word}", _plain(found.sentence)]
     parts += ["\n".join(f"- {_plain(detail)}" for detail in found.details)] if found.details else []
     parts += [f"*{_plain(kind.remark)}*"] if kind.remark else []
-    asked = told_part(manifest.overrides)
+    asked = text.part(manifest.overrides)
     parts += [_plain(asked)] if asked else []
     old = before.by_key if before is not None else {}
     if before is not None:

@@ -26,7 +26,6 @@ from qoslab.model.comparison import (
 )
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.left_out import told_part
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import traffic_time
@@ -259,7 +258,7 @@ def _article(experiment: Experiment) -> str:
 def _when(manifest: Manifest) -> str:
     where = lab_kind(manifest.lab).title
     ran = f"Run on {text.moment(manifest.started)} in {where}; {_traffic(manifest)}."
-    return " ".join(filter(None, (ran, told_part(manifest.overrides))))
+    return " ".join(filter(None, (ran, text.part(manifest.overrides))))
 
 
 def _traffic(manifest: Manifest) -> str:

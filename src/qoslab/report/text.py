@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import cast, get_args
 
+from qoslab.model.left_out import part_of
 from qoslab.model.metrics import Unit, format_value, prefixed
 from qoslab.model.run_figures import RunFigure
 
@@ -108,6 +110,12 @@ def lateness(nanoseconds: float) -> str:
 def moment(at: datetime | None) -> str:
     """A date and time, UTC."""
     return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at is not None else NONE
+
+
+def part(overrides: Sequence[str]) -> str:
+    """The sentence that says of which part of its file a run is; empty where it is of the whole."""
+    told = part_of(overrides)
+    return f"Of a part of its file: {told}." if told else ""
 
 
 def listed(items: list[str]) -> str:
