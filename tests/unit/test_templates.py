@@ -50,17 +50,21 @@ class Machine:
             file.chmod(0o755)
 
     def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """As a forge does: with bash, which ends at the first failure."""
+        """As a forge does: with bash, which ends at the first failure. Temporary files are gone then."""
+        temporary = self.folder / "temporary"
+        temporary.mkdir(exist_ok=True)
         own = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
-        return subprocess.run(
+        done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
             cwd=self.folder,
-            env=own | variables,
+            env=own | {"TMPDIR": str(temporary)} | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=60,
         )
+        assert list(temporary.iterdir()) == []
+        return done
 
     def calls(self) -> list[str]:
         file = self.folder / "calls"
