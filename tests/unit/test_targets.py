@@ -117,6 +117,33 @@ def test_a_device_is_written_to_and_not_replaced(
     assert stat.S_ISCHR(FULL.stat().st_mode)
 
 
+@pytest.mark.parametrize("command", ["junit", "summary"])
+@pytest.mark.parametrize(
+    ("target", "held", "said"),
+    [
+        (FULL, FULL, "found no right to write to it, expected one"),
+        (Path("mine/out"), Path("mine"), "found no right to write in the folder mine, expected one"),
+    ],
+)
+def test_what_may_not_be_written_is_refused(
+    run: RunFolder,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    target: Path,
+    held: Path,
+    said: str,
+) -> None:
+    monkeypatch.chdir(place)
+    Path("mine").mkdir()
+    # As of an ordinary user; root may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != held)
+    assert main(words(command, run, target)) == 2
+    assert f"--{command} {target}: {said}" in capsys.readouterr().err
+    assert list(Path("mine").iterdir()) == []
+
+
 @contextmanager
 def little_room() -> Iterator[None]:
     """Files have room for `ROOM` bytes."""

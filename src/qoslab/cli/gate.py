@@ -80,8 +80,8 @@ def gate_options(function: _F) -> _F:
     @functools.wraps(function)
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
         for option, path in (("--junit", junit), ("--summary", summary)):
-            if path is not None and not _takes(path):
-                raise UserError(f"{option} {path}: found no folder {path.parent} to write in, expected one")
+            if path is not None and (missing := _missing(path)):
+                raise UserError(f"{option} {path}: found no {missing}, expected one")
         return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
 
     result: Any = gathered
@@ -96,13 +96,15 @@ def gate_options(function: _F) -> _F:
     return cast("_F", result)
 
 
-def _takes(path: Path) -> bool:
-    """Whether a file can be written there: in its folder, which a draft is made in; or a device or pipe itself."""
+def _missing(path: Path) -> str:
+    """What a file cannot be written there without; a draft is made beside it, but not of a device or pipe."""
     from qoslab.results.files import no_file
 
     if no_file(path):
-        return os.access(path, os.W_OK)
-    return path.parent.is_dir() and os.access(path.parent, os.W_OK)
+        return "" if os.access(path, os.W_OK) else "right to write to it"
+    if not path.parent.is_dir():
+        return f"folder {path.parent} to write in"
+    return "" if os.access(path.parent, os.W_OK) else f"right to write in the folder {path.parent}"
 
 
 def _before(given: str) -> RunSummary:
