@@ -18,6 +18,7 @@ from made_again import (  # noqa: F401 (hooks)
     pytest_terminal_summary,
     pytest_warning_recorded,
 )
+from qoslab.redaction import KNOWN
 
 # How long an example takes is the machine's affair, and a busy one fails no test.
 settings.register_profile("qoslab", deadline=None)
@@ -61,6 +62,14 @@ def priority_stays() -> Iterator[None]:
     before = os.getpriority(os.PRIO_PROCESS, 0)
     yield
     assert os.getpriority(os.PRIO_PROCESS, 0) == before, "this test changed the priority of its process"
+
+
+@pytest.fixture(autouse=True)
+def secrets_are_forgotten() -> Iterator[None]:
+    """A process hides what it has read of secrets until its end, also in what later tests print."""
+    before = dict(vars(KNOWN))
+    yield
+    vars(KNOWN).update(before)
 
 
 def _inherited_signals() -> dict[str, object]:
