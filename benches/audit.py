@@ -31,6 +31,8 @@ OUT_OF_REACH = re.compile(
     re.IGNORECASE,
 )
 """What the programs say where a database is not to be had."""
+NOT_HERE = "--offline was specified"
+"""What cargo says where it would have to download a crate: those of other systems are named by the lock file, too."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def looks(python: Path) -> tuple[Look, ...]:
         str(MADE / "python.cdx.json"),
     )
     return (
+        Look("crates of the lock file", ("cargo", "fetch", "--locked", "--quiet"), "the registry of crates"),
         Look("licences, sources and versions of crates", (*deny, *here)),
         Look("known weaknesses of crates", (*deny, "check", "advisories"), "the RustSec advisory database"),
         Look("licences of Python packages", licences),
@@ -86,6 +89,8 @@ def taken(look: Look, offline: bool) -> tuple[int, str]:
         return 0, "holds"
     if "no such command" in done.stdout:
         return 2, f"NOT RUN: there is no {' '.join(look.command[:2])}; tox -e audit installs it"
+    if NOT_HERE in done.stdout:
+        return 2, "NOT RUN: not all crates are here; `cargo fetch --locked` brings them"
     if look.database and (said := OUT_OF_REACH.search(done.stdout)):
         return 2, f"NOT RUN: {look.database} cannot be reached ({said[0].strip()})"
     return 1, "DOES NOT HOLD\n" + done.stdout.strip()

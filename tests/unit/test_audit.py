@@ -53,11 +53,17 @@ def test_what_does_not_hold_is_worse(
     looks.append(audit.Look("c", program(1, f"GPL-3.0 is not allowed\n{UNREACHED[0]}")))
     assert audit.main(["--offline"]) == 1
     assert "c: DOES NOT HOLD\nGPL-3.0 is not allowed" in capsys.readouterr().out
-    looks[:] = [audit.Look("d", ("qoslab-no-such-program",)), audit.Look("e", ("cargo", "no-such"))]
+    missing = "error: failed to download `anstyle-wincon v3.0.11`\n\n  --offline was specified"
+    looks[:] = [
+        audit.Look("d", ("qoslab-no-such-program",)),
+        audit.Look("e", ("cargo", "no-such")),
+        audit.Look("f", program(1, missing)),
+    ]
     assert audit.main([]) == 2
     assert capsys.readouterr().out == (
         "d: NOT RUN: there is no qoslab-no-such-program; tox -e audit installs it\n"
         "e: NOT RUN: there is no cargo no-such; tox -e audit installs it\n"
+        "f: NOT RUN: not all crates are here; `cargo fetch --locked` brings them\n"
     )
 
 
