@@ -18,7 +18,7 @@ FAULTS = (
         "qoslab",
         'build=(--build-constraints "$top/requirements/build.txt")',
         "build=()",
-        "tests/unit/test_bootstrap.py",
+        "tests/unit/test_bootstrap.py::test_a_first_start_and_a_second",
         danger=INSTALLED,
     ),
     Mend(
@@ -26,7 +26,7 @@ FAULTS = (
         "qoslab",
         '    [ "$place" = "$top" ] && [ "$1/bin/python" -ef "$interpreter" ]\n',
         '    [ "$1/bin/python" -ef "$interpreter" ]\n',
-        "tests/unit/test_bootstrap.py",
+        "tests/unit/test_bootstrap.py::test_a_copy_and_a_moved_clone_run_their_own_code",
         danger=INSTALLED,
     ),
     Mend(
@@ -34,7 +34,7 @@ FAULTS = (
         "qoslab",
         "    if have flock && ! flock -n 9; then\n",
         "    if false; then\n",
-        "tests/unit/test_bootstrap.py",
+        "tests/unit/test_bootstrap.py::test_two_first_starts_at_once",
         danger=INSTALLED,
     ),
     Mend(
@@ -42,7 +42,7 @@ FAULTS = (
         "qoslab",
         'logged "$uv" venv --clear --python',
         'logged "$uv" venv --python',
-        "tests/unit/test_bootstrap.py",
+        "tests/unit/test_bootstrap.py::test_an_environment_that_is_half_made_or_without_interpreter_is_made_again",
         danger=INSTALLED,
     ),
     Mend(

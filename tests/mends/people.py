@@ -10,7 +10,7 @@ PEOPLE = (
         "src/qoslab/run/cluster/dask_cluster.py",
         "        if given:\n",
         "        if False:\n",
-        "tests/unit/test_cluster_crew.py",
+        "tests/unit/test_cluster_crew.py::test_a_cluster_without_certificates_is_warned_of",
         danger=LET_IN,
     ),
     Mend(
@@ -18,7 +18,7 @@ PEOPLE = (
         "src/qoslab/run/cluster/dask_cluster.py",
         "distributed.Security(require_encryption=True, **{name: str(path) for name, path in given.items()})",
         "None\n    return security",
-        "tests/unit/test_cluster_crew.py",
+        "tests/unit/test_cluster_crew.py::test_a_cluster_with_certificates",
         danger=LET_IN,
     ),
     Mend(
@@ -84,7 +84,7 @@ PEOPLE = (
         "src/qoslab/ios/secrets.py",
         '    r"snmp-server community",\n',
         "",
-        "tests/unit/test_ios_secrets.py",
+        "tests/unit/test_ios_secrets.py::test_secrets_are_removed",
         danger=SECRETS,
     ),
     Mend(
@@ -92,7 +92,7 @@ PEOPLE = (
         "src/qoslab/lab/supervision.py",
         "cp {shlex.quote(str(APPARMOR_PROFILE))} ",
         "",
-        "tests/unit/test_lab_supervision.py",
+        "tests/unit/test_lab_supervision.py::test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all",
         danger=RIGHTS,
     ),
     Mend(
@@ -195,7 +195,7 @@ PEOPLE = (
         "src/qoslab/ios/secrets.py",
         "    return _without_keys(_SECRET.sub(",
         "    return (_SECRET.sub(",
-        "tests/unit/test_ios_secrets.py",
+        "tests/unit/test_ios_secrets.py::test_secrets_are_removed",
         danger=SECRETS,
     ),
     Mend(

@@ -13,7 +13,7 @@ READING = (
         return isinstance(obj, TemplateModule) and not attr.startswith("_")
 """,
         "        return True\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding",
         also=(("        if not __self.is_safe_callable(__obj):\n", "        if False:\n"),),
         danger=CODE,
     ),
@@ -22,7 +22,7 @@ READING = (
         "src/qoslab/schema/templates.py",
         "    except Exception as error:\n        if isinstance(error, TemplateSyntaxError):\n",
         "    except TemplateSyntaxError as error:\n        if isinstance(error, TemplateSyntaxError):\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding",
         danger=MISTAKEN,
     ),
     Mend(
@@ -30,7 +30,7 @@ READING = (
         "src/qoslab/schema/sweep.py",
         "    if (count := sweep.count) > CELL_LIMIT:\n",
         "    if (count := sweep.count) < 0:\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding",
         danger=NO_END,
     ),
     Mend(
@@ -38,7 +38,7 @@ READING = (
         "src/qoslab/run/progress.py",
         """TextColumn("{task.description}", markup=False)""",
         """TextColumn("{task.description}")""",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_progress_shows_foreign_text",
         danger=CODE,
     ),
     Mend(
@@ -46,7 +46,7 @@ READING = (
         "src/qoslab/printing.py",
         "    return _OBEYED.sub(_escaped, text)\n",
         "    return text\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_foreign_text_is_shown_and_not_obeyed",
         danger=CODE,
     ),
     Mend(
@@ -54,7 +54,7 @@ READING = (
         "src/qoslab/results/folder.py",
         "            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):\n",
         "            if False:\n",
-        "tests/unit/test_hostile_runs.py",
+        "tests/unit/test_hostile_runs.py::test_links_out_of_a_run_are_refused",
         danger=CODE,
     ),
     Mend(
@@ -63,7 +63,7 @@ READING = (
         """    if folder and (parts[0] != "cells" or not {"", ".", ".."}.isdisjoint(parts) or "\\0" in folder):
 """,
         "    if parts is None:\n",
-        "tests/unit/test_hostile_runs.py",
+        "tests/unit/test_hostile_runs.py::test_a_cell_stands_below_cells",
         danger=CODE,
     ),
     Mend(
@@ -71,7 +71,7 @@ READING = (
         "src/qoslab/ios/regexps.py",
         "        states = self._closed([self._begin], first=True, last=not line)\n",
         "        import re\n\n        return re.search(self.text, line) is not None\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_no_expression_hangs_a_filter",
         danger=NO_END,
     ),
     Mend(
@@ -79,7 +79,7 @@ READING = (
         "src/qoslab/schema/observations.py",
         "    if kind not in filters.KINDS:\n",
         "    if False:\n",
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding",
         danger=CODE,
     ),
     Mend(
@@ -89,7 +89,7 @@ READING = (
 """,
         """    if control := re.search("$^", command):
 """,
-        "tests/unit/test_hostile.py",
+        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding",
         danger=CODE,
     ),
     Mend(
@@ -99,7 +99,7 @@ READING = (
 """,
         """        stray = table["time_s"].isna()
 """,
-        "tests/unit/test_hostile_runs.py",
+        "tests/unit/test_hostile_runs.py::test_a_packet_of_another_year_costs_nothing",
         danger=NO_END,
     ),
     Mend(
@@ -179,7 +179,7 @@ READING = (
         "src/qoslab/programs.py",
         'return [sys.executable, "-P", "-m", name, *arguments]',
         'return [sys.executable, "-m", name, *arguments]',
-        "tests/unit/test_planted.py",
+        "tests/unit/test_planted.py::test_a_report_with_helpers",
         danger=CODE,
     ),
     Mend(

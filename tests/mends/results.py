@@ -10,7 +10,7 @@ RESULTS = (
         "src/qoslab/results/seal.py",
         "    if found.sha256 == written.sha256:\n",
         "    if True:\n",
-        "tests/unit/test_damage.py",
+        "tests/unit/test_damage.py::test_damage_of_any_file_of_a_cell_is_named",
         danger=DAMAGE,
     ),
     Mend(
@@ -19,7 +19,7 @@ RESULTS = (
         """        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\\n".encode())
 """,
         '        digest.update(f"{name}\\n".encode())\n',
-        "tests/unit/test_identity.py",
+        "tests/unit/test_identity.py::test_sources_are_those_that_have_a_part_in_results",
         danger=FOREIGN,
     ),
     Mend(
@@ -27,7 +27,7 @@ RESULTS = (
         "src/qoslab/run/identity.py",
         "    return hashlib.sha256(path.read_bytes()).hexdigest()\n",
         "    return path.name\n",
-        "tests/unit/test_identity.py",
+        "tests/unit/test_identity.py::test_another_program_is_another_result",
         danger=FOREIGN,
     ),
     Mend(
@@ -38,7 +38,7 @@ RESULTS = (
             done.result()
 """,
         "    pass\n",
-        "tests/unit/test_faulty_disk.py",
+        "tests/unit/test_faulty_disk.py::test_power_may_be_lost_at_any_moment",
         danger=DAMAGE,
     ),
     Mend(
@@ -46,7 +46,7 @@ RESULTS = (
         "src/qoslab/results/records.py",
         "        if abs(self.stepped_ns) > CLOCK_STEP_NS:\n",
         "        if False:\n",
-        "tests/unit/test_validity.py",
+        "tests/unit/test_validity.py::TestClocks::test_clocks_that_do_not",
         danger=FOREIGN,
     ),
     Mend(
@@ -54,7 +54,7 @@ RESULTS = (
         "src/qoslab/results/records.py",
         "        if abs(self.asleep_ns) > CLOCK_STEP_NS:\n",
         "        if False:\n",
-        "tests/unit/test_validity.py",
+        "tests/unit/test_validity.py::TestClocks::test_clocks_that_do_not",
         danger=FOREIGN,
     ),
     Mend(
