@@ -127,11 +127,11 @@ READING = (
         danger=MISTAKEN,
     ),
     Mend(
-        "a key that is no text is a defect of qoslab",
+        "what is no text is told without its place, as broken JSON",
         "src/qoslab/schema/document.py",
         "            text.encode()\n        except UnicodeEncodeError as error:\n",
         '            text.encode("utf-8", "surrogatepass")\n        except UnicodeEncodeError as error:\n',
-        "tests/unit/test_hostile.py::test_a_hostile_experiment_is_a_finding[YAML: a key that is no text]",
+        "tests/unit/test_hostile.py::test_what_is_no_text_is_found_where_it_stands",
         danger=MISTAKEN,
     ),
     Mend(

@@ -62,6 +62,16 @@ def test_a_hostile_experiment_is_a_finding(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.parametrize("name", ["YAML: a key that is no text", "YAML: a value that is no text"])
+def test_what_is_no_text_is_found_where_it_stands(tmp_path: Path, name: str) -> None:
+    file = written(tmp_path, CASES[name])
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(file)
+    (line,) = [number for number, text in enumerate(file.read_text().splitlines(), 1) if r"\ud800" in text]
+    said = [found.line for found in raised.value.findings if r"found \ud800, which is no character" in found.message]
+    assert said == [line]
+
+
 @pytest.mark.parametrize(
     "command",
     [
