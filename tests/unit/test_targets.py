@@ -105,7 +105,7 @@ def test_a_place_where_nothing_can_be_written_is_named(
     told = capsys.readouterr().err
     assert str(target) in told
     assert re.search(
-        "cannot be written|found no (folder .* to write in|right to write in the folder .*), expected", told
+        "cannot be written|found no (folder .* to write in|right to write in the folder .*), expected one", told
     )
     assert "None" not in told and left(place) == before
 
