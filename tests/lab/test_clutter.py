@@ -57,7 +57,7 @@ def cluttered(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
     file, inventory = clean / "rack.txt", clean / "here.yml"
     file.write_text(CLUTTER)
-    options = ("--name", name, "--clutter", str(file), "--expose", str(inventory))
+    options = ("--name", name, "--inert-config", str(file), "--expose", str(inventory))
     assert main(["lab", "up", str(EXPERIMENT), *options]) == 0
     lab = Lab.find(name)
     try:

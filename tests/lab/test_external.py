@@ -185,9 +185,9 @@ def test_two_hosts_are_one_machine_with_a_card_each(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--together"]) == 2
-    assert "found --together without --expose" in capsys.readouterr().err
-    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--expose", str(file), "--together"]) == 0
+    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--single-host"]) == 2
+    assert "found --single-host without --expose" in capsys.readouterr().err
+    assert main(["lab", "up", str(EXPERIMENT), "--name", name, "--expose", str(file), "--single-host"]) == 0
     lab = Lab.find(name)
     try:
         before = state(lab, "client")

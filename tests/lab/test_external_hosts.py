@@ -53,7 +53,7 @@ def test_ipv6_runs_where_only_ssh_leads(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    way = ["--together"] if together else []
+    way = ["--single-host"] if together else []
     assert main(["lab", "up", str(IPV6), "--name", name, "--expose", str(file), *way]) == 0
     lab = Lab.find(name)
     try:

@@ -105,15 +105,15 @@ class _Well(HTMLParser):
 
 
 def test_a_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", NAME, "--across"]) == ExitStatus.WITHIN
+    assert main(["report", NAME, "--compare-labs"]) == ExitStatus.WITHIN
     said = capsys.readouterr().out
-    assert "of 5 expected figures 5 the same." in said and f"Report: runs/{NAME}/across.html" in said
-    page = (runs / "across.html").read_text()
+    assert "of 5 expected figures 5 the same." in said and f"Report: runs/{NAME}/labs.html" in said
+    page = (runs / "labs.html").read_text()
     well = _Well()
     well.feed(page)
     assert well.open == [] and "<script" not in page and len(page) < 60_000
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
-    with (runs / "across.csv").open() as file:
+    with (runs / "labs.csv").open() as file:
         rows = list(csv.DictReader(file))
     bucket = [row for row in rows if row["metric"] == "police.bc"]
     assert [(row["lab"], row["measured"], row["against"], row["agreement"]) for row in bucket] == [
@@ -168,7 +168,7 @@ def test_runs_that_cannot_be_laid_side_by_side_are_named(runs: Path, tmp_path: P
 
 
 def test_options_that_do_not_go_together_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--across", "--index"]) == ExitStatus.USER_MISTAKE
+    assert main(["report", "--compare-labs", "--index"]) == ExitStatus.USER_MISTAKE
     assert main(["report", NAME, NAME]) == ExitStatus.USER_MISTAKE
-    assert "--across lays several side by side" in capsys.readouterr().err
-    assert main(["report", NAME, "--across", "--junit", "x.xml"]) == ExitStatus.USER_MISTAKE
+    assert "--compare-labs takes several" in capsys.readouterr().err
+    assert main(["report", NAME, "--compare-labs", "--junit", "x.xml"]) == ExitStatus.USER_MISTAKE

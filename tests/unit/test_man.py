@@ -46,7 +46,7 @@ def test_every_command_has_a_page_that_man_reads(tmp_path: Path, capsys: pytest.
     }
     assert {name: done.stderr for name, done in shown.items()} == dict.fromkeys(shown, "")
     assert all(f"See qoslab-{name}(1)" in " ".join(shown["qoslab"].stdout.split()) for name in SUBCOMMANDS)
-    assert "Draw a figure of a run for a paper." in shown["qoslab-figure"].stdout
+    assert "Draw one figure of a run, for a paper." in shown["qoslab-figure"].stdout
 
 
 def test_the_pages_of_a_checkout_are_current() -> None:

@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
-    "watch": ("qoslab.cli.watch", "Show a run while it goes on."),
+    "watch": ("qoslab.cli.watch", "Show the progress of a run."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
-    "infer": ("qoslab.cli.infer", "Say what limits between two captures."),
-    "compare": ("qoslab.cli.compare", "Say what of a run is not as in a baseline."),
-    "baseline": ("qoslab.cli.baseline", "Keep a full run in the tree, and the document of results with it."),
-    "verify": ("qoslab.cli.verify", "Tell whether the files of a run are what it wrote."),
-    "export": ("qoslab.cli.export", "Write a run in the format of another tool."),
-    "import": ("qoslab.cli.foreign", "Make tables and graphs of other tools' files."),
-    "figure": ("qoslab.cli.figure", "Draw a figure of a run for a paper."),
+    "infer": ("qoslab.cli.infer", "Infer the policer, shaper or line rate between two captures."),
+    "compare": ("qoslab.cli.compare", "Compare a run with a baseline and list the differences."),
+    "baseline": ("qoslab.cli.baseline", "Save a complete run as the baseline and update docs/results.md."),
+    "verify": ("qoslab.cli.verify", "Verify the checksums of a run's files."),
+    "export": ("qoslab.cli.export", "Export a run to the format of another tool."),
+    "import": ("qoslab.cli.foreign", "Make tables and graphs from the files of other tools."),
+    "figure": ("qoslab.cli.figure", "Draw one figure of a run, for a paper."),
     "draw": ("qoslab.cli.draw", "Draw a topology."),
-    "advise": ("qoslab.cli.advise", "Say how many repetitions would show a difference."),
-    "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),
-    "init": ("qoslab.cli.init", "Make a folder for experiments of one's own."),
-    "new": ("qoslab.cli.new", "Make an experiment file of one's own."),
+    "advise": ("qoslab.cli.advise", "Estimate the number of repetitions needed to detect a difference."),
+    "notebook": ("qoslab.cli.notebook", "Open the notebook of an experiment in JupyterLab."),
+    "init": ("qoslab.cli.init", "Create a project folder for your experiments."),
+    "new": ("qoslab.cli.new", "Create an experiment file or a topology file."),
     "validate": ("qoslab.cli.validate", "Check an experiment file."),
-    "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),
+    "plan": ("qoslab.cli.plan", "Show the steps of a run without running it."),
     "list": ("qoslab.cli.listing", "List experiments and runs."),
-    "lab": ("qoslab.cli.lab", "Bring virtual labs up, look around in them, take them down."),
+    "lab": ("qoslab.cli.lab", "Start, inspect and stop virtual labs."),
     "testbed": ("qoslab.cli.testbed", "Print the pyATS testbed of a running lab or of an inventory."),
-    "job": ("qoslab.cli.job", "Print where the pyATS job is that runs an experiment."),
-    "unparsed": ("qoslab.cli.unparsed", "List what routers printed and no parser took."),
-    "man": ("qoslab.cli.man", "Write manual pages of every command."),
-    "doctor": ("qoslab.cli.doctor", "Check whether this machine has what qoslab needs."),
+    "job": ("qoslab.cli.job", "Print the path of the pyATS job file."),
+    "unparsed": ("qoslab.cli.unparsed", "List router output that no parser recognised."),
+    "man": ("qoslab.cli.man", "Write the manual pages."),
+    "doctor": ("qoslab.cli.doctor", "Check that this machine meets the requirements."),
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
-    "generate": ("qoslab.cli.generate", "Write the files of a checkout that are made from others."),
+    "generate": ("qoslab.cli.generate", "Regenerate the generated files of a checkout."),
 }
 """Each subcommand's module, and its line in `qoslab --help`."""
 
@@ -114,7 +114,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, with near matches for a misspelt name."""
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in SUBCOMMANDS:
+        if not name.startswith("-") and name not in SUBCOMMANDS:
             from difflib import get_close_matches
 
             near = get_close_matches(name, SUBCOMMANDS, 1)
@@ -126,12 +126,16 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="qoslab", prog_name="qoslab")
 def group() -> None:
-    """Run network quality-of-service experiments, each from one file.
+    """Run network quality-of-service experiments, each described by one file.
 
     \b
-    Exit status: 0 done, all figures within tolerance; 1 some figure outside;
-    2 a mistake in the input, the machine or a device; 3 the run is invalid;
-    4 a defect of qoslab; 130 interrupted.
+    Exit status:
+      0    success; all values are within tolerance
+      1    the run is valid, but a value is out of tolerance
+      2    error in the input, on this machine or on a device
+      3    the run finished, but its results are invalid
+      4    bug in qoslab
+      130  interrupted
     """
 
 
@@ -151,14 +155,13 @@ def _say_what_was_left_out() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line (`sys.argv` where no arguments are given) and return the exit status."""
+    """Run the command line, by default with `sys.argv`, and return the exit status. No arguments: print the help."""
     bear_anything()
+    given = list(sys.argv[1:] if arguments is None else arguments)
     if os.environ.get("_QOSLAB_COMPLETE", "").startswith("bash_"):
         importlib.import_module("qoslab.cli.bash")
     try:
-        result: Any = group.main(
-            args=None if arguments is None else list(arguments), prog_name="qoslab", standalone_mode=False
-        )
+        result: Any = group.main(args=given or ["--help"], prog_name="qoslab", standalone_mode=False)
         sys.stdout.flush()
         _say_what_was_left_out()
         return int(result) if isinstance(result, int) else ExitStatus.WITHIN

@@ -46,8 +46,8 @@ def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[Exit
     page = build_across(found, chosen.runs, chosen.passed, place)
     figures, fidelity = figures_table(found), fidelity_table(found)
     written = {
-        "report": (place / "across.html", across_html(page)),
-        "figures": (place / "across.csv", figures.to_csv(index=False)),
+        "report": (place / "labs.html", across_html(page)),
+        "figures": (place / "labs.csv", figures.to_csv(index=False)),
         "fidelity": (place / "fidelity.csv", fidelity.to_csv(index=False)),
     }
     for file, content in written.values():

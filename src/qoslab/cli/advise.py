@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     "--difference",
     required=True,
     metavar="FIGURE",
-    help="The difference that matters, in the metric's unit (20 kb/s), or a share of each cell's figure (2 %).",
+    help="Smallest difference to detect, in the unit of the metric (20 kb/s) or relative to the value of each cell (2 %).",
 )
 @json_option
 def command(run: str, metric: str, difference: str, as_json: bool) -> None:
-    """Say how many repetitions of two cells would show a difference of METRIC between them.
+    """Estimate the number of repetitions needed to detect a difference of METRIC between two cells.
 
-    RUN is a run's folder or an experiment's name, with at least two repetitions; METRIC is one of docs/experiments.md.
-    The advice is for each of its cells, from the spread of its valid repetitions (docs/statistics.md).
+    RUN is a run folder or an experiment name (its latest run), with at least two repetitions. METRIC is one of the
+    metrics in docs/experiments.md. The estimate is printed for each cell and is based on the spread of its valid
+    repetitions (docs/statistics.md).
     """
     from qoslab.results import find_run
 

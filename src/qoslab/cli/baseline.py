@@ -28,22 +28,24 @@ HARMLESS = ("--lab ", "--repetitions ")
 
 @click.command()
 @click.argument("given", metavar="[RUN]...", nargs=-1, shell_complete=complete_runs)
-@click.option("--measure", is_flag=True, help="Run these experiments (all of experiments/) one after the other first.")
-@click.option("--repetitions", type=click.IntRange(min=1), help="With --measure: how often each cell is run.")
+@click.option(
+    "--measure", is_flag=True, help="First run these experiments one after the other. [default: all of experiments/]"
+)
+@click.option("--repetitions", type=click.IntRange(min=1), help="With --measure: number of times to run each cell.")
 @lab_option
 @click.pass_context
 def command(
     context: click.Context, given: Sequence[str], measure: bool, repetitions: int | None, lab: str | None
 ) -> ExitStatus:
-    """Keep runs of this checkout's experiments as the baselines of their experiments and kinds of lab.
+    """Save runs of this checkout's experiments as baselines and update docs/results.md.
 
-    RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. It must
-    be valid, and of the whole file as it stands in experiments/; it may repeat cells. Its comparison and manifest go to
-    reports/baselines/, and docs/results.md is written anew. What luck decides is best kept of ten repetitions, as their
-    median with its interval.
+    RUN is a run folder or an experiment name (its latest run). [default: the latest run of all] The run must be valid
+    and cover the whole file as it is in experiments/; it may repeat cells. The comparison and the manifest are saved in
+    reports/baselines/, by experiment and kind of lab. For values that vary by chance, save a run of ten repetitions:
+    the baseline then holds medians with intervals.
 
-    With --measure RUN is an experiment, which is run whole in the lab of --lab (virtual) first. One that is not valid
-    is not kept; the others are, and the exit status is 3.
+    With --measure, RUN is an experiment, which is first run in full in the lab of --lab. Invalid runs are not saved;
+    the exit status is then 3.
     """
     top = checkout()
     if top is None:

@@ -25,18 +25,19 @@ from qoslab.units import Percent, QuantityError
     default=f"{100 * NEGLIGIBLE:g} %",
     show_default=True,
     metavar="PERCENT",
-    help="A figure may differ by so much of the greater of the two.",
+    help="Allowed difference, relative to the larger of the two values.",
 )
 @json_option
 def command(run: str, baseline: str | None, difference: str, as_json: bool) -> ExitStatus:
-    """Say what of a run is not as in a baseline.
+    """Compare a run with a baseline and list the differences.
 
-    RUN is a run's folder or an experiment's name (its latest run). BASELINE is a folder with comparison and manifest,
-    another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab, in
-    reports/kept/LAB of a project or as `qoslab baseline` does. Told are verdicts that changed, rows that are new or
-    gone, and figures that differ, and what of the experiment was measured otherwise: then the baseline has to be
-    measured anew. What a run of a part of its file (--arm, --only) was not asked for is counted only. The exit status
-    is 1 where there is anything to tell, else 0.
+    RUN is a run folder or an experiment name (its latest run). BASELINE is a folder with a comparison and a manifest:
+    another run or a saved baseline. [default: the saved baseline of the same experiment and kind of lab, from
+    reports/kept/LAB of the project or from this checkout]
+
+    Listed are changed verdicts, new and missing rows, values that differ, and settings of the experiment that changed
+    since the baseline was measured. Rows that a partial run (--arm, --only) did not measure are only counted. The exit
+    status is 1 if there are differences, else 0.
     """
     from qoslab.results import find_run
     from qoslab.results.baselines import changes, otherwise, read

@@ -66,9 +66,9 @@ class Check:
 @click.command()
 @json_option
 def command(as_json: bool) -> ExitStatus:
-    """Check whether this machine has what qoslab needs, and say what to do where it lacks something.
+    """Check that this machine meets the requirements, and print how to install anything that is missing.
 
-    Brings a small lab up and takes it down. The exit status is 0 when a virtual run can work here, else 2.
+    Starts a small lab and stops it. The exit status is 0 if virtual runs work on this machine, else 2.
     """
     checks = []
     for check in examine():

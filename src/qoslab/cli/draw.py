@@ -23,16 +23,16 @@ FORMS = ("svg", "mermaid", INVENTORY)
 @click.command()
 @click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=experiments)
 @set_option
-@click.option("--lab", metavar="NAME", help="A virtual lab that is up, as `lab list` names it.")
-@click.option("--format", "form", type=click.Choice(FORMS), default="svg", help="[default: svg]")
-@click.option("--to", type=click.Path(path_type=Path), metavar="FILE", help="Standard output where absent.")
+@click.option("--lab", metavar="NAME", help="Name of a running virtual lab (see `qoslab lab list`).")
+@click.option("--format", "form", type=click.Choice(FORMS), default="svg", show_default=True, help="Output format.")
+@click.option("--to", type=click.Path(path_type=Path), metavar="FILE", help="Output file. [default: standard output]")
 def command(experiment: str | None, sets: tuple[str, ...], lab: str | None, form: str, to: Path | None) -> None:
-    """Draw the topology of an experiment, of a topology file, or of a lab: nodes, interfaces, addresses, rates.
+    """Draw the topology of an experiment, of a topology file or of a running lab: nodes, interfaces, addresses, rates.
 
-    EXPERIMENT is a file, or the name of one in experiments/; a lab that is up is drawn with --lab instead. SVG is laid
-    out from the first host to the right; a flowchart of Mermaid is text for a Markdown page, which the forge lays out.
-    An inventory is for a lab of real routers and hosts: it has the nodes, and marks what is to be filled in. Nothing is
-    written over.
+    EXPERIMENT is a file, or the name of a file in experiments/; use --lab to draw a running lab instead. svg is laid
+    out from left to right, starting at the first host; mermaid is a flowchart in text form for a Markdown page;
+    inventory is an Ansible inventory of the nodes, for a lab of real routers and hosts, with the values to fill in
+    marked. An existing file is never overwritten.
     """
     from qoslab.exchange.base import whole
     from qoslab.exchange.inventory import inventory

@@ -20,36 +20,36 @@ SIGNED = ("csv", "ro-crate")
 
 @click.command()
 @click.argument("run", required=False, shell_complete=runs)
-@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Of what is written.")
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Export format.")
 @click.option(
     "--to",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="What is written, a folder or a file; made up of experiment, time and format where absent.",
+    help="Output file or folder. [default: named after experiment, time and format]",
 )
 @click.option(
-    "--licence", default="", metavar="SPDX", help="The licence of the results, as CC-BY-4.0; of csv and ro-crate."
+    "--licence", default="", metavar="SPDX", help="Licence of the results, such as CC-BY-4.0 (csv, ro-crate)."
 )
 @click.option(
     "--author",
     "authors",
     multiple=True,
     metavar="'NAME <ORCID>'",
-    help="Who measured; the part in angle brackets may be left out. May be given repeatedly; of csv and ro-crate.",
+    help="Author; the ORCID in angle brackets is optional (csv, ro-crate). Repeatable.",
 )
 @json_option
 def command(run: str | None, form: str, to: Path | None, licence: str, authors: tuple[str, ...], as_json: bool) -> None:
-    """Write a run in the format of another tool.
+    """Export a run to the format of another tool.
 
-    RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. The
-    tables are computed again before they are written. Nothing that is there is written over.
+    RUN is a run folder or an experiment name (its latest run). [default: the latest run of all] The tables are computed
+    again first. An existing file is never overwritten.
 
     \b
     csv       a folder: the tables as CSV, columns and units in datapackage.json
     parquet   a folder: the tables as Parquet, units in the columns' metadata
-    flent     a folder: a data file of flent for each cell with traffic
-    ro-crate  a ZIP file: the run as it is, described for archives; unpacked it
-              is a run again, and `qoslab verify` compares its checksums
+    flent     a folder: a flent data file for each cell with traffic
+    ro-crate  a ZIP file: the complete run with a description for archives; once
+              unpacked it is a run again, and `qoslab verify` checks it
     """
     if (licence or authors) and form not in SIGNED:
         word = "--licence" if licence else "--author"

@@ -19,21 +19,19 @@ from qoslab.printing import echo
 @click.command()
 @click.argument("run", shell_complete=runs)
 @click.argument("name", required=False, shell_complete=figures)
-@click.option(
-    "--format", "form", type=click.Choice(["svg", "pdf", "png", "pgf"]), help="Of the file; svg where absent."
-)
+@click.option("--format", "form", type=click.Choice(["svg", "pdf", "png", "pgf"]), help="File format. [default: svg]")
 @click.option(
     "--to",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file, whose ending says the format; made up of NAME and format where absent.",
+    help="Output file; its extension selects the format. [default: NAME and format]",
 )
 @click.option(
     "--kind",
     type=click.Choice(["ecdf", "box", "bar"]),
-    help="How a metric is drawn: its distribution over the cells, quartiles, or median with interval. [default: bar]",
+    help="Style for a metric: ecdf, distribution over the cells; box, quartiles; bar, median with interval. [default: bar]",
 )
-@click.option("--width", type=click.FloatRange(40, 500), default=88.0, show_default=True, help="In millimetres.")
+@click.option("--width", type=click.FloatRange(40, 500), default=88.0, show_default=True, help="Width in millimetres.")
 @json_option
 def command(
     run: str,
@@ -44,10 +42,10 @@ def command(
     width: float,
     as_json: bool,
 ) -> None:
-    """Draw a figure of a run for a paper.
+    """Draw one figure of a run, for a paper.
 
-    RUN is a run's folder or an experiment's name (its latest run). NAME is a graph of the report, a metric, or a
-    figure of another package; without it those that there are are listed. A file of that name is replaced.
+    RUN is a run folder or an experiment name (its latest run). NAME is a graph of the report, a metric, or a figure of
+    a plug-in. [default: list the available names] An existing file is replaced.
     """
     if name is None and (kind or form or to):
         raise click.UsageError("found --kind, --format or --to without NAME, expected the name of what is drawn")

@@ -20,22 +20,24 @@ FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv")
     "--to",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="The folder that is made; imported/NAME of the first file where absent.",
+    help="Output folder. [default: imported/NAME of the first file]",
 )
-@click.option("--format", "form", type=click.Choice(FORMS), help="Of all files; by their beginning where absent.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), help="Format of all files. [default: detected for each file]"
+)
 @json_option
 def command(files: tuple[Path, ...], to: Path | None, form: str | None, as_json: bool) -> None:
-    """Make tables and graphs of other tools' files, as a run has them.
+    """Make tables and graphs from the files of other tools.
 
-    Each of FILES becomes an arm. The folder has the tables as Parquet, report.html with the graphs, and import.json
-    with what was read and what must be known of it.
+    Each file becomes one arm. The output folder contains the tables as Parquet, report.html with the graphs, and
+    import.json with the list of files, how they were read, and remarks on them.
 
     \b
-    capture  pcapng or pcap, plain or compressed by gzip
-    iperf3   what iperf3 printed, JSON of -J or text
-    iperf    what iperf 2 printed
-    irtt     what irtt client -o wrote
-    flent    a data file of flent
+    capture  pcapng or pcap, optionally compressed by gzip
+    iperf3   output of iperf3: JSON (-J) or text
+    iperf    output of iperf 2
+    irtt     output of irtt client -o
+    flent    a flent data file
     csv      a header time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms
     """
     from qoslab.exchange.imported import import_files

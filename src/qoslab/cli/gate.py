@@ -87,9 +87,14 @@ def gate_options(function: _F) -> _F:
     result: Any = gathered
     file = click.Path(dir_okay=False, path_type=Path)
     for name, metavar, kind, about in (
-        ("compare", "RUN", None, "Say which figures moved since this run: a folder, or an experiment's latest."),
-        ("summary", "FILE", file, "Write a summary in Markdown, for a pull request."),
-        ("junit", "FILE", file, "Write a JUnit report: each expected figure is a test case."),
+        (
+            "compare",
+            "RUN",
+            None,
+            "Report the values that changed since this run: a run folder or an experiment name (its latest run).",
+        ),
+        ("summary", "FILE", file, "Write a Markdown summary, for a pull request."),
+        ("junit", "FILE", file, "Write a JUnit report with one test case for each expectation."),
     ):
         complete = complete_runs if name == "compare" else None
         result = click.option(f"--{name}", type=kind, metavar=metavar, help=about, shell_complete=complete)(result)

@@ -18,12 +18,12 @@ PAGES = "docs/man"
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is stale.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is out of date.")
 def command(check: bool) -> int:
-    """Write the generated files of this checkout: types, default figures, the experiment schema, tables in documents,
-    manual pages.
+    """Regenerate the generated files of this checkout: types, default values, schemas, tables in documents, manual
+    pages.
 
-    After a change of the data plane's types print its schema first: `qos-router schema counters`.
+    After changing the types of the data plane, update its schema first: `qos-router schema counters`.
     """
     top = checkout()
     if top is None:

@@ -27,17 +27,17 @@ _ROWS = 20
     type=click.Choice(["frame", "ip", "wire"]),
     default="frame",
     show_default=True,
-    help="What bytes the limiter counts: frames without check sequence, IP packets, or all that is on the wire.",
+    help="Bytes counted by the limiter: frame (without FCS), ip (IP packet) or wire (everything on the wire).",
 )
-@click.option("--dscp", type=click.IntRange(0, 63), help="Infer from the packets that went in with this DSCP alone.")
-@click.option("--table", type=click.Path(path_type=Path), help="Write the joined packets there, as Parquet.")
+@click.option("--dscp", type=click.IntRange(0, 63), help="Use only packets with this DSCP in BEFORE.")
+@click.option("--table", type=click.Path(path_type=Path), help="Write the matched packets to this Parquet file.")
 @json_option
 def command(before: Path, after: Path, count: str, dscp: int | None, table: Path | None, as_json: bool) -> ExitStatus:
-    """Say what limits between two captures: a policer, a shaper, a line, or nothing.
+    """Infer the policer, shaper or line rate between two captures.
 
-    BEFORE is what was captured where packets go into a device, AFTER where they come out, at the same time; pcap or
-    pcapng, gzip or not. Packets are joined one by one, and what became of them is told by flow and type of service:
-    lost, remarked, overtaking others, delayed. docs/captures.md tells how, and what it cannot.
+    BEFORE is a capture of the packets that enter a device, AFTER a capture of the packets that leave it, taken at the
+    same time; pcap or pcapng, optionally compressed by gzip. Packets are matched one by one. Lost, re-marked, reordered
+    and delayed packets are listed by flow and type of service. See docs/captures.md for the method and its limits.
     """
     from qoslab.analysis.between import infer, join, load
     from qoslab.capture import CaptureError

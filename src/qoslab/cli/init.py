@@ -22,9 +22,10 @@ _OTHER = ("inventory/hardware.example.yml",)
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Make FOLDER: an experiment that runs, its template, published figures, a notebook, an inventory, workflows.
+    """Create FOLDER with an experiment that runs, its template, published values, a notebook, an inventory and CI
+    workflows.
 
-    FOLDER must not be there yet, or be empty. Everything of the project stays in it.
+    FOLDER must not exist, or must be empty. Everything that belongs to the project stays in it.
     """
     make_project(folder)
     echo(f"{folder} is made. Next:")

@@ -14,9 +14,9 @@ def command() -> None:
     """Print the path of the pyATS job that runs an experiment.
 
     pyats run job $(qoslab job) --experiment NAME takes --set, --arm, --only, --duration, --repetitions and --order as
-    qoslab run does, and --in-lab for its --lab, besides the options of pyATS. Each cell is a testcase: passed where all
-    that is expected of its arm holds, failed where not, errored where the cell is invalid, blocked where it was not
-    run, skipped where it was not needed.
+    qoslab run does, --in-lab in place of --lab, and the options of pyATS. Each cell is a testcase: passed if all
+    expectations of its arm pass, failed if one fails, errored if the cell is invalid, blocked if it was not run,
+    skipped if it was not needed.
     """
     need("devices")
     echo(str(JOB))

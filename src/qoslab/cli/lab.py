@@ -27,33 +27,36 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Bring virtual labs up, look around in them, take them down.
+    """Start, inspect and stop virtual labs.
 
-    A lab that `lab up` made stays until `lab down` or the machine's end; a run makes its own and ends it.
+    A lab started by `lab up` stays up until `lab down` or until the machine shuts down. A run starts its own lab and
+    stops it.
     """
 
 
 @command.command()
 @click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml", shell_complete=experiments)
-@click.option("--name", help="The lab's name; the experiment's or the file's where absent.")
-@click.option("--old-ssh", is_flag=True, help="IOS routers offer SSH with SHA-1 and CBC only, as in their time.")
-@click.option("--telnet", is_flag=True, help="IOS routers take logins by telnet as well.")
+@click.option("--name", help="Name of the lab. [default: name of the experiment or file]")
 @click.option(
-    "--clutter",
+    "--old-ssh", is_flag=True, help="Offer only the old SSH algorithms (SHA-1, CBC) on IOS routers, as IOS 12.4 does."
+)
+@click.option("--telnet", is_flag=True, help="Accept telnet logins on IOS routers as well.")
+@click.option(
+    "--inert-config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Lines of this running configuration that IOS routers do not have are printed in theirs, without effect.",
+    help="Show the lines of this running configuration that virtual routers do not implement, without acting on them.",
 )
 @click.option(
     "--expose",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Let hosts be reached by SSH on loopback as well, and write the inventory of all nodes there, for --lab.",
+    help="Make hosts reachable by SSH on loopback as well, and write an inventory of all nodes to this file, for --lab.",
 )
 @click.option(
-    "--together",
+    "--single-host",
     is_flag=True,
-    help="With --expose: the hosts are one machine with a network card for each of their interfaces.",
+    help="With --expose: put all hosts on one machine with one NIC per interface.",
 )
 @set_option
 @json_option
@@ -62,27 +65,27 @@ def up(
     name: str | None,
     old_ssh: bool,
     telnet: bool,
-    clutter: Path | None,
+    inert_config: Path | None,
     expose: Path | None,
-    together: bool,
+    single_host: bool,
     sets: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Bring up the lab of an experiment, or of a file that holds a topology only (nodes and links)."""
-    if together and expose is None:
-        raise click.UsageError("found --together without --expose, expected both: it says how hosts are reached")
+    """Start the lab of an experiment, or of a file that contains only a topology (nodes and links)."""
+    if single_host and expose is None:
+        raise click.UsageError("found --single-host without --expose, expected both: it changes how hosts are reached")
     from qoslab.lab import Lab
     from qoslab.lab.ios_routers import WaysIn
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
 
     path = experiment_file(file)
-    lines = "" if clutter is None else _text_of(clutter)
+    lines = "" if inert_config is None else _text_of(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
     lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet, lines))
     try:
         if expose is not None:
-            _expose(lab, expose, together=together)
+            _expose(lab, expose, together=single_host)
         if as_json:
             echo(json.dumps(_facts(lab), indent=2))
             return
@@ -116,7 +119,7 @@ def _expose(lab: Lab, file: Path, *, together: bool) -> None:
 @command.command(name="list")
 @json_option
 def list_labs(as_json: bool) -> None:
-    """List your labs that are up."""
+    """List your running labs."""
     from qoslab.lab import Lab
 
     labs = Lab.all()
@@ -133,11 +136,11 @@ def list_labs(as_json: bool) -> None:
 
 @command.command()
 @click.argument("node")
-@click.option("--lab", "name", help="The lab's name; needed when several are up.")
+@click.option("--lab", "name", help="Name of the lab; required if several are running.")
 def shell(node: str, name: str | None) -> None:
-    """Open a shell in a host or a Linux router; for an IOS router, log in over SSH.
+    """Open a shell on a host or a Linux router; log in to an IOS router over SSH.
 
-    NODE is a node of the lab, or R1.dp for the namespace in which the data plane of R1 holds its ports.
+    NODE is a node of the lab, or R1.dp for the namespace that contains the data-plane ports of R1.
     """
     from qoslab.lab import Lab
 
@@ -156,11 +159,11 @@ def shell(node: str, name: str | None) -> None:
 
 
 @command.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--lab", "name", help="The lab's name; needed when several are up.")
+@click.option("--lab", "name", help="Name of the lab; required if several are running.")
 @click.argument("node")
 @click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
 def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
-    """Run a command in a node: `qoslab lab exec client iperf3 -c 192.168.20.2`."""
+    """Run a command on a node: `qoslab lab exec client iperf3 -c 192.168.20.2`."""
     from qoslab.lab import Lab
 
     entered = Lab.find(name).argv(node, argv)
@@ -170,9 +173,9 @@ def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
 
 @command.command()
 @click.argument("name", required=False)
-@click.option("--all", "every", is_flag=True, help="All your labs.")
+@click.option("--all", "every", is_flag=True, help="Stop all your labs.")
 def down(name: str | None, every: bool) -> None:
-    """End a lab: NAME, or the only one that is up."""
+    """Stop a lab. [default: the only running lab]"""
     from qoslab.lab import Lab
 
     if every and name is not None:
@@ -188,9 +191,10 @@ def down(name: str | None, every: bool) -> None:
 @set_option
 @ask_option
 def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> None:
-    """Look whether an experiment can be run on the nodes of an inventory, as a run does first. Nothing is changed.
+    """Check that an experiment can run on the nodes of an inventory, with the preflight checks of a run. Nothing is
+    changed.
 
-    Findings are printed a line each: what was found, what was expected, what to do.
+    Each finding is printed on one line: what was found, what was expected, what to do.
     """
     from qoslab.run.labs import machinery
 
@@ -220,14 +224,14 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
     "consoles",
     metavar="ROUTER[=HOST:PORT]",
     multiple=True,
-    help="Reach this router on its console: a port of a terminal server, by telnet; without it that of the "
-    "inventory (qoslab_console). May be repeated.",
+    help="Reach this router on its console, by telnet to a port of a terminal server. "
+    "[default: qoslab_console of the inventory] Repeatable.",
 )
 @ask_option
 def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
-    """Restore the routers of an inventory after a run that was killed before it could.
+    """Restore the routers of an inventory after a run that was killed before it could restore them.
 
-    Only what that run configured is taken back; what others changed since stays, and is told.
+    Rolls back only the configuration of that run; later changes by others are left in place and reported.
     """
     from qoslab.run.rescue import left_on
     from qoslab.run.rescue import rescue as restore

@@ -21,14 +21,13 @@ from qoslab.results.files import draft_folder
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where they are written; man1 of the user's own manual pages where absent.",
+    help="Output folder. [default: ~/.local/share/man/man1]",
 )
 def command(to: Path | None) -> None:
-    """Write manual pages: qoslab(1), and one for each command, as qoslab-run(1).
+    """Write the manual pages: qoslab(1), and one page for each command, such as qoslab-run(1).
 
-    An installation has them already, in share/man/man1 beside its programs, where `man` finds them if these are in
-    PATH. It finds them in ~/.local/share/man/man1 (of XDG_DATA_HOME), too, where ~/.local/bin is in PATH. What stands
-    there of an older version is replaced.
+    An installed qoslab has them already, in share/man/man1 next to its programs, where `man` finds them if the programs
+    are in PATH. Pages of an older version are replaced.
     """
     folder = to or user_folder()
     count = write_pages(folder)

@@ -53,20 +53,22 @@ class Answers:
 
 @click.group()
 def command() -> None:
-    """Make a file of one's own."""
+    """Create an experiment file or a topology file."""
 
 
 @command.command()
 @click.argument("name")
 @click.option(
-    "--routers", type=click.IntRange(1, 2), help="Between client and server: 1, or 2 with a WAN between them."
+    "--routers",
+    type=click.IntRange(1, 2),
+    help="Number of routers between client and server; 2 have a WAN between them.",
 )
-@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="What R1 does towards the server.")
-@click.option("--rate", type=RATE, help="To which it polices or shapes, as '2 Mb/s'.")
+@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="Policy of R1 towards the server.")
+@click.option("--rate", type=RATE, help="Rate of the policer or shaper, such as '2 Mb/s'.")
 @click.option("--traffic", type=click.Choice(TRAFFIC), help="TCP transfers, a voice call, or both.")
-@click.option("--streams", type=click.IntRange(1, 128), help="TCP connections, where the traffic has some.")
-@click.option("--delay", type=DURATION, help="Of the WAN, one way, as 10ms.")
-@click.option("--duration", type=DURATION, help="Of the traffic, as 10s.")
+@click.option("--streams", type=click.IntRange(1, 128), help="Number of TCP connections, if the traffic contains TCP.")
+@click.option("--delay", type=DURATION, help="One-way delay of the WAN, such as 10ms.")
+@click.option("--duration", type=DURATION, help="Duration of the traffic, such as 10s.")
 def experiment(
     name: str,
     routers: int | None,
@@ -77,10 +79,10 @@ def experiment(
     delay: Duration | None,
     duration: Duration | None,
 ) -> None:
-    """Write experiments/NAME.yml and its template, both with comments.
+    """Create experiments/NAME.yml and its template, both with comments.
 
-    What no option says is asked for on a terminal; elsewhere it is what stands in brackets there. Nothing is written
-    over.
+    On a terminal, missing options are prompted for; otherwise the default shown in the prompt is used. Existing files
+    are never overwritten.
     """
     if traffic == "voice" and streams is not None:
         raise click.UsageError("found --streams with --traffic voice, expected traffic with TCP: tcp or both")
@@ -103,19 +105,21 @@ def experiment(
 
 @command.command()
 @click.argument("source", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--to", type=click.Path(path_type=Path), metavar="FILE", help="Output file. [default: NAME.topology.yml]")
+@click.option("--model", default=MODEL, help=f"Model of routers with an IOS command line. [default: {MODEL}]")
+@click.option("--rate", type=RATE, default="100 Mb/s", help="Rate of links without a rate in FILE. [default: 100 Mb/s]")
 @click.option(
-    "--to", type=click.Path(path_type=Path), metavar="FILE", help="What is made; NAME.topology.yml if absent."
-)
-@click.option("--model", default=MODEL, help=f"Of routers with an IOS command line. [default: {MODEL}]")
-@click.option("--rate", type=RATE, default="100 Mb/s", help="Of links without one. [default: 100 Mb/s]")
-@click.option(
-    "--as", "kinds", multiple=True, metavar="KIND=host|ios|linux", help="Take a kind for one of ours. May be repeated."
+    "--as",
+    "kinds",
+    multiple=True,
+    metavar="KIND=host|ios|linux",
+    help="Treat nodes of this kind as a host, an IOS router or a Linux router. Repeatable.",
 )
 def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple[str, ...]) -> None:
-    """Make a topology file of one of containerlab or netlab.
+    """Create a topology file from a containerlab or netlab topology.
 
-    Nodes become hosts, routers with an IOS command line, or Linux routers; links get the addresses and rates that FILE
-    has. What is left out or made up is told; what has no counterpart is refused with its place.
+    Nodes become hosts, routers with an IOS command line, or Linux routers; links keep the addresses and rates of FILE.
+    Omissions and invented values are reported; a node or link without a counterpart is refused with its location.
     """
     from qoslab.exchange.topologies import Wishes, import_topology
     from qoslab.platforms import MODELS

@@ -27,14 +27,14 @@ NOTEBOOKS = Path("analysis")
 @click.command()
 @click.argument("experiment", required=False, shell_complete=experiments)
 @click.option(
-    "--run", metavar="RUN", shell_complete=runs, help="The run to show, a folder; the experiment's latest where absent."
+    "--run", metavar="RUN", shell_complete=runs, help="Run folder to show. [default: the latest run of the experiment]"
 )
-@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@click.option("--no-browser", is_flag=True, help="Print the address instead of opening a browser.")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
-    """Open JupyterLab on the notebook of an experiment.
+    """Open the notebook of an experiment in JupyterLab.
 
-    The notebook tells the story of the experiment's latest run; where there is none yet, one is simulated first.
-    EXPERIMENT is the experiment's name; it may be left out where there is one notebook only.
+    The notebook shows the latest run of the experiment; if there is none, a simulated run is made first. EXPERIMENT may
+    be omitted if there is only one notebook.
     """
     need("notebook")
     notebook = find_notebook(experiment)

@@ -59,7 +59,7 @@ set_option = click.option(
     "sets",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Change one value of the file, as R1.platform=linux or arms.policed.configure.R1.variables.cir=2000000.",
+    help="Override one value of the file, such as R1.platform=linux or arms.policed.configure.R1.variables.cir=2000000.",
 )
 
 
@@ -88,12 +88,10 @@ lab_option = click.option(
     type=LabType(),
     shell_complete=completion.labs,
     metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
-    help=f"Where cells run. {_KINDS}. [default: {DEFAULT_LAB}]",
+    help=f"Lab to run the cells in. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
-ask_option = click.option(
-    "--ask", is_flag=True, help="Ask on the terminal for passwords of routers that the inventory leaves out."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+ask_option = click.option("--ask", is_flag=True, help="Prompt for router passwords missing from the inventory.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 
 
 class JobsType(click.ParamType[int | str]):
@@ -223,15 +221,17 @@ def cell_options(function: _F) -> _F:
     result: Any = gathered
     for option in (
         lab_option,
-        click.option("--order", type=click.Choice(["as written", "random", "blocked"]), help="Of the cells."),
-        click.option("--repetitions", type=click.IntRange(min=1), help="How often each cell is run."),
-        click.option("--duration", type=DURATION, help="Traffic time of each cell, as 10s."),
+        click.option(
+            "--order", type=click.Choice(["as written", "random", "blocked"]), help="Order in which to run the cells."
+        ),
+        click.option("--repetitions", type=click.IntRange(min=1), help="Number of times to run each cell."),
+        click.option("--duration", type=DURATION, help="Duration of the traffic in each cell, such as 10s."),
         click.option(
             "--only",
             multiple=True,
             metavar="KEY=VALUE",
             shell_complete=completion.parameters,
-            help="Only cells with this value of a parameter, as rtt='50 ms'; may be given repeatedly.",
+            help="Run only cells with this parameter value, such as rtt='50 ms'. Repeatable.",
         ),
         click.option(
             "--arm",
@@ -239,7 +239,7 @@ def cell_options(function: _F) -> _F:
             multiple=True,
             metavar="ARM",
             shell_complete=completion.arms,
-            help="Only this arm; may be given repeatedly.",
+            help="Run only this arm. Repeatable.",
         ),
     ):
         result = option(result)
@@ -255,9 +255,9 @@ def tls_options(function: _F) -> _F:
 
     result: Any = gathered
     for name, about in (
-        ("key", "Its key."),
-        ("cert", "The certificate that a tls:// scheduler is shown."),
-        ("ca-file", "The authority of a tls:// scheduler's certificates."),
+        ("key", "Private key for --tls-cert."),
+        ("cert", "Client certificate for a tls:// scheduler."),
+        ("ca-file", "CA certificate of a tls:// scheduler."),
     ):
         pem = click.Path(dir_okay=False, path_type=Path)
         result = click.option(f"--tls-{name}", type=pem, metavar="FILE", help=about)(result)
@@ -290,10 +290,10 @@ def live_options(function: _F) -> _F:
     result: Any = gathered
     ports = click.IntRange(0, 65535)
     result = click.option(
-        "--metrics", type=ports, metavar="PORT", help="Serve OpenMetrics on this port of 127.0.0.1 meanwhile."
+        "--metrics", type=ports, metavar="PORT", help="Serve OpenMetrics on this port of 127.0.0.1 during the run."
     )(result)
-    result = click.option("--port", type=ports, metavar="PORT", help="Of --live. [default: any that is free]")(result)
+    result = click.option("--port", type=ports, metavar="PORT", help="Port for --live. [default: a free port]")(result)
     result = click.option(
-        "--live", is_flag=True, help="Serve a page for a browser of this machine meanwhile; its address is printed."
+        "--live", is_flag=True, help="Serve a live page to a browser on this machine and print its address."
     )(result)
     return cast("_F", result)

@@ -28,11 +28,12 @@ def command(
     choice: Choice,
     as_json: bool,
 ) -> None:
-    """Show what a run would do, without doing it.
+    """Show the steps of a run without running it.
 
-    EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds. Lines of templates that
-    routers keep without effect are told on stderr. With --lab INVENTORY every line follows that would be sent to each
-    router, with what restores the router should the run be killed; no device is asked.
+    EXPERIMENT is a file, or the name of a file in experiments/. Times are estimates, in seconds. Template lines that
+    the routers accept but do not act on are listed on standard error. With --lab INVENTORY the output includes every
+    line that would be sent to each router and the lines that restore the router if the run is killed; no device is
+    contacted.
     """
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)

@@ -19,29 +19,29 @@ from qoslab.printing import echo
 
 @click.command()
 @click.argument("given", metavar="[RUN]...", nargs=-1, shell_complete=complete_runs)
-@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
-@click.option("--index", is_flag=True, help="Write index.html over all runs of the folder RUN (runs) instead.")
-@click.option("--across", is_flag=True, help="Lay the runs of several labs side by side, in across.html, instead.")
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option("--index", is_flag=True, help="Write index.html for all runs in the folder RUN instead. [default: runs]")
+@click.option("--compare-labs", "labs", is_flag=True, help="Compare the runs of several labs in labs.html instead.")
 @gate_options
 @json_option
-def command(given: Sequence[str], show: bool, index: bool, across: bool, gate: Gate, as_json: bool) -> ExitStatus:
-    """Analyse a run again and write its report, or the index of all runs, or one of all labs.
+def command(given: Sequence[str], show: bool, index: bool, labs: bool, gate: Gate, as_json: bool) -> ExitStatus:
+    """Analyse a run again and write its report, an index of all runs, or a comparison of labs.
 
-    RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. Raw
-    results stay as they are; tables, comparison and report are replaced. The exit status is that of the run.
+    RUN is a run folder or an experiment name (its latest run). [default: the latest run of all] Raw results are not
+    changed; tables, comparison and report are replaced. The exit status is that of the run.
 
-    With --across it is the experiment's latest run in each lab, with the same settings; the latest that fit to RUN
-    where that is a folder; or the runs that are named, one of each lab. Page and tables (across.html, across.csv,
-    fidelity.csv) go to the experiment's folder in runs/. The exit status is 1 where labs contradict each other in an
-    expected figure, else 0.
+    With --compare-labs the latest runs of the experiment in each lab are compared, provided that they have the same
+    settings; if RUN is a folder, the latest runs that match it; if several runs are given, one of each lab. The page
+    and its tables (labs.html, labs.csv, fidelity.csv) are written to the folder of the experiment in runs/. The exit
+    status is 1 if the labs contradict each other in a value with an expectation, else 0.
     """
-    if index and across:
-        raise click.UsageError("found --index with --across, expected one of them")
-    if (index or across) and gate != Gate():
+    if index and labs:
+        raise click.UsageError("found --index with --compare-labs, expected one of them")
+    if (index or labs) and gate != Gate():
         raise click.UsageError("found --junit, --summary or --compare, expected them for the report of one run")
-    if len(given) > 1 and not across:
-        raise click.UsageError(f"found {len(given)} runs, expected one; --across lays several side by side")
-    if across:
+    if len(given) > 1 and not labs:
+        raise click.UsageError(f"found {len(given)} runs, expected one; --compare-labs takes several")
+    if labs:
         from qoslab.cli.across import lay_across
         from qoslab.report.counterparts import counterparts
 

@@ -71,28 +71,28 @@ NEWEST = ""
     "--jobs",
     type=JOBS,
     metavar="N|auto",
-    help="Labs side by side; auto: as many as the machine has time for; 1: each cell has the machine for itself. "
-    "[default: auto] Simulated: cells at a time. [default: one for each processor]",
+    help="Number of labs to run in parallel. auto: limited by CPU load; 1: one cell at a time. [default: auto; "
+    "simulated: number of processors]",
 )
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),
-    help="How often a cell is tried that the machine was too busy for, or whose lab failed. "
-    "[default: 3; 1 where cells run one by one without a matrix]",
+    help="Maximum attempts for a cell that was invalid because the machine was busy or the lab failed. "
+    "[default: 3; 1 if cells run one at a time without a matrix]",
 )
-@click.option("--dry-run", is_flag=True, help="Say how many cells there are and how long they take; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the number of cells and the estimated time; run nothing.")
 @click.option(
     "--resume",
     is_flag=False,
     flag_value=NEWEST,
     metavar="[RUN]",
     shell_complete=complete_runs,
-    help="Run only what this run lacks: a run's folder or an experiment's name; the newest run without it.",
+    help="Run only the missing or invalid cells of RUN, a run folder or an experiment name. [default: the newest run]",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS|local",
-    help="Run the cells on the workers of this Dask cluster, as tls://192.0.2.1:8786; local: on --jobs worker "
+    help="Run the cells on the workers of this Dask cluster, such as tls://192.0.2.1:8786. local: on --jobs worker "
     "processes of this machine. See docs/scaling.md.",
 )
 @tls_options
@@ -115,13 +115,14 @@ def command(
     gate: Gate,
     as_json: bool,
 ) -> ExitStatus:
-    """Run an experiment in a lab and compare with the published figures.
+    """Run an experiment in a lab and compare the results with the published values.
 
-    EXPERIMENT is a file, or the name of one in experiments/. The figures go to standard output, everything else to
-    standard error; the last line says where the report is. The exit status is 0 when every figure is within its
-    tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
-    invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew. In the lab of
-    an inventory EXPERIMENT, --lab and --set are to be given again.
+    EXPERIMENT is a file, or the name of a file in experiments/. Results go to standard output, progress to standard
+    error; the last line contains the path of the report. The exit status is 0 if every value is within its tolerance, 1
+    if a value is not, 3 if the run is invalid.
+
+    An interrupted run, or a run with invalid cells, continues with --resume; it uses the options of the original run
+    unless you override them. For a run on an inventory, EXPERIMENT, --lab and --set must be given again.
     """
     _check_scheduler(scheduler, jobs, tls)
     if dry_run and (gate != Gate() or live.wanted):

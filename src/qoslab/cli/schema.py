@@ -13,13 +13,13 @@ from qoslab.schema import schema_text
 
 
 @click.command()
-@click.option("--metrics", is_flag=True, help="List the metrics that expectations may name instead.")
+@click.option("--metrics", is_flag=True, help="List the metrics available to expectations instead.")
 @json_option
 def command(metrics: bool, as_json: bool) -> None:
     """Print the JSON Schema of experiment files.
 
-    Editors complete and check experiment files with it, also where qoslab is installed without its checkout. The copy
-    in a checkout, docs/schema/experiment.schema.json, is written by `qoslab generate` from the same.
+    Editors use it to complete and check experiment files. `qoslab generate` writes the same schema to
+    docs/schema/experiment.schema.json of a checkout.
     """
     if not metrics:
         echo(schema_text(), nl=False)

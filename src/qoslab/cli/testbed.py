@@ -27,34 +27,34 @@ SECRETS = ("env", "ask", "plain")
 @click.option(
     "--lab",
     metavar="NAME|INVENTORY",
-    help="A virtual lab that is up, or the file of an Ansible inventory; the only lab that is up where absent.",
+    help="Name of a running virtual lab, or an Ansible inventory file. [default: the only running lab]",
 )
 @click.option(
     "--experiment",
     metavar="EXPERIMENT",
     shell_complete=experiments,
-    help="Whose links are cabled between the nodes of an inventory: a file, or the name of one in experiments/.",
+    help="Experiment with the links between the nodes of an inventory: a file, or the name of a file in experiments/.",
 )
 @set_option
 @click.option(
     "--secrets",
     type=click.Choice(SECRETS),
-    help="Where pyATS takes passwords from: env, environment variables; ask, from you; plain, they stand in the "
-    "testbed. [default: env; plain of a virtual lab, whose passwords end with it]",
+    help="Source of passwords for pyATS. env: environment variables; ask: prompt; plain: in the testbed file. "
+    "[default: env; plain for a virtual lab, where passwords are temporary]",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file, which only you can read.",
+    help="Output file, readable only by you. [default: standard output]",
 )
 def command(
     lab: str | None, experiment: str | None, sets: Sequence[str], secrets: str | None, output: Path | None
 ) -> None:
-    """Print the pyATS testbed of a lab: its IOS routers and hosts, how to log in, what is cabled to what.
+    """Print the pyATS testbed of a lab: IOS routers and hosts, logins, cabling.
 
-    Load it with pyATS or Genie in qoslab's own environment, which has the parsers for classic IOS: genie parse "show
-    policy-map interface" --testbed-file FILE --devices R1
+    Load it with pyATS or Genie in the Python environment of qoslab, which has the parsers for classic IOS: genie parse
+    "show policy-map interface" --testbed-file FILE --devices R1
     """
     from qoslab.run.devices.testbed import FromEnvironment, testbed_yaml
 

@@ -19,11 +19,11 @@ from qoslab.printing import echo
 @click.argument("run", required=False, shell_complete=runs)
 @json_option
 def command(run: str | None, as_json: bool) -> None:
-    """List lines that routers printed in a run and that no parser took, each once for each router and command.
+    """List router output of a run that no parser recognised, each line once for each router and command.
 
-    RUN is a run's folder or an experiment's name (its newest run, finished or not); without it the newest run of all is
-    taken. Of parsers that do not say what they pass over, lines are listed without which they say the same: headings
-    are among them.
+    RUN is a run folder or an experiment name (its newest run, finished or not). [default: the newest run of all] For
+    parsers that do not report the lines they skip, the list contains all lines without a parsed value, including
+    headings.
     """
     need("devices")
     from qoslab.analysis.unparsed import readable, unparsed

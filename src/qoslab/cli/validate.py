@@ -22,10 +22,10 @@ from qoslab.schema.devices import without_effect
 @lab_option
 @json_option
 def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool) -> ExitStatus:
-    """Check an experiment file, and with --lab whether such a lab can run it.
+    """Check an experiment file and, with --lab, whether that lab can run it.
 
-    EXPERIMENT is a file, or the name of one in experiments/. All that does not hold is listed with its place; with
-    --json as a list of findings on stdout. Lines of templates that routers keep without effect are told, too.
+    EXPERIMENT is a file, or the name of a file in experiments/. Every error is listed with its location; with --json as
+    a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)

@@ -17,12 +17,12 @@ from qoslab.printing import echo
 @click.argument("run", required=False, shell_complete=runs)
 @json_option
 def command(run: str | None, as_json: bool) -> ExitStatus:
-    """Compare the files of a run with what was written.
+    """Verify the checksums of a run's files.
 
-    RUN is a run's folder or an experiment's name (its newest run, finished or not); without it the newest run of all is
-    taken. Every file that was cut, changed, removed or added is named, but for what a report computes anew. The exit
-    status is 3 where there is one, else 0. A file beside the cells that no run has is named and leaves the status as it
-    is: no report takes it. An unpacked RO-Crate is compared with its list, too, which has every file.
+    RUN is a run folder or an experiment name (its newest run, finished or not). [default: the newest run of all] Every
+    truncated, changed, removed or added file is listed, except files that a report computes again. The exit status is 3
+    if there is one, else 0. An unknown file outside the cells is listed but does not change the status, because no
+    report reads it. An unpacked RO-Crate is also compared with its own list of files.
     """
     from qoslab.results import find_unfinished
     from qoslab.results.verify import verify

@@ -29,12 +29,12 @@ EVERY_S = 1.0
 @live_options
 @json_option
 def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
-    """Show a run while it goes on: rates, queues, drops and delays of each class, and what the figures came to so far.
+    """Show the progress of a run: rates, queues, drops and delays of each class, and the values so far.
 
-    RUN is a run's folder or an experiment's name (its newest run); without it the newest run of all is taken. It may
-    have been begun elsewhere, in any kind of lab: only its folder is read. Without a terminal a line is printed for
-    each class and reading, with --json an object a second. It ends with the run; the exit status is 3 where that broke
-    off, else 0.
+    RUN is a run folder or an experiment name (its newest run). [default: the newest run of all] The run may have been
+    started elsewhere, in any kind of lab: only its folder is read. Without a terminal, one line is printed for each
+    class and reading; with --json, one object per second. The command ends with the run; the exit status is 3 if the
+    run was aborted, else 0.
     """
     from qoslab.live.watched import WatchedRun
     from qoslab.results import find_unfinished
