@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--difference",
     required=True,
     metavar="FIGURE",
-    help="Smallest difference to detect, in the unit of the metric (20 kb/s) or relative to the value of each cell (2 %).",
+    help="Smallest difference to detect, in the unit of the metric (20 kb/s) or relative to each value (2 %).",
 )
 @json_option
 def command(run: str, metric: str, difference: str, as_json: bool) -> None:

@@ -29,7 +29,7 @@ from qoslab.printing import echo
 @click.option(
     "--kind",
     type=click.Choice(["ecdf", "box", "bar"]),
-    help="Style for a metric: ecdf, distribution over the cells; box, quartiles; bar, median with interval. [default: bar]",
+    help="Style for a metric: ecdf (distribution over cells), box (quartiles), bar (median, interval). [default: bar]",
 )
 @click.option("--width", type=click.FloatRange(40, 500), default=88.0, show_default=True, help="Width in millimetres.")
 @json_option

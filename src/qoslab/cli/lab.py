@@ -51,7 +51,7 @@ def command() -> None:
     "--expose",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Make hosts reachable by SSH on loopback as well, and write an inventory of all nodes to this file, for --lab.",
+    help="Make hosts reachable by SSH on loopback as well, and write an inventory of all nodes for --lab to FILE.",
 )
 @click.option(
     "--single-host",
