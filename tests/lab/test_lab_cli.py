@@ -61,6 +61,21 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
     assert qoslab("lab", "down", name).returncode == 2
 
 
+def test_exec_and_shell_log_in_to_an_ios_router_without_a_question(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "router.yml"
+    router = TOPOLOGY.replace("b: {platform: host}", 'b: {platform: ios, model: "3725"}')
+    file.write_text(router.replace("node: b, interface: eth0", "node: b, interface: FastEthernet0/0"))
+    up = qoslab("lab", "up", str(file), "--name", name)
+    try:
+        assert up.returncode == 0, up.stderr
+        version = qoslab("lab", "exec", "--lab", name, "b", "show", "version")
+        assert version.returncode == 0 and version.stdout.startswith("Cisco IOS Software, 3700 Software")
+        shell = qoslab("lab", "shell", "--lab", name, "b", stdin="show ip interface brief\nexit\n")
+        assert "10.0.0.2        YES" in shell.stdout
+    finally:
+        qoslab("lab", "down", name)
+
+
 def test_a_wrong_topology_names_its_place(tmp_path: Path) -> None:
     file = tmp_path / "two.yml"
     file.write_text(TOPOLOGY.replace("10 Mb/s", "10"))

@@ -145,10 +145,8 @@ def shell(node: str, name: str | None) -> None:
     from qoslab.lab import Lab
 
     lab = Lab.find(name)
-    chosen = lab.nodes.get(node)
-    if chosen is not None and platform_of(chosen.node).reached_by == "command line":
-        login = lab.ssh(node)
-        echo(f"{node} is a router: the password is {login.password}, the enable secret {login.enable}", err=True)
+    if _has_command_line(lab, node):
+        echo(f"{node} is a router; the enable secret is {lab.ssh(node).enable}", err=True)
         argv = _ssh_argv(lab, node)
     else:
         shell_program = os.environ.get("SHELL", "/bin/sh")
@@ -163,10 +161,14 @@ def shell(node: str, name: str | None) -> None:
 @click.argument("node")
 @click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
 def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
-    """Run a command on a node: `qoslab lab exec client iperf3 -c 192.168.20.2`."""
+    """Run a command on a node.
+
+    On a host: `qoslab lab exec client iperf3 -c 192.168.20.2`. On an IOS router: `qoslab lab exec R1 show version`.
+    """
     from qoslab.lab import Lab
 
-    entered = Lab.find(name).argv(node, argv)
+    lab = Lab.find(name)
+    entered = [*_ssh_argv(lab, node), " ".join(argv)] if _has_command_line(lab, node) else lab.argv(node, argv)
     sys.stdout.flush()
     os.execvp(entered[0], entered)
 
@@ -259,14 +261,21 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
     return router, (host, int(port))
 
 
+def _has_command_line(lab: Lab, node: str) -> bool:
+    """Whether the node is a router with an IOS command line."""
+    found = lab.nodes.get(node)
+    return found is not None and platform_of(found.node).reached_by == "command line"
+
+
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
-    """ssh with the lab's own host key, so that neither a question nor an entry in known_hosts comes of it."""
+    """Command line of ssh that logs in to a router of the lab without questions and without touching known_hosts."""
     from qoslab.openssh import with_host_keys
     from qoslab.run.devices.old_ssh import OPENSSH_OLD
 
     login = lab.ssh(router)
     known = lab.known_hosts()
     return [
+        *("env", f"SSH_ASKPASS={lab.askpass(router)}", "SSH_ASKPASS_REQUIRE=force"),
         *("ssh", "-p", str(login.port), *with_host_keys(known)),
         *(OPENSSH_OLD if (login.host_key or "").startswith("ssh-rsa ") else ()),
         *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -379,6 +380,14 @@ class Lab:
             path.write_text(
                 "".join(f"[{login['host']}]:{login['port']} {self.host_key}\n" for login in logins), encoding="utf-8"
             )
+        return path
+
+    def askpass(self, router: str) -> Path:
+        """A program that prints the router's password, for SSH_ASKPASS of ssh(1); it lasts as long as the lab."""
+        path = self.runtime(IOSD) / f"askpass-{router}"
+        if not path.exists():
+            path.touch(mode=0o700)
+            path.write_text(f"#!/bin/sh\necho {shlex.quote(self.ssh(router).password)}\n", encoding="utf-8")
         return path
 
     def apply_tcp_profile(self, node: str, profile: TcpProfile, *, answers: bool = True) -> dict[str, Any]:
