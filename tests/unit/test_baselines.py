@@ -18,7 +18,7 @@ from qoslab.generated import RESULTS
 from qoslab.generated.outdated import outdated
 from qoslab.generated.results import results_document
 from qoslab.model.run_figures import RunFigure
-from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, rows_of
+from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, reduced, rows_of
 from qoslab.results.seal import sealed
 
 TOP = Path(__file__).parents[2]
@@ -303,3 +303,12 @@ def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:
 def test_every_experiment_has_its_place_in_the_document() -> None:
     named = re.findall(r"^<!-- baseline: (\S+) -->$", (TOP / RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))
+
+
+def test_a_saved_manifest_has_one_line_for_each_cell_and_the_settings_of_the_run() -> None:
+    content = (KEPT / "manifest.json").read_text()
+    manifest = read(KEPT).manifest
+    assert sum(line.startswith('    {"arm": ') for line in content.splitlines()) == len(manifest.cells)
+    assert reduced(manifest).decode() == content
+    assert manifest.experiment.topology.nodes["R1"].model == "3725"
+    assert manifest.machine == {} and manifest.experiment.compare is None

@@ -1,14 +1,16 @@
 """Baselines: what a full run of an experiment file came to in a kind of lab, kept beside the file.
 
-`reports/baselines/NAME/LAB/` has the run's `comparison.csv` and `manifest.json` as they were, and where there are such
-`averages.csv` and `scores.csv`.
+`reports/baselines/NAME/LAB/` has the run's `comparison.csv`, if present its `averages.csv` and `scores.csv`, and a
+`manifest.json` reduced to the settings that a comparison reads: one line for each cell.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +21,8 @@ from qoslab.model.left_out import LeftOut, asked_of_all, left_out
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.files import replace
 from qoslab.results.folder import RunFolder
-from qoslab.results.records import Manifest
+from qoslab.results.records import Manifest, Session
+from qoslab.results.seal import sealed
 
 _Row = TypeVar("_Row")
 
@@ -79,14 +82,57 @@ def keep(folder: RunFolder, top: Path) -> Path:
     """Keep a run as the baseline of its experiment and lab, in place of one before; returns the baseline's folder."""
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
-    for name in (COMPARISON, MANIFEST):
-        replace(kept / name, (folder.path / name).read_bytes())
+    replace(kept / COMPARISON, (folder.path / COMPARISON).read_bytes())
+    replace(kept / MANIFEST, reduced(manifest))
     for name in (AVERAGES, SCORES):
         if (folder.path / name).exists():
             replace(kept / name, (folder.path / name).read_bytes())
         else:
             (kept / name).unlink(missing_ok=True)
     return kept
+
+
+def reduced(manifest: Manifest) -> bytes:
+    """Return the content of a manifest with only the settings that a comparison reads, one line for each cell.
+
+    Omitted are defaults, parts of the experiment in `TOLD`, and the provenance of the run except time and version.
+    """
+    experiment = manifest.experiment.model_dump(
+        mode="json", exclude_defaults=True, exclude=set(TOLD) - {"name", "title"}
+    )
+    cells = [
+        {"arm": cell.arm, "parameters": cell.parameters, "repetition": cell.repetition, "valid": cell.valid}
+        | ({"spared": cell.spared} if cell.spared else {})
+        for cell in manifest.cells
+    ]
+    span = Session(started=manifest.started, ended=manifest.started + timedelta(seconds=manifest.took_s or 0))
+    contents = {
+        "format": manifest.format,
+        "lab": manifest.lab,
+        "started": manifest.started.isoformat(),
+        "ended": None if manifest.ended is None else manifest.ended.isoformat(),
+        "sessions": [span.model_dump(mode="json", exclude_defaults=True)],
+        "commit": manifest.commit,
+        "versions": {"qoslab": manifest.versions.get("qoslab", "")},
+        "overrides": list(manifest.overrides),
+        "experiment": experiment,
+        "cells": cells,
+        "configurations": manifest.configurations,
+    }
+    return sealed(_json_lines(contents, 3).encode() + b"\n")
+
+
+def _json_lines(value: object, levels: int, indent: str = "") -> str:
+    """JSON of nested values with a line for each item of the outer `levels`, compact within them."""
+    if not value or levels == 0 or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    inner = indent + "  "
+    if isinstance(value, list):
+        items = [_json_lines(each, 0) for each in value]
+    else:
+        items = [f"{json.dumps(name)}: {_json_lines(each, levels - 1, inner)}" for name, each in value.items()]
+    opening, closing = "[]" if isinstance(value, list) else "{}"
+    return f"{opening}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{closing}"
 
 
 def baselines_of(top: Path, name: str) -> dict[str, Baseline]:
