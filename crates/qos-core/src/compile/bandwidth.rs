@@ -2,6 +2,7 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
+use crate::compile::generation::Properties;
 use crate::compile::queue_limit::Depth;
 use crate::compile::range::in_range;
 use crate::config::defaults;
@@ -9,7 +10,6 @@ use crate::config::policy::PolicyClass;
 use crate::config::queueing::{
     BandwidthConfig, LimitUnit, PriorityConfig, PriorityUnit, QueueLimit, RandomDetectBasis, RandomDetectThreshold,
 };
-use crate::config::router::Generation;
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::{ResolvedPriority, ResolvedRandomDetectRow};
 use crate::error::ConfigError;
@@ -82,7 +82,7 @@ pub(crate) fn priority(config: PriorityConfig, base_bps: Option<u64>) -> Result<
 /// it thresholds in them have no rows.
 pub(crate) fn random_detect(
     class: &PolicyClass,
-    generation: Generation,
+    properties: &Properties,
     rate_bps: Option<u64>,
 ) -> Result<Option<RandomDetectPlan>, ConfigError> {
     let Some(config) = &class.random_detect else { return Ok(None) };
@@ -94,7 +94,7 @@ pub(crate) fn random_detect(
         RandomDetectBasis::Precedence => 8,
         RandomDetectBasis::Dscp => 64,
     };
-    let default = |value| default_row(config.basis, value, generation, limit.filter(|_| depth.in_bytes()));
+    let default = |value| default_row(config.basis, value, properties, limit.filter(|_| depth.in_bytes()));
     let mut rows: Vec<_> = (0..values).map(default).collect();
     for (index, given) in config.thresholds.iter().enumerate() {
         let path = format!("random_detect.thresholds[{index}]");
@@ -118,13 +118,10 @@ pub(crate) fn random_detect(
 fn default_row(
     basis: RandomDetectBasis,
     value: u8,
-    generation: Generation,
+    properties: &Properties,
     limit_bytes: Option<u64>,
 ) -> ResolvedRandomDetectRow {
-    let (by_precedence, by_drop) = match generation {
-        Generation::Classic => (defaults::CLASSIC_RANDOM_DETECT_MIN, defaults::CLASSIC_RANDOM_DETECT_MIN_BY_DSCP),
-        Generation::Hqf => (defaults::HQF_RANDOM_DETECT_MIN, defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP),
-    };
+    let (by_precedence, by_drop) = (properties.random_detect_min, properties.random_detect_min_by_dscp);
     let (min, max) = match (limit_bytes, basis) {
         (Some(limit), _) => defaults::random_detect_bytes(value, basis == RandomDetectBasis::Dscp, limit),
         (None, RandomDetectBasis::Precedence) => (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX),

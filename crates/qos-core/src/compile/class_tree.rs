@@ -1,17 +1,17 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
 use crate::compile::context::{Context, PathClass};
+use crate::compile::generation::{ClassQueues, Reservable};
 use crate::compile::{account, bandwidth, parameters, queue_limit};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
-use crate::config::router::Generation;
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::ResolvedPriority;
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 use crate::plan::queue::QueuePlan;
 use crate::plan::shape::ShapePlan;
-use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
+use crate::plan::tree::{BodyPlan, NodePlan, Rank, PRIORITY_LEVELS, ROOT};
 
 /// Flow queues of an attached policy-map together: keeps the product of classes and flows from exhausting memory.
 const MAX_FLOW_QUEUES: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const MAX_FLOW_QUEUES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attachment {
     pub bandwidth_kbps: u64,
-    /// Per cent of the bandwidth that classes may reserve (classic).
+    /// Per cent of the bandwidth that classes may reserve, where the interface limits it.
     pub max_reserved_percent: u32,
     pub output: bool,
 }
@@ -99,13 +99,13 @@ pub(crate) fn place(
     shapes: &[Option<ShapePlan>],
     here: Position,
 ) -> Result<Vec<Place>, ConfigError> {
-    let classic = context.config.generation == Generation::Classic;
+    let conversations = context.properties.class_queues == ClassQueues::Conversations;
     let shares = shares(context, classes, shapes, here)?;
     let mut places: Vec<Option<Place>> = Vec::with_capacity(classes.len());
     let mut priority_leaves = [None; PRIORITY_LEVELS];
     let mut conversation = classic_flow_queues(classes, here.to.bandwidth_kbps) + defaults::SYSTEM_CONVERSATIONS;
     let priority_conversation = conversation;
-    let numbers = classic && here.parent.is_none();
+    let numbers = conversations && here.parent.is_none();
     for (index, (path, class)) in classes.iter().enumerate() {
         let default = class.name == CLASS_DEFAULT;
         if !context.class_queues(class) && !default {
@@ -117,7 +117,7 @@ pub(crate) fn place(
         let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
         if let Some(priority) = priority {
             let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), packets()?, here);
-            place = Place { leaf, own: classic.then_some(leaf), ..place };
+            place = Place { leaf, own: conversations.then_some(leaf), ..place };
             place.conversation = numbers.then_some(priority_conversation);
             places.push(Some(place));
             continue;
@@ -135,12 +135,12 @@ pub(crate) fn place(
             conversation += 1;
             place.conversation = Some(conversation);
         }
-        // A classic class-default that asks for nothing shows no queue of its own.
-        if default && classic && !context.class_queues(class) {
+        // A conversation of class-default that asks for nothing is not shown as a queue.
+        if default && conversations && !context.class_queues(class) {
             place.own = None;
         }
         let rank = match shapes[index] {
-            Some(_) if classic && defaults::CLASSIC_SHAPER_RELEASES_TO_INTERFACE => {
+            Some(_) if context.properties.shaper_releases_to_interface => {
                 place = Place { leaf: place.leaf + 1, own: place.own.map(|own| own + 1), ..place };
                 released(nodes, rank, here)
             }
@@ -192,22 +192,20 @@ fn body(
     (rank, rate_bps): (Rank, u64),
     here: Position,
 ) -> Result<BodyPlan, ConfigError> {
-    let generation = context.config.generation;
     if class.service_policy.as_ref().is_some_and(|child| context.queues(child)) {
-        let sharing = match generation {
-            Generation::Classic => Sharing::Sequence,
-            Generation::Hqf => Sharing::Weighted,
-        };
         let limit = queue_limit::packets(class).map_err(|error| error.under(path))?;
-        return Ok(BodyPlan::Inner { sharing, limit: limit.unwrap_or(defaults::QUEUE_LIMIT) });
+        return Ok(BodyPlan::Inner {
+            sharing: context.properties.sharing,
+            limit: limit.unwrap_or(defaults::QUEUE_LIMIT),
+        });
     }
     let weight = match rank {
         Rank::Factor(factor) => factor,
         _ => None,
     };
     let rates = (Some(here.to.bandwidth_kbps), Some(rate_bps));
-    let queue = parameters::class_queue(class, rates, generation, weight);
-    let random_detect = bandwidth::random_detect(class, generation, Some(rate_bps));
+    let queue = parameters::class_queue(class, rates, context.properties, weight);
+    let random_detect = bandwidth::random_detect(class, context.properties, Some(rate_bps));
     Ok(BodyPlan::Leaf {
         queue: queue.map_err(|error| error.under(path))?,
         random_detect: random_detect.map_err(|error| error.under(path))?,
@@ -239,9 +237,9 @@ fn join(
     let mut shared = places.last().copied().flatten().map_or(ROOT, |place| place.leaf);
     let apart = matches!(nodes[shared].body, BodyPlan::Inner { .. }) || nodes[shared].shape.is_some();
     if places.iter().any(Option::is_none) && apart {
-        let queue = match context.config.generation {
-            Generation::Classic => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), None),
-            Generation::Hqf => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
+        let queue = match context.properties.class_queues {
+            ClassQueues::Conversations => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), None),
+            ClassQueues::Separate => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
         };
         let body = BodyPlan::Leaf { queue, random_detect: None };
         shared = nodes.len();
@@ -268,9 +266,9 @@ fn shares(
     }
     admit_sum(context, classes, &bandwidth, &priority, here)?;
     let priority_kbps = sum(priority.iter().map(|priority| priority.and_then(|priority| priority.kbps)));
-    let (ranks, other) = match context.config.generation {
-        Generation::Classic => classic_ranks(context, classes, &bandwidth, priority_kbps, here),
-        Generation::Hqf => hqf_ranks(context, classes, (&bandwidth, shapes), priority_kbps, here),
+    let (ranks, other) = match context.properties.class_queues {
+        ClassQueues::Conversations => factors(context, classes, &bandwidth, priority_kbps, here),
+        ClassQueues::Separate => weights(context, classes, (&bandwidth, shapes), priority_kbps, here),
     };
     Ok(Shares { bandwidth, priority, ranks, other })
 }
@@ -279,8 +277,8 @@ fn sum(kbps: impl Iterator<Item = Option<u64>>) -> u64 {
     kbps.flatten().fold(0, u64::saturating_add)
 }
 
-/// Classic: the weight of a class follows from the interface's bandwidth divided by the class's.
-fn classic_ranks(
+/// Weights of conversations: the interface's bandwidth divided by that of the class.
+fn factors(
     context: &Context<'_>,
     classes: &[PathClass],
     bandwidth: &[Option<BandwidthCounters>],
@@ -312,8 +310,8 @@ fn guarantee(shape: ShapePlan) -> Option<BandwidthCounters> {
     defaults::HQF_SHAPE_IS_A_GUARANTEE.then_some(guaranteed)
 }
 
-/// Later generation: what is configured, and the rest in equal parts to those without bandwidth.
-fn hqf_ranks(
+/// Weights of separate queues: the configured bandwidth, and the rest in equal parts for classes without bandwidth.
+fn weights(
     context: &Context<'_>,
     classes: &[PathClass],
     (bandwidth, shapes): (&[Option<BandwidthCounters>], &[Option<ShapePlan>]),
@@ -339,7 +337,7 @@ fn hqf_ranks(
         let kbps = sum(bandwidth.iter().map(|bandwidth| bandwidth.and_then(|bandwidth| bandwidth.kbps)));
         let base_bps = here.guaranteed_bps;
         let rest = base_bps.saturating_sub(kbps.saturating_add(priority_kbps).saturating_mul(1_000));
-        let least = base_bps * u64::from(100 - defaults::HQF_RESERVABLE_PERCENT) / 100;
+        let least = base_bps * u64::from(100 - reservable(context, here)) / 100;
         rest.max(least) / without
     };
     let other = if mistaken!(UnreservedWhole) { here.guaranteed_bps } else { other };
@@ -355,13 +353,12 @@ fn hqf_ranks(
     (bandwidth.iter().map(weight).collect(), Rank::Weight(other.max(1)))
 }
 
-/// Per cent that classes may reserve together. Unconfirmed for the classic generation under a parent's shaper: there
-/// all of it.
+/// Per cent that classes may reserve together.
 fn reservable(context: &Context<'_>, here: Position) -> u32 {
-    match (context.config.generation, here.parent) {
-        (Generation::Hqf, _) => defaults::HQF_RESERVABLE_PERCENT,
-        (Generation::Classic, None) => here.to.max_reserved_percent,
-        (Generation::Classic, Some(_)) => 100,
+    match (context.properties.reservable, here.parent) {
+        (Reservable::Percent(percent), _) => percent,
+        (Reservable::OfInterface, None) => here.to.max_reserved_percent,
+        (Reservable::OfInterface, Some(_)) => 100,
     }
 }
 
@@ -383,7 +380,7 @@ fn admit_sum(
         };
         let Some(kbps) = kbps else { continue };
         let default = class.name == CLASS_DEFAULT;
-        if default && context.config.generation == Generation::Classic {
+        if default && !context.properties.default_class_reserves {
             continue;
         }
         sum_bps = sum_bps.saturating_add(kbps.saturating_mul(1_000));

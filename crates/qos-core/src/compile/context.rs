@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compile::generation::{properties, Properties};
 use crate::config::policy::PolicyClass;
 use crate::config::router::RouterConfig;
 use crate::frame::port::PortId;
@@ -15,6 +16,8 @@ pub(crate) type PathClass = (String, PolicyClass);
 /// A configuration being compiled.
 pub(crate) struct Context<'a> {
     pub config: &'a RouterConfig,
+    /// Of the router's generation.
+    pub properties: &'static Properties,
     pub ports: &'a BTreeMap<String, PortId>,
     /// Numbers of the access lists.
     pub access_lists: &'a BTreeMap<String, usize>,
@@ -31,7 +34,8 @@ impl<'a> Context<'a> {
         access_lists: &'a BTreeMap<String, usize>,
     ) -> Context<'a> {
         let (queueing, levels) = (queueing(config), levels(config));
-        Context { config, ports, access_lists, queueing, levels }
+        let properties = properties(config.generation);
+        Context { config, properties, ports, access_lists, queueing, levels }
     }
 }
 

@@ -1,11 +1,11 @@
 //! From queueing without a policy-map to the plan of a router's port.
 
 use crate::compile::context::Context;
+use crate::compile::generation::ShapeInterval;
 use crate::compile::parameters;
 use crate::compile::range::in_range;
 use crate::config::defaults;
 use crate::config::interface_queueing::{CustomQueue, InterfaceQueueing, InterfaceShaper, QueueRule, CUSTOM_QUEUES};
-use crate::config::router::Generation;
 use crate::counters::port::Strategy;
 use crate::error::ConfigError;
 use crate::plan::interface_queueing::{InterfaceQueueingPlan, Steering, Wanted};
@@ -181,7 +181,7 @@ fn shaped(
 /// Generic traffic shaping has the bursts of the classic generation's shaper: 64000 gives 8000/8000 and 128000 gives
 /// 7936/7936 in published prints.
 fn shape(shaper: &InterfaceShaper) -> Result<ShapePlan, ConfigError> {
-    let resolved = parameters::shape(&shaper.shape, None, Generation::Classic)?;
+    let resolved = parameters::shape(&shaper.shape, None, ShapeInterval::CLASSIC)?;
     let missing = || ConfigError::new("shape", "cannot be worked out: give rate and bursts as figures");
     parameters::shape_plan(&resolved).ok_or_else(missing)
 }

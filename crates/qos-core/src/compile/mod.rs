@@ -13,6 +13,7 @@ pub(crate) mod class_tree;
 pub(crate) mod classes;
 pub(crate) mod configuration;
 pub(crate) mod context;
+pub(crate) mod generation;
 pub(crate) mod interface_queueing;
 pub(crate) mod parameters;
 pub(crate) mod policy;

@@ -2,6 +2,7 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
+use crate::compile::generation::{ClassQueues, Properties, ShapeInterval};
 use crate::compile::queue_limit;
 use crate::compile::range::in_range;
 use crate::config::defaults;
@@ -9,7 +10,6 @@ use crate::config::policy::{
     greatest, DynamicBucketConfig, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, ShapeBurst,
     ShapeConfig,
 };
-use crate::config::router::Generation;
 use crate::counters::queue::DisciplineName;
 use crate::counters::resolved::{ResolvedFairQueue, ResolvedPolice, ResolvedShape};
 use crate::error::ConfigError;
@@ -281,17 +281,6 @@ fn shape_burst(path: &str, burst: ShapeBurst, cir_bps: Option<u64>, zero: bool) 
     }
 }
 
-fn default_shape_burst(cir_bps: u64, generation: Generation) -> u64 {
-    let interval_ms = match generation {
-        Generation::Hqf => defaults::HQF_SHAPE_INTERVAL_MS,
-        Generation::Classic => {
-            // The low-rate rule: 8000 bits take longer than 25 ms below 320 kb/s.
-            (defaults::CLASSIC_LOW_RATE_BURST_BITS * 1_000 / cir_bps).max(defaults::CLASSIC_SHAPE_INTERVAL_MS)
-        }
-    };
-    (u128::from(cir_bps) * u128::from(interval_ms) / 1_000) as u64
-}
-
 fn interval(bc_bits: u64, cir_bps: u64) -> Duration {
     let nanos = (u128::from(bc_bits) * u128::from(NANOS_PER_SECOND) + u128::from(cir_bps) / 2) / u128::from(cir_bps);
     Duration(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -301,12 +290,12 @@ fn interval(bc_bits: u64, cir_bps: u64) -> Duration {
 pub(crate) fn shape(
     config: &ShapeConfig,
     base_bps: Option<u64>,
-    generation: Generation,
+    default_interval: ShapeInterval,
 ) -> Result<ResolvedShape, ConfigError> {
     let (cir_bps, percent) = rate("shape.rate", config.rate, base_bps, &SHAPE_RATES)?;
     let bc_bits = match config.bc {
         Some(burst) => shape_burst("shape.bc", burst, cir_bps, false)?,
-        None => cir_bps.map(|cir| default_shape_burst(cir, generation)),
+        None => cir_bps.map(|cir| default_interval.burst_bits(cir)),
     };
     let be_bits = match config.be {
         Some(burst) => shape_burst("shape.be", burst, cir_bps, true)?,
@@ -382,12 +371,12 @@ pub(crate) fn flow_queueing(
 pub(crate) fn class_queue(
     class: &PolicyClass,
     (bandwidth_kbps, rate_bps): (Option<u64>, Option<u64>),
-    generation: Generation,
+    properties: &Properties,
     weight: Option<u64>,
 ) -> Result<QueuePlan, ConfigError> {
     let asked = class.fair_queue.is_some();
-    if generation == Generation::Hqf && (asked && mistaken!(FairQueueMissing) || !asked && !mistaken!(FairQueueUnasked))
-    {
+    let separate = properties.class_queues == ClassQueues::Separate;
+    if separate && (asked && mistaken!(FairQueueMissing) || !asked && !mistaken!(FairQueueUnasked)) {
         return queue_limit::fifo(class, rate_bps);
     }
     let limit = queue_limit::packets(class)?;
@@ -397,18 +386,18 @@ pub(crate) fn class_queue(
     };
     let fair = flows.is_some();
     let flows = flows.flatten();
-    Ok(match generation {
+    Ok(match properties.class_queues {
         // A classic shaper has weighted fair queueing whether or not it is asked for, and so has what no class takes;
         // with a bandwidth class-default is a class like others.
-        Generation::Classic
+        ClassQueues::Conversations
             if fair || class.shape.is_some() || (class.name == CLASS_DEFAULT && class.bandwidth.is_none()) =>
         {
             let buffers = class.shape_buffers.unwrap_or(defaults::GTS_BUFFERS);
             in_range("shape_buffers", u64::from(buffers), &SHAPE_BUFFERS, "packets")?;
             flow_queueing(flows, limit, bandwidth_kbps, class.shape.is_some().then_some(buffers))
         }
-        Generation::Classic => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
-        Generation::Hqf => {
+        ClassQueues::Conversations => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
+        ClassQueues::Separate => {
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
             QueuePlan::FairQueue {
                 flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(defaults::CLASS_FLOW_QUEUES) },
@@ -446,15 +435,17 @@ pub(crate) fn resolved_queue(plan: &QueuePlan) -> (ShownLimit, Option<ResolvedFa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile::generation::properties;
     use crate::config::policy::ShapeMode;
+    use crate::config::router::Generation;
 
-    fn shaped(cir: u64, generation: Generation) -> ResolvedShape {
+    fn shaped(cir: u64, interval: ShapeInterval) -> ResolvedShape {
         let config = ShapeConfig { mode: ShapeMode::Average, rate: RateSpec::Bps(cir), bc: None, be: None };
-        shape(&config, None, generation).unwrap()
+        shape(&config, None, interval).unwrap()
     }
 
-    fn row(cir: u64, generation: Generation) -> [u64; 5] {
-        let s = shaped(cir, generation);
+    fn row(cir: u64, interval: ShapeInterval) -> [u64; 5] {
+        let s = shaped(cir, interval);
         [
             s.byte_limit.unwrap(),
             s.bc_bits.unwrap(),
@@ -466,13 +457,13 @@ mod tests {
 
     #[test]
     fn classic_shaper_prints_the_published_figures() {
-        assert_eq!(row(1_000_000, Generation::Classic), [6250, 25_000, 25_000, 25, 3125]);
-        assert_eq!(row(512_000, Generation::Classic), [3200, 12_800, 12_800, 25, 1600]);
-        assert_eq!(row(320_000, Generation::Classic), [2000, 8_000, 8_000, 25, 1000]);
-        assert_eq!(row(256_000, Generation::Classic), [1984, 7_936, 7_936, 31, 992]);
-        assert_eq!(row(128_000, Generation::Classic), [1984, 7_936, 7_936, 62, 992]);
-        assert_eq!(row(64_000, Generation::Classic), [2000, 8_000, 8_000, 125, 1000]);
-        assert_eq!(row(8_000, Generation::Classic), [2000, 8_000, 8_000, 1000, 1000]);
+        assert_eq!(row(1_000_000, ShapeInterval::CLASSIC), [6250, 25_000, 25_000, 25, 3125]);
+        assert_eq!(row(512_000, ShapeInterval::CLASSIC), [3200, 12_800, 12_800, 25, 1600]);
+        assert_eq!(row(320_000, ShapeInterval::CLASSIC), [2000, 8_000, 8_000, 25, 1000]);
+        assert_eq!(row(256_000, ShapeInterval::CLASSIC), [1984, 7_936, 7_936, 31, 992]);
+        assert_eq!(row(128_000, ShapeInterval::CLASSIC), [1984, 7_936, 7_936, 62, 992]);
+        assert_eq!(row(64_000, ShapeInterval::CLASSIC), [2000, 8_000, 8_000, 125, 1000]);
+        assert_eq!(row(8_000, ShapeInterval::CLASSIC), [2000, 8_000, 8_000, 1000, 1000]);
     }
 
     #[test]
@@ -480,7 +471,7 @@ mod tests {
         for (cir, burst) in
             [(80_000, 320), (500_000, 2_000), (8_000_000, 32_000), (20_000_000, 80_000), (99_872_000, 399_488)]
         {
-            let s = shaped(cir, Generation::Hqf);
+            let s = shaped(cir, properties(Generation::Hqf).shape_interval);
             assert_eq!((s.bc_bits, s.be_bits, s.interval_ms), (Some(burst), Some(burst), Some(4)));
         }
     }
@@ -488,14 +479,14 @@ mod tests {
     #[test]
     fn explicit_shaper_bursts() {
         let config = ShapeConfig { mode: ShapeMode::Peak, rate: RateSpec::Bps(512_000), bc: None, be: None };
-        assert_eq!(shape(&config, None, Generation::Classic).unwrap().target_bps, Some(1_024_000));
+        assert_eq!(shape(&config, None, ShapeInterval::CLASSIC).unwrap().target_bps, Some(1_024_000));
         let config = ShapeConfig {
             mode: ShapeMode::Average,
             rate: RateSpec::Bps(56_000),
             bc: Some(ShapeBurst::Bits(7_000)),
             be: Some(ShapeBurst::Bits(0)),
         };
-        let s = shape(&config, None, Generation::Classic).unwrap();
+        let s = shape(&config, None, ShapeInterval::CLASSIC).unwrap();
         assert_eq!(
             (s.byte_limit, s.be_bits, s.interval_ms, s.increment_bytes),
             (Some(875), Some(0), Some(125), Some(875))

@@ -4,14 +4,14 @@ use crate::compile::class_maps::matcher;
 use crate::compile::class_tree::{self, Attachment, Place, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
 use crate::compile::context::Context;
+use crate::compile::generation::ClassQueues;
 use crate::compile::{account, parameters};
 use crate::config::policy::PolicyClass;
-use crate::config::router::Generation;
 use crate::error::ConfigError;
 use crate::plan::classes::{ClassPlan, LevelPlan, Matcher, PolicyPlan, CLASS_DEFAULT};
 use crate::plan::police::PolicePlan;
 use crate::plan::shape::ShapePlan;
-use crate::plan::tree::{self, Sharing, ROOT, SINGLE};
+use crate::plan::tree::{self, ROOT, SINGLE};
 
 /// An attached policy-map.
 pub(crate) fn attached(
@@ -20,27 +20,18 @@ pub(crate) fn attached(
     path: &str,
     to: Attachment,
 ) -> Result<PolicyPlan, ConfigError> {
-    let sharing = sharing(context);
     let queues = context.queues(name) && to.output;
     let top = LevelPlan { name: name.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
-    let nodes = if queues { tree::root(sharing) } else { Vec::new() };
+    let nodes = if queues { tree::root(context.properties.sharing) } else { Vec::new() };
     let mut plan = PolicyPlan { classes: Vec::new(), top, nodes, flow_queues: None };
     let bps = to.bandwidth_kbps.saturating_mul(1_000);
     let position = Position { to, rate_bps: bps, guaranteed_bps: bps, parent: None, node: ROOT, leaf: SINGLE };
     plan.top = level(context, &mut plan, name, path, position)?;
-    if queues && context.config.generation == Generation::Classic {
+    if queues && context.properties.class_queues == ClassQueues::Conversations {
         let classes = classes(name, &context.config.policy_maps[name])?;
         plan.flow_queues = Some(class_tree::classic_flow_queues(&classes, to.bandwidth_kbps));
     }
     Ok(plan)
-}
-
-/// How the queues of a policy-map share what there is.
-pub(crate) fn sharing(context: &Context<'_>) -> Sharing {
-    match context.config.generation {
-        Generation::Classic => Sharing::Sequence,
-        Generation::Hqf => Sharing::Weighted,
-    }
 }
 
 /// A policy-map at its place in the hierarchy; its classes and queues are added to `plan`.
@@ -76,7 +67,7 @@ pub(crate) fn level(
             let message = format!("more than {MAX_ATTACHED_CLASSES} classes, those of its children included");
             return Err(ConfigError::too_much(path, message));
         }
-        if let Some(priority) = place.priority.filter(|_| context.config.generation == Generation::Hqf) {
+        if let Some(priority) = place.priority.filter(|_| context.properties.class_queues == ClassQueues::Separate) {
             level.priority_queues.push((priority.level, place.leaf));
         }
         level.classes.push(number);
@@ -123,7 +114,7 @@ fn class_plan(
 
 fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Option<ShapePlan>, ConfigError> {
     let Some(shape) = &class.shape else { return Ok(None) };
-    let resolved = parameters::shape(shape, Some(base_bps), context.config.generation)?;
+    let resolved = parameters::shape(shape, Some(base_bps), context.properties.shape_interval)?;
     let missing = || ConfigError::new("shape", "cannot be worked out for this interface");
     let account = class.account.as_ref().map(account::plan).transpose()?;
     let plan = parameters::shape_plan(&resolved).ok_or_else(missing)?;

@@ -9,7 +9,6 @@ use crate::compile::{
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
-use crate::config::router::Generation;
 use crate::config::wiring::PortConfig;
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
@@ -189,8 +188,7 @@ fn configured_router(
         let base = RouterPlan { ring, ..(**router).clone() };
         **router = interface_queueing::over(context, queueing, &path("queueing"), base, plan.rate)?;
     }
-    plan.police_in_drop_rate =
-        context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
+    plan.police_in_drop_rate = context.properties.drop_rate_counts_police;
     Ok(plan)
 }
 

@@ -71,14 +71,17 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         let message = format!("there is no class-map {:?}: define it, or use class-default", class.name);
         return Err(ConfigError::unknown("name", message));
     }
-    let generation = context.config.generation;
     let police = class.police.as_ref().map(|police| parameters::police(police, None)).transpose()?;
-    let shape = class.shape.as_ref().map(|shape| parameters::shape(shape, None, generation)).transpose()?;
-    let queue = parameters::class_queue(class, (None, None), generation, None)?;
+    let shape = class
+        .shape
+        .as_ref()
+        .map(|shape| parameters::shape(shape, None, context.properties.shape_interval))
+        .transpose()?;
+    let queue = parameters::class_queue(class, (None, None), context.properties, None)?;
     // A priority class has no queue of its own.
     let own = context.class_queues(class) && (class.priority.is_none() || class.queue_limit.is_some());
     let queue = own.then(|| parameters::resolved_queue(&queue));
-    let red = bandwidth::random_detect(class, generation, None)?;
+    let red = bandwidth::random_detect(class, context.properties, None)?;
     Ok(ResolvedClass {
         name: class.name.clone(),
         police,

@@ -4,10 +4,9 @@
 //! Routers refuse the same on their command line; this keeps any other sender of a configuration to it.
 
 use crate::compile::context::{Context, PathClass};
-use crate::config::defaults;
+use crate::compile::generation::Reservable;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{BandwidthConfig, LimitUnit, PriorityUnit, RandomDetectConfig};
-use crate::config::router::Generation;
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 
@@ -25,7 +24,7 @@ pub(crate) fn admit(context: &Context<'_>, classes: &[PathClass]) -> Result<(), 
 }
 
 fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
-    let classic = context.config.generation == Generation::Classic;
+    let properties = context.properties;
     let default = class.name == CLASS_DEFAULT;
     let child_queues = class.service_policy.as_ref().is_some_and(|child| context.queues(child));
     if let Some(priority) = class.priority {
@@ -44,26 +43,27 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
         if child_queues {
             return refuse(path, "service_policy", "a priority class has one queue: its child cannot queue");
         }
-        if classic && priority.level.is_some() {
+        if !properties.priority_levels && priority.level.is_some() {
             return refuse(path, "priority.level", "the classic generation has one level: give null");
         }
     }
-    if class.fair_queue.is_some() && classic && !default {
+    if class.fair_queue.is_some() && !properties.fair_queue_in_any_class && !default {
         return refuse(path, "fair_queue", "the classic generation has fair-queue in class-default only");
     }
-    if class.fair_queue.is_some() && classic && class.bandwidth.is_some() {
+    if class.fair_queue.is_some() && !properties.fair_queue_with_bandwidth && class.bandwidth.is_some() {
         let message = "in the classic generation flows have their own weights: give bandwidth or fair_queue";
         return refuse(path, "fair_queue", message);
     }
     if class.random_detect.is_some() && !default && class.bandwidth.is_none() && class.shape.is_none() {
         return refuse(path, "random_detect", "needs bandwidth or shape in the class");
     }
-    if class.shape_buffers.is_some() && !(classic && class.shape.is_some() && !child_queues) {
+    if class.shape_buffers.is_some() && !(properties.shape_has_buffers && class.shape.is_some() && !child_queues) {
         let message = "only a shaper of the earlier generation without a queueing child has it";
         return refuse(path, "shape_buffers", message);
     }
     let in_bytes = |red: &RandomDetectConfig| !matches!(red.unit, None | Some(LimitUnit::Packets));
-    if class.random_detect.as_ref().is_some_and(in_bytes) && (classic || class.fair_queue.is_some()) {
+    let possible = properties.random_detect_in_bytes && class.fair_queue.is_none();
+    if class.random_detect.as_ref().is_some_and(in_bytes) && !possible {
         let message = "only a first-in-first-out queue of the later generation has it: give packets";
         return refuse(path, "random_detect.unit", message);
     }
@@ -72,12 +72,12 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
             let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
             return refuse(path, field, "the class's child has the queues: give this to its classes");
         }
-        if classic && class.shape.is_none() {
+        if !properties.queueing_child_without_shape && class.shape.is_none() {
             let message = "in the classic generation a child queues under a shaper only: add shape";
             return refuse(path, "service_policy", message);
         }
     }
-    if classic && matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))) {
+    if !properties.remaining_ratio && matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))) {
         return refuse(path, "bandwidth.remaining_ratio", "the classic generation does not have it");
     }
     Ok(())
@@ -103,18 +103,21 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
 }
 
 fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
-    let hqf = context.config.generation == Generation::Hqf;
+    let most = match context.properties.reservable {
+        Reservable::Percent(percent) => u64::from(percent),
+        Reservable::OfInterface => 100,
+    };
     let (mut sum, mut remaining) = (0, 0);
     for (path, class) in classes {
         let default = class.name == CLASS_DEFAULT;
-        let most = if default { 100 } else { u64::from(defaults::HQF_RESERVABLE_PERCENT) };
+        let most = if default { 100 } else { most };
         let (field, percent) = match (class.bandwidth, class.priority) {
             (Some(BandwidthConfig::Percent(percent)), _) => ("bandwidth", u64::from(percent)),
             (_, Some(priority)) if priority.unit == PriorityUnit::Percent => ("priority", priority.number.unwrap_or(0)),
             _ => ("bandwidth", 0),
         };
         sum += percent.min(1_000);
-        if hqf && sum > most && percent > 0 {
+        if context.properties.adds_percentages && sum > most && percent > 0 {
             let message = format!("the classes together have {sum} per cent: at most {most} can be given");
             return Err(ConfigError::too_much(format!("{path}.{field}"), message));
         }

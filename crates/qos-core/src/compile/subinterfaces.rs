@@ -10,19 +10,19 @@ use crate::compile::class_maps::VLANS;
 use crate::compile::class_tree::{classic_flow_queues, Attachment, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
 use crate::compile::context::Context;
+use crate::compile::generation::ClassQueues;
 use crate::compile::policy;
 use crate::config::classification::MatchMode;
 use crate::config::defaults;
 use crate::config::interface::{InterfaceConfig, SubinterfaceConfig};
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::BandwidthConfig;
-use crate::config::router::Generation;
 use crate::config::wiring::PortConfig;
 use crate::error::ConfigError;
 use crate::plan::classes::{ClassPlan, LevelPlan, Matcher, PolicyPlan, Statement, Test, CLASS_DEFAULT, SUBINTERFACES};
 use crate::plan::port::SubinterfacePlan;
 use crate::plan::queue::QueuePlan;
-use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, ROOT, SINGLE};
+use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT, SINGLE};
 use crate::wire::framing::Framing;
 
 /// The plans of subinterfaces.
@@ -104,7 +104,7 @@ pub(crate) fn attached(
     let top = LevelPlan { name: SUBINTERFACES.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
     let nodes = if queues { nodes(context, config) } else { Vec::new() };
     let mut plan = PolicyPlan { classes: Vec::new(), top, nodes, flow_queues: None };
-    if queues && context.config.generation == Generation::Classic {
+    if queues && context.properties.class_queues == ClassQueues::Conversations {
         plan.flow_queues = Some(classic_flow_queues(&[], config.bandwidth_kbps));
     }
     for (own, each, policy) in with {
@@ -118,8 +118,8 @@ pub(crate) fn attached(
 /// The root, and the queue of what has no policy that queues.
 fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
-    let mut nodes = tree::single(QueuePlan::Fifo { limit }, policy::sharing(context));
-    if context.config.generation == Generation::Hqf {
+    let mut nodes = tree::single(QueuePlan::Fifo { limit }, context.properties.sharing);
+    if context.properties.sharing == Sharing::Weighted {
         nodes[SINGLE].rank = Rank::Weight(u64::from(defaults::SUBINTERFACE_RATIO));
     }
     nodes
@@ -143,11 +143,11 @@ fn one(
             Some(BandwidthConfig::RemainingRatio(ratio)) if class.name == CLASS_DEFAULT => Some(ratio),
             _ => None,
         });
-        let rank = match context.config.generation {
-            Generation::Classic => Rank::Factor(None),
-            Generation::Hqf => Rank::Weight(u64::from(ratio.unwrap_or(defaults::SUBINTERFACE_RATIO))),
+        let rank = match context.properties.class_queues {
+            ClassQueues::Conversations => Rank::Factor(None),
+            ClassQueues::Separate => Rank::Weight(u64::from(ratio.unwrap_or(defaults::SUBINTERFACE_RATIO))),
         };
-        let body = BodyPlan::Inner { sharing: policy::sharing(context), limit: defaults::QUEUE_LIMIT };
+        let body = BodyPlan::Inner { sharing: context.properties.sharing, limit: defaults::QUEUE_LIMIT };
         plan.nodes.push(NodePlan { parent: ROOT, rank, shape: None, body });
         node = Some(plan.nodes.len() - 1);
     }
