@@ -15,7 +15,7 @@ from qoslab.model.metrics import METRICS
 TOP = Path(__file__).parents[2]
 
 PRIVATE = re.compile(
-    r"\b(mend(s|ed)?|told|anew|beside|but for|way back|one's own|likewise|who(m|so)?ever|whatever|whichever|meanwhile)\b",
+    r"\b(mend(s|ed)?|told|anew|beside|but for|way back|one's own|likewise|meanwhile|who(m|so)?ever|what(so)?ever)\b",
     re.IGNORECASE,
 )
 """Words that `docs/internals/style.md` replaces."""
