@@ -8,7 +8,7 @@ of more than 200 ms that a segment ends which was sent before; how many of them 
 and how often the first report of a segment that has overtaken others makes one of these be sent again at once, before
 any further report. It is simulated with the profile's counting of reports (three), and with RACK.
 
-Needs the programs of `crates/` (`./qoslab build`), tshark, and a quiet machine for some minutes.
+Needs the programs of `crates/` (`cargo build --locked --release`), tshark, and a quiet machine for some minutes.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     (done.parent / "latest").symlink_to(done.name)
     assert main(["list", "--json"]) == ExitStatus.WITHIN
     found = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in found["experiments"] if row["valid"]] == sorted(
+    assert [row["name"] for row in found["experiments"] if row["title"] and row["arms"]] == sorted(
         each.stem for each in (TOP / "experiments").glob("*.yml")
     )
     assert [(row["time"], row["state"]) for row in found["runs"]] == [
@@ -160,6 +160,21 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         ("20260102T030406Z", "unfinished"),
         ("20260102T030407Z", "invalid (1 of 2 cells): 1 within, 0 outside"),
     ]
+
+
+def test_list_names_a_file_that_is_not_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/broken.yml").write_text("name: [\n")
+    (tmp_path / "experiments/no-arms.yml").write_text("title: Without arms\narms: 7\n")
+    assert main(["list", "experiments"]) == ExitStatus.WITHIN
+    broken, other = capsys.readouterr().out.splitlines()
+    assert broken.startswith(
+        "experiments/broken.yml  (unreadable, see qoslab validate: experiments/broken.yml: found no"
+    )
+    assert other == "experiments/no-arms.yml  Without arms  ()"
 
 
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:

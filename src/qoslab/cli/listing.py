@@ -24,7 +24,8 @@ WIDTH = 300
 def command(what: str | None, as_json: bool) -> None:
     """List experiments and runs.
 
-    Experiments are the files experiments/*.yml, runs the folders runs/EXPERIMENT/TIME.
+    Experiments are the files experiments/*.yml, runs the folders runs/EXPERIMENT/TIME. Only names and titles are read;
+    `qoslab validate` checks an experiment.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     if what in (None, "experiments"):
@@ -37,11 +38,10 @@ def command(what: str | None, as_json: bool) -> None:
         echo(json.dumps(found, indent=2))
         return
     for row in found.get("experiments", []):
-        if row["valid"]:
-            echo(f"{row['file']}  {row['title']}  ({', '.join(row['arms'])})")
-        else:
-            first = row["message"].partition("\n")[0]
-            echo(f"{row['file']}  (does not hold, see qoslab validate: {first[:WIDTH]})")
+        about = f"{row['title']}  ({', '.join(row['arms'])})"
+        if row["message"]:
+            about = f"(unreadable, see qoslab validate: {row['message'].splitlines()[0][:WIDTH]})"
+        echo(f"{row['file']}  {about}")
     for row in found.get("runs", []):
         echo(f"{row['folder']}  {row['state']}" + (f"  {row['report']}" if row["report"] else ""))
     for kind, rows in found.items():
@@ -50,22 +50,13 @@ def command(what: str | None, as_json: bool) -> None:
 
 
 def _experiment(file: Path) -> dict[str, Any]:
-    from qoslab.schema import load_experiment
+    from qoslab.schema.outline import read_names
 
     try:
-        experiment = load_experiment(file)
-    except Exception as error:  # one file must not keep the others from being listed
-        message = error.message if isinstance(error, QoslabError) else f"{type(error).__name__}: {error}"
-        return {"file": str(file), "name": file.stem, "title": "", "arms": [], "valid": False, "message": message}
-    arms = [arm.name for arm in experiment.arms]
-    return {
-        "file": str(file),
-        "name": experiment.name,
-        "title": experiment.title,
-        "arms": arms,
-        "valid": True,
-        "message": "",
-    }
+        names = read_names(file)
+    except QoslabError as error:
+        return {"file": str(file), "name": file.stem, "title": "", "arms": [], "message": error.message}
+    return {"file": str(file), "name": names.name, "title": names.title, "arms": list(names.arms), "message": ""}
 
 
 def _run(run: RunSummary) -> dict[str, Any]:
