@@ -138,10 +138,16 @@ class Circumstances:
         return CellFacts(found, self.traffic_s[name], self.lines.get(name, {}), self.paths.get(name, {}))
 
 
-def metrics(found: Mapping[str, pd.DataFrame], around: Circumstances, wanted: Iterable[Reference] = ()) -> pd.DataFrame:
-    """The `metrics` table: every metric of all that the tables `found` have, of each by itself, and as `wanted`.
+def metrics(
+    found: Mapping[str, pd.DataFrame],
+    around: Circumstances,
+    wanted: Iterable[Reference] = (),
+    most_each: int | None = None,
+) -> pd.DataFrame:
+    """Return the `metrics` table: every metric of all that the tables `found` have, of each by itself, and as `wanted`.
 
-    Tables that a cell has no rows in count as empty.
+    Tables that a cell has no rows in count as empty. Of more than `most_each` traffics, probes and so on none has
+    metrics by itself.
     """
     wanted = tuple(wanted)
     given: dict[str, pd.DataFrame] = {}
@@ -159,7 +165,10 @@ def metrics(found: Mapping[str, pd.DataFrame], around: Circumstances, wanted: It
                 own = {name: parts[name].get(key, given[name].iloc[:0]) for name in given}
                 facts[key] = around.of(str(key[2]), own)
             named = (each.selector for each in wanted if each.metric.selector == source.selector)
-            for selector in dict.fromkeys((None, *source.known(whole.rows), *named)):
+            known = tuple(source.known(whole.rows))
+            if most_each is not None and len(known) > most_each:
+                known = ()
+            for selector in dict.fromkeys((None, *known, *named)):
                 chosen = source.choose(whole.rows, selector)
                 if chosen is None:
                     continue

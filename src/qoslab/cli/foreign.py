@@ -35,7 +35,7 @@ def command(files: tuple[Path, ...], to: Path | None, form: str | None, as_json:
     \b
     capture  pcapng or pcap, optionally compressed by gzip
     iperf3   output of iperf3: JSON (-J) or text
-    iperf    output of iperf 2
+    iperf    output of iperf 2: text, or CSV (-y C)
     irtt     output of irtt client -o
     flent    a flent data file
     csv      a header time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms

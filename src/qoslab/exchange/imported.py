@@ -32,6 +32,8 @@ from qoslab.results.seal import seal_of
 
 _MOST_LINES = 12
 """Flows of a capture that are drawn one by one."""
+_MOST_EACH = 50
+"""Traffics of a file that have metrics by themselves: each takes a tenth of a second."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,10 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
     ]
     made["packets_io"] = tables.conform("packets_io", pd.concat(packets)) if packets else tables.frame("packets_io", [])
     seconds = {each.name: each.seconds for each in found}
-    made["metrics"] = metrics(made, Circumstances(seconds, {}, {}))
+    made["metrics"] = metrics(made, Circumstances(seconds, {}, {}), most_each=_MOST_EACH)
+    for each in found:
+        if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MOST_EACH:
+            each.notes.append(f"it has {count} rates: metrics of each by itself are left out above {_MOST_EACH}")
     for name, table in made.items():
         if len(table):
             tables.write_table(folder, name, table)

@@ -11,6 +11,7 @@ Reads the report of 2.0 (which the article shows) and of 2.1 with `-e`. What has
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -50,6 +51,9 @@ LAST_DATAGRAMS = 10
 """So often a client sends its last datagram while nobody answers; the server counts it once."""
 CUT_S = 0.7
 """Seconds after its time when a flow that may fail is cut off: its last whole interval has been printed."""
+
+MOST_DIGITS = 18
+"""Of a whole number in a report."""
 
 _CONNECTED = re.compile(
     r"^\[ *(?P<id>\d+)\] local (?P<local>\S+) port (?P<local_port>\d+) connected with \S+ port (?P<peer_port>\d+)"
@@ -99,6 +103,8 @@ class Report:
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
     version: str
+    malformed: tuple[int, ...] = ()
+    """Numbers of rows, from 1, that have the form of a report's and a number that is none."""
 
     def totals(self) -> dict[int, Line]:
         """Each stream's line over the whole test: the last one that begins at 0."""
@@ -118,13 +124,16 @@ def read_report(text: str) -> Report:
     errors: list[str] = []
     warnings: list[str] = []
     version = ""
+    malformed: list[int] = []
     in_server_report = False
-    for row in text.splitlines():
+    for number, row in enumerate(text.splitlines(), start=1):
         if _SERVER_REPORT.match(row):
             # What the server told the client follows, in lines of the same form.
             in_server_report = True
         elif connected := _CONNECTED.match(row):
-            if connected["local"] not in ("0.0.0.0", "::"):
+            if any(len(connected[name]) > MOST_DIGITS for name in ("id", "local_port", "peer_port")):
+                malformed.append(number)
+            elif connected["local"] not in ("0.0.0.0", "::"):
                 local[int(connected["id"])] = int(connected["local_port"])
                 peer[int(connected["id"])] = int(connected["peer_port"])
             if said := _VERSION.search(row):
@@ -133,7 +142,9 @@ def read_report(text: str) -> Report:
             if in_server_report:
                 continue
             line = _line(report)
-            if line is not None:
+            if line is None:
+                malformed.append(number)
+            else:
                 lines[line.stream].append(line)
         elif _FATAL.match(row):
             errors.append(row.strip())
@@ -146,6 +157,7 @@ def read_report(text: str) -> Report:
         errors=tuple(errors),
         warnings=tuple(warnings),
         version=version,
+        malformed=tuple(malformed),
     )
 
 
@@ -154,7 +166,7 @@ def _line(report: re.Match[str]) -> Line | None:
     writes = _WRITES.match(report["rest"])
     unit = report["rate_unit"]
     try:
-        return Line(
+        line = Line(
             stream=int(report["id"]),
             start_s=float(report["start"]),
             end_s=float(report["end"]),
@@ -168,6 +180,8 @@ def _line(report: re.Match[str]) -> Line | None:
     except (ValueError, OverflowError):
         # Of digits and points, but no number.
         return None
+    measured = (line.start_s, line.end_s, line.bps, line.jitter_ms)
+    return line if all(each is None or math.isfinite(each) for each in measured) else None
 
 
 class Iperf2:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import capture, flent, iperf2, iperf3, irtt, series
-from qoslab.exchange.readers.base import SAMPLES, Foreign, Reader, head_of
+from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
 
 __all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
 
@@ -19,7 +19,7 @@ READERS: tuple[Reader, ...] = (
     Reader("iperf3", "what iperf3 printed, JSON of -J or text", iperf3.knows, iperf3.read),
     Reader("irtt", "what irtt client -o wrote", irtt.knows, irtt.read),
     Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
-    Reader("iperf", "what iperf 2 printed", iperf2.knows, iperf2.read),
+    Reader("iperf", "the report of iperf 2, text or CSV of -y C", iperf2.knows, iperf2.read),
     Reader(
         "csv",
         "columns with a header: time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms",
@@ -37,6 +37,8 @@ def read_foreign(path: Path, form: str | None = None) -> Foreign:
         if reader.name == form or (form is None and reader.knows(head)):
             try:
                 return reader.read(path)
+            except LimitError as error:
+                raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
             except OverflowError as error:
                 said = f"found a number that no table holds: {error}"
                 raise UserError(f"{path}: {said}, expected measured ones", hint="was it changed by hand?") from error

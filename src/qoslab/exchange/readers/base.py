@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import json
 import math
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,35 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
+from qoslab.schema.near import shown
 
 MOST_BYTES = 256 * 2**20
-"""Of a text, unpacked: what a test of hours with many streams does not reach."""
+"""Of a text, unpacked: a test of hours with many streams stays below it."""
+MOST_VALUES = 5_000_000
+"""Of a text, counted by the signs in front of them. Each takes about 100 bytes of memory once it is read."""
+MOST_LINES = 8_000_000
+"""Of a text."""
+MOST_POINTS = 500_000
+"""Intervals and samples of one file together."""
+MOST_SERIES = 2_000
+"""Streams, columns or series of one file."""
+_CHUNK = 2**20
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
+_VALUE_SIGNS = ",:[{"
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""As `str.splitlines` has them."""
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    # That of UTF-16 is the beginning of the other.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks and the encodings that they stand for."""
+_LONG_NUMBER = re.compile(r"\d{4301}")
+"""More digits than Python converts."""
 
 SAMPLES = pa.schema(
     [
@@ -31,6 +59,13 @@ SAMPLES = pa.schema(
     ]
 )
 """The table `samples`: what other tools measured that no table of a run has, such as each round trip of irtt."""
+
+
+class LimitError(Exception):
+    """More of something than a file may have; `read_foreign` adds the file's name."""
+
+    def __init__(self, most: int, what: str) -> None:
+        super().__init__(f"found more than {most} {what}, expected at most that")
 
 
 @dataclass
@@ -53,18 +88,57 @@ class Foreign:
     """What a reader of its figures must know."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
-        """Add a stream that had `count` bytes; `traffic` is the file's name where absent. See `_held`."""
+        """Add a stream that had `count` bytes; `traffic` is the file's name where absent. See `_held`.
+
+        Raise LimitError beyond `MOST_SERIES`.
+        """
+        flows = self.rows.setdefault("flows", [])
+        if len(flows) >= MOST_SERIES:
+            raise LimitError(MOST_SERIES, "streams")
         goodput = count * 8 / seconds if seconds > 0 else None
         row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "seconds": seconds, "bytes": count}
-        self.rows.setdefault("flows", []).append(_held({**row, "goodput_bps": goodput, **more}))
+        flows.append(_held({**row, "goodput_bps": goodput, **more}))
 
     def interval(
         self, stream: int, start_s: float, end_s: float, count: int, bps: float, *, traffic: str | None = None
     ) -> None:
-        """Add what a stream had in a part of the time; one that takes none is left out. See `_held`."""
+        """Add what a stream had in a part of the time; one that takes none is left out. See `_held`.
+
+        Raise LimitError beyond `MOST_POINTS`.
+        """
         if end_s > start_s:
+            self._check_points()
             row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "bytes": count, "bps": bps}
             self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
+
+    def sample(self, series: str, unit: str, time_s: float, value: float) -> None:
+        """Add a row of `SAMPLES`. Raise LimitError beyond `MOST_POINTS`."""
+        self._check_points()
+        self.samples.append({"series": series, "unit": unit, "time_s": time_s, "value": value})
+
+    def loss(self, lost: int | None, stream: int) -> int | None:
+        """Return the lost datagrams of a stream; None, with a note, for a number below 0."""
+        if lost is None or lost >= 0:
+            return lost
+        self.notes.append(
+            f"stream {stream}: found a negative loss, {lost} datagrams; its losses are left out "
+            "(iperf counts duplicated and reordered datagrams against the lost ones)"
+        )
+        return None
+
+    def interval_losses(self, stream: int, losses: Iterator[tuple[float, int | None]]) -> None:
+        """Add a note where intervals of a stream, each by its start in seconds, have a negative number of losses."""
+        negative = [(start, lost) for start, lost in losses if lost is not None and lost < 0]
+        if negative:
+            start, lost = negative[0]
+            count = f"{len(negative)} interval{'s' if len(negative) > 1 else ''}"
+            self.notes.append(
+                f"stream {stream}: found a negative loss in {count}, the first of {lost} datagrams at {start:g} s"
+            )
+
+    def _check_points(self) -> None:
+        if len(self.rows.get("intervals", ())) + len(self.samples) >= MOST_POINTS:
+            raise LimitError(MOST_POINTS, "intervals and samples")
 
 
 def _held(row: dict[str, object]) -> dict[str, object]:
@@ -93,32 +167,81 @@ def arm_of(path: Path) -> str:
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file, unpacked if it is compressed; `UserError` where it cannot be read or is empty."""
-    try:
-        with path.open("rb") as handle:
-            head = handle.read(_HEAD)
-        if head.startswith(_GZIP):
-            with gzip.open(path) as unpacked:
-                head = unpacked.read(_HEAD)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read: {_said(error)}") from error
+    """Return the first bytes of a file, unpacked if it is compressed, a text with a byte order mark as UTF-8 without.
+
+    Raise UserError where the file cannot be read or is empty.
+    """
+    with opened(path) as handle:
+        head = handle.read(_HEAD)
+    mark, encoding = _encoding(head)
+    if mark:
+        head = head[len(mark) :].decode(encoding, errors="ignore").encode()
     if not head.strip():
         raise UserError(f"{path}: found an empty file, expected results of a tool")
     return head
 
 
-def text_of(path: Path) -> str:
-    """The whole text, unpacked; `UserError` where it is cut off or larger than `MOST_BYTES`."""
+@contextmanager
+def opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
+    """Open a file, unpacked if it is compressed; UserError where it cannot be read, there or in the block."""
     try:
         with path.open("rb") as handle:
             packed = handle.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as handle:
-            content = handle.read(MOST_BYTES + 1)
+        with gzip.open(path) if packed else path.open("rb") as content:
+            yield content
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: cannot be read: {_said(error)}", hint="was it copied whole?") from error
-    if len(content) > MOST_BYTES:
-        raise UserError(f"{path}: found more than {MOST_BYTES} bytes, expected at most that")
-    return content.decode("utf-8", errors="replace")
+
+
+def text_of(path: Path) -> str:
+    """Return the whole text, unpacked and without a byte order mark.
+
+    Raise UserError where it is cut off, or larger than `MOST_BYTES`, `MOST_LINES` and `MOST_VALUES` allow.
+    """
+    parts: list[str] = []
+    size = lines = values = 0
+    with opened(path) as handle:
+        chunk = handle.read(_CHUNK)
+        mark, encoding = _encoding(chunk)
+        decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        chunk = chunk[len(mark) :]
+        while chunk:
+            size += len(chunk)
+            part = decoder.decode(chunk)
+            lines += sum(part.count(sign) for sign in _LINE_ENDS)
+            values += sum(part.count(sign) for sign in _VALUE_SIGNS)
+            for found, most, what in (
+                (size, MOST_BYTES, "bytes"),
+                (lines, MOST_LINES, "lines"),
+                (values, MOST_VALUES, "values"),
+            ):
+                if found > most:
+                    raise UserError(f"{path}: {LimitError(most, what)}")
+            parts.append(part)
+            chunk = handle.read(_CHUNK)
+    return "".join((*parts, decoder.decode(b"", final=True)))
+
+
+def lines_of(path: Path, most_characters: int) -> Iterator[str]:
+    """Yield the lines of a text one by one, without a byte order mark and with `\\n` at their ends.
+
+    Raise UserError where it is cut off or has more characters.
+    """
+    with opened(path) as handle:
+        mark, encoding = _encoding(handle.read(4))
+        handle.seek(len(mark))
+        text = io.TextIOWrapper(handle, encoding=encoding, errors="replace")
+        left = most_characters
+        while line := text.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise UserError(f"{path}: {LimitError(most_characters, 'characters')}")
+            yield line
+
+
+def _encoding(head: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark at the beginning and its encoding; nothing and UTF-8 without one."""
+    return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", "utf-8"))
 
 
 def _said(error: Exception) -> str:
@@ -126,24 +249,38 @@ def _said(error: Exception) -> str:
 
 
 def document_of(path: Path, what: str) -> dict[str, Any]:
-    """The JSON object in a file; `UserError` with the place where it stops being one."""
+    """Return the JSON object in a file; UserError with the place where it stops being one."""
     text = text_of(path)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
+        long = _LONG_NUMBER.search(text)
+        if long is not None and not isinstance(error, json.JSONDecodeError | RecursionError):
+            line = text.count("\n", 0, long.start()) + 1
+            raise UserError(f"{path}:{line}: found a number of thousands of digits, expected a measured one") from error
         raise UserError(f"{path}: found no whole JSON: {error}", hint=f"was what {what} wrote copied whole?") from error
     if not isinstance(found, dict):
         raise UserError(f"{path}: found no JSON object, expected what {what} wrote")
     return found
 
 
+def whole(text: str) -> int:
+    """Return a whole number of at most 18 digits; `ValueError` otherwise."""
+    if len(text) > 19:
+        raise ValueError(f"found a number of {len(text)} digits, expected 18 at most")
+    return int(text)
+
+
 def number(value: object) -> float:
     """A finite number; `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"found {value!r}, expected a number")
-    found = float(value)
+        raise ValueError(f"found {shown(value)}, expected a number")
+    try:
+        found = float(value)
+    except ValueError:
+        raise ValueError(f"found {shown(value)}, expected a number") from None
     if not math.isfinite(found):
-        raise ValueError(f"found {value!r}, expected a finite number")
+        raise ValueError(f"found {shown(value)}, expected a finite number")
     return found
 
 

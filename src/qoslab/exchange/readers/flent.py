@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.exchange.flent import FORMAT
-from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
+from qoslab.exchange.readers.base import MOST_SERIES, Foreign, LimitError, document_of, not_as_written, number
 
 _RATES = {"Mbits/s": 1e6, "kbits/s": 1e3, "bits/s": 1.0}
 _CONVERTED = (
@@ -15,6 +18,15 @@ _CONVERTED = (
     "ResultSet.load_file('OLD').dump_file('NEW.flent.gz')\""
 )
 _COMPUTED = ("sum", "avg", "fairness", "totals")
+_NUMBERED = re.compile(r"\d+")
+_KEY = re.compile(r"(?:tcp|owd|ipdv)_\w+|ipdv|delay|loss|jitter|induced_delay|bitrate")
+"""Names of further values that flent's runners report of a stream or a ping."""
+_KEY_UNITS = {
+    "tcp_cwnd": "segments",
+    "tcp_delivery_rate": "Mbits/s",
+    "tcp_pacing_rate": "Mbits/s",
+    **dict.fromkeys(("tcp_rtt", "tcp_rtt_var", "ipdv", "ipdv_up", "ipdv_down", "owd_up", "owd_down"), "ms"),
+}
 
 
 def knows(head: bytes) -> bool:
@@ -23,7 +35,10 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Series in Mb/s become streams with intervals, all others samples. What flent computed of others is left out."""
+    """Return series in Mb/s as streams with intervals, all others as samples, without those that flent computed.
+
+    A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), is samples whatever its unit.
+    """
     document = document_of(path, "flent")
     version = document.get("version")
     if version != FORMAT:
@@ -45,25 +60,46 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         " ".join(filter(None, (str(about["NAME"]), str(title)))), f"flent {about.get('FLENT_VERSION') or ''}".strip()
     )
     times = [number(time) for time in document["x_values"]]
+    if any(after <= time for time, after in pairwise(times)):
+        raise ValueError("times in x_values do not rise")
     step = number(about.get("STEP_SIZE") or 0) or (times[1] - times[0] if len(times) > 1 else 0.0)
     found.seconds = times[-1] + step if times else 0.0
+    meta, results = about.get("SERIES_META", {}), document["results"]
+    if len(results) > MOST_SERIES:
+        raise LimitError(MOST_SERIES, "series")
+    known = {*meta, *results}
     streams = 0
-    for name, values in document["results"].items():
+    for name, values in results.items():
         if len(values) != len(times):
             raise ValueError(f"series {name!r} has {len(values)} values, expected {len(times)}")
         if name.rsplit(" ", 1)[-1] in _COMPUTED:
             continue
-        unit = str(about.get("SERIES_META", {}).get(name, {}).get("UNITS") or _unit_by(name))
+        key = _key_of(name, known)
+        own = meta.get(name, {})
+        unit = str(own.get("UNITS") or (_KEY_UNITS.get(key, "") if key else _unit_by(name)))
         points = [(time, number(value)) for time, value in zip(times, values, strict=True) if value is not None]
-        if unit in _RATES:
+        if unit in _RATES and not key:
             streams += 1
-            _stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step)
+            _stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step, own)
         else:
-            found.samples += [{"series": name, "unit": unit, "time_s": time, "value": value} for time, value in points]
+            for time, value in points:
+                found.sample(name, unit, time, value)
     if not streams and not found.samples:
         raise UserError(f"{path}: found no value that flent measured, expected some")
-    found.notes.append(f"values are flent's at steps of {step:g} s; bytes are what they come to")
+    found.notes.append(f"values are flent's at steps of {step:g} s; bytes of intervals are computed from them")
     return found
+
+
+def _key_of(name: str, known: Collection[str]) -> str:
+    """Return the last part of a sub-series' name; empty for a series, as `TCP upload::1` among several.
+
+    flent names a sub-series by the series that it belongs to, which has an entry in `SERIES_META` or values of its own.
+    """
+    parts = name.split("::")
+    if len(parts) == 1 or _NUMBERED.fullmatch(parts[-1]):
+        return ""
+    heads = ("::".join(parts[:end]) for end in range(1, len(parts)))
+    return parts[-1] if _KEY.fullmatch(parts[-1]) or any(head in known for head in heads) else ""
 
 
 def _unit_by(name: str) -> str:
@@ -73,11 +109,28 @@ def _unit_by(name: str) -> str:
     return "ms" if "ping" in name.lower() or "(ms)" in name or "rtt" in name.lower() else ""
 
 
-def _stream(found: Foreign, number_of: int, name: str, points: list[tuple[float, float]], step: float) -> None:
-    count = 0
+def _stream(
+    found: Foreign, number_of: int, name: str, points: list[tuple[float, float]], step: float, own: dict[str, Any]
+) -> None:
+    """Add a stream. Where values are missing between two points, the later one counts since the earlier one.
+
+    Totals of netperf, which flent keeps in the metadata of a series, are taken where they are there.
+    """
+    count, seconds = 0, 0.0
+    before: float | None = None
+    sparse = 0
     for time, bps in points:
-        octets = round(bps * step / 8)
-        found.interval(number_of, max(time - step / 2, 0.0), time + step / 2, octets, bps)
-        count += octets
-    found.flow(number_of, len(points) * step, count, tool="flent", protocol="udp" if "UDP" in name else "tcp")
+        start = max(time - step / 2, 0.0) if before is None else before + step / 2
+        sparse += before is not None and time - before > 1.5 * step
+        lasted = step if before is None else time - before
+        octets = round(bps * lasted / 8)
+        found.interval(number_of, start, time + step / 2, octets, bps)
+        count, seconds, before = count + octets, seconds + lasted, time
+    if own.get("BYTES_RECVD") and own.get("ELAPSED_TIME"):
+        count, seconds = int(number(own["BYTES_RECVD"])), number(own["ELAPSED_TIME"])
+    found.flow(number_of, seconds, count, tool="flent", protocol="udp" if "UDP" in name else "tcp")
     found.notes.append(f"stream {number_of} is {name}")
+    if sparse:
+        found.notes.append(
+            f"stream {number_of} has {sparse} gaps without a value: the value after a gap counts for all of it"
+        )

@@ -1,4 +1,4 @@
-"""What iperf 2 printed, of one side alone."""
+"""Reports of iperf 2 for people, of one side; `iperf2_csv` reads those of `-y C`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, arm_of, text_of
+from qoslab.exchange.readers import iperf2_csv
+from qoslab.exchange.readers.base import Foreign, arm_of, head_of, text_of
 from qoslab.schema.near import clipped
 from qoslab.traffic.iperf2 import Line, Report, read_report
 
@@ -22,20 +23,26 @@ _WHOLE = "was it copied whole, and did the test last to its end?"
 
 def knows(head: bytes) -> bool:
     """By a line of its report; iperf3, whose lines are much alike, is asked before."""
-    return _LINE.search(head) is not None
+    return _LINE.search(head) is not None or iperf2_csv.knows(head)
 
 
 def read(path: Path) -> Foreign:
     """Streams with a line over the whole test, and the lines of their intervals. The rates are those of the side."""
+    if iperf2_csv.knows(head_of(path)):
+        return iperf2_csv.read(path)
     text = text_of(path)
     report = read_report(text)
     totals = report.totals()
     if report.errors:
         raise UserError(f"{path}: iperf ended with an error: {report.errors[0]}")
+    malformed = _malformed(text, report)
     if not totals:
-        raise UserError(f"{path}: found no line of iperf 2 over a whole test, expected one for each stream")
+        said = "found no line of iperf 2 over a whole test, expected one for each stream"
+        raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {said}")
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
+    if malformed:
+        raise UserError(f"{path}{malformed}, expected one that iperf prints", hint="was the file changed by hand?")
     found = Foreign(arm_of(path), f"iperf {report.version}".strip())
     if _may_be_first(text, report):
         found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")
@@ -51,15 +58,25 @@ def read(path: Path) -> Foreign:
             goodput_bps=total.bps,
             retransmits=total.retransmits,
             datagrams=total.datagrams,
-            lost=total.lost,
+            lost=found.loss(total.lost, place),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)
         for line in report.lines[stream]:
             if line is not total:
                 found.interval(place, line.start_s, line.end_s, line.bytes, line.bps)
+        own = (line for line in report.lines[stream] if line is not total)
+        found.interval_losses(place, ((line.start_s, line.lost) for line in own))
     found.notes.append("figures are those of the side that printed them; iperf 2 rounds bytes to three digits")
     return found
+
+
+def _malformed(text: str, report: Report) -> str:
+    """Return the line of the first malformed number and a finding about it; nothing where there is none."""
+    if not report.malformed:
+        return ""
+    line = report.malformed[0]
+    return f':{line}: found a malformed number in "{clipped(text.splitlines()[line - 1])}"'
 
 
 def _check_one_test(path: Path, text: str) -> None:
@@ -83,7 +100,8 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
     for stream in sorted(report.lines.keys() | report.local_ports.keys()):
         if stream not in totals or _first_alone(report.lines[stream], totals[stream], report):
             said = f"found no line of stream [{stream}] over the whole test, expected one"
-            raise UserError(f"{path}: {said}", hint=_WHOLE)
+            malformed = _malformed(text, report)
+            raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {said}", hint=_WHOLE)
     longest = max(totals, key=lambda stream: totals[stream].end_s)
     for stream, total in totals.items():
         if total.end_s < totals[longest].end_s / 2:

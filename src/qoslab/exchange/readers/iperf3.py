@@ -127,13 +127,16 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         sent = each.get("udp" if udp else "sender", {})
         stream = streams[entry["socket"]]
         seconds = number(entry["seconds"])
-        lost, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
+        reported, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
+        lost = found.loss(reported, stream.place) if udp else None
         count = int(number(entry["bytes"]))
         if udp and not entry.get("sender", True):
             # The end of what is received counts the bytes that were sent, or none where it does not know.
             count = arrived[stream.place]
+        elif udp and lost is None:
+            found.notes.append(f"stream {stream.place}: its bytes are those that were sent")
         elif udp and packets:
-            count = round(count * (packets - lost) / packets)
+            count = round(count * (packets - (lost or 0)) / packets)
         found.flow(
             stream.place,
             seconds,
@@ -147,7 +150,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             retransmits=int(number(sent["retransmits"])) if "retransmits" in sent else None,
             rtt_mean_ms=number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
             datagrams=packets if udp else None,
-            lost=lost if udp else None,
+            lost=lost,
             jitter_ms=number(entry.get("jitter_ms", 0)) if udp else None,
         )
         found.seconds = max(found.seconds, seconds)
@@ -180,6 +183,7 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
     """Returns the bytes of each stream in them, by its place."""
     sender = False
     counted: Counter[int] = Counter()
+    losses: dict[int, list[tuple[float, int | None]]] = {}
     for entry in (entry for interval in intervals for entry in interval["streams"]):
         seconds = number(entry["seconds"])
         sender = sender or bool(entry.get("sender"))
@@ -193,6 +197,9 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
             stream = streams[entry["socket"]]
             found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
             counted[stream.place] += count
+            losses.setdefault(stream.place, []).append((begin, int(number(entry.get("lost_packets", 0)))))
+    for place, own in losses.items():
+        found.interval_losses(place, iter(own))
     if sender:
         found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
     return counted

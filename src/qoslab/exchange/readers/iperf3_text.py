@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, text_of
+from qoslab.exchange.readers.base import Foreign, number, text_of, whole
+from qoslab.schema.near import clipped
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
 _CONNECTED = re.compile(_STREAM + r" local (?P<local>\S+) port (?P<port>\d+) connected to \S+ port \d+")
@@ -81,7 +82,7 @@ def knows(head: bytes) -> bool:
 def read(path: Path) -> Foreign:
     """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
     text = text_of(path)
-    tests = _tests(text)
+    tests = _tests(path, text)
     measured = [test for test in tests if test.streams]
     if len(measured) > 1:
         raise UserError(
@@ -102,48 +103,58 @@ def read(path: Path) -> Foreign:
     return found
 
 
-def _tests(text: str) -> list[_Test]:
-    """Of a server one after the other; of a client the only one."""
+def _tests(path: Path, text: str) -> list[_Test]:
+    """Return the tests of a server one after the other, or the only one of a client."""
     tests = [_Test()]
-    for row in _own(text):
-        test = tests[-1]
-        if "Server listening on " in row:
-            tests.append(_Test())
-        elif "Connecting to host " in row:
-            test.client = True
-        elif "Reverse mode, " in row:
-            test.reverse = True
-        elif match := _CONNECTED.search(row):
-            test.streams[int(match["id"])] = _Stream("", int(match["port"]))
-        elif match := _LINE.search(row):
-            _take(test, match)
+    for line, row in _own(text):
+        try:
+            _take_row(tests, row)
+        except (ValueError, ArithmeticError) as error:
+            raise UserError(
+                f'{path}:{line}: found a malformed number in "{clipped(row)}", expected one that iperf3 prints',
+                hint="was the file changed by hand?",
+            ) from error
     return tests
 
 
-def _own(text: str) -> Iterator[str]:
-    """The rows without those of the other side, which end with an empty one."""
+def _take_row(tests: list[_Test], row: str) -> None:
+    test = tests[-1]
+    if "Server listening on " in row:
+        tests.append(_Test())
+    elif "Connecting to host " in row:
+        test.client = True
+    elif "Reverse mode, " in row:
+        test.reverse = True
+    elif match := _CONNECTED.search(row):
+        test.streams[whole(match["id"])] = _Stream("", whole(match["port"]))
+    elif match := _LINE.search(row):
+        _take(test, match)
+
+
+def _own(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the rows, numbered from 1, without those of the other side, which end with an empty one."""
     others = False
-    for row in text.splitlines():
+    for line, row in enumerate(text.splitlines(), start=1):
         others = "Server output:" in row or (others and bool(row.strip()))
         if not others:
-            yield row
+            yield line, row
 
 
 def _take(test: _Test, match: re.Match[str]) -> None:
-    stream = test.streams.setdefault(int(match["id"]), _Stream(""))
+    stream = test.streams.setdefault(whole(match["id"]), _Stream(""))
     stream.role = match["role"] or ""
     rest = match["rest"]
     end = _END.search(rest)
     datagrams, count = _DATAGRAMS.match(rest), _COUNT.match(rest)
     line = _Line(
-        start_s=float(match["start"]),
-        end_s=float(match["end"]),
-        bytes=round(float(match["amount"]) * _BYTES[match["unit"]]),
+        start_s=number(match["start"]),
+        end_s=number(match["end"]),
+        bytes=round(number(match["amount"]) * _BYTES[match["unit"]]),
         bps=_bps(match),
-        jitter_ms=float(datagrams["jitter"]) if datagrams else None,
-        lost=int(datagrams["lost"]) if datagrams else None,
-        datagrams=int(datagrams["total"]) if datagrams else None,
-        retransmits=int(count["count"]) if count and not datagrams else None,
+        jitter_ms=number(datagrams["jitter"]) if datagrams else None,
+        lost=whole(datagrams["lost"]) if datagrams else None,
+        datagrams=whole(datagrams["total"]) if datagrams else None,
+        retransmits=whole(count["count"]) if count and not datagrams else None,
     )
     if end is None:
         test.sent = test.sent or line.retransmits is not None
@@ -159,7 +170,7 @@ def _take(test: _Test, match: re.Match[str]) -> None:
 
 
 def _bps(match: re.Match[str]) -> float:
-    rate, unit = float(match["rate"]), match["rate_unit"]
+    rate, unit = number(match["rate"]), match["rate_unit"]
     return rate * _BITS[unit] if match["rate_in"] == "bits" else rate * 8 * _BYTES[unit]
 
 
@@ -194,12 +205,13 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
             sender_bps=stream.sender.bps if stream.sender is not None else None,
             retransmits=stream.sender.retransmits if stream.sender is not None else None,
             datagrams=total.datagrams,
-            lost=total.lost,
+            lost=found.loss(total.lost, place),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)
         for line in stream.intervals:
             found.interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
+        found.interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
     found.notes.append("iperf3 rounds bytes and rates of a text to three digits; iperf3 -J has them all")
     if test.sent or (test.client and not test.reverse):
         found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")

@@ -51,7 +51,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         for key, name in _DELAYS.items():
             if key in trip["delay"]:
                 value = number(trip["delay"][key]) / 1e6
-                found.samples.append({"series": name, "unit": "ms", "time_s": time_s, "value": value})
+                found.sample(name, "ms", time_s, value)
     found.rows["flows"] = []
     if lost:
         found.notes.append(f"{lost} of {len(trips)} packets had no answer")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, arm_of, number, text_of
+from qoslab.exchange.readers.base import (
+    MOST_POINTS,
+    MOST_SERIES,
+    Foreign,
+    LimitError,
+    arm_of,
+    lines_of,
+    number,
+)
 from qoslab.schema.near import clipped
 
 _TIME = "time_s"
@@ -18,40 +25,49 @@ _COLUMN = re.compile(r"(?P<name>.+)_(?P<unit>bps|kbps|Mbps|Gbps|ms|us|s)")
 _DELAY = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 
 _OTHER_SIGNS = {";": "semicolons", "\t": "tabs"}
+MOST_CHARACTERS = 64 * 2**20
+"""Of a file, unpacked."""
 MOST = 1e11
 """Of a number in a file. Unix times in seconds are less, those in milliseconds more."""
 
 
 def knows(head: bytes) -> bool:
     """By its header."""
-    return head.lstrip(b"\xef\xbb\xbf").startswith((_TIME.encode(), b'"time_s"'))
+    return head.lstrip().startswith((_TIME.encode(), b'"time_s"'))
 
 
 def read(path: Path) -> Foreign:
     """Rates become streams, delays samples. A rate counts from the one before it in its column to its own time."""
-    (line, names), *rows = _rows(path)
+    rows = _rows(path)
+    line, names = next(rows, (0, []))
+    if not names:
+        raise UserError(f"{path}: found no row, expected a header and rows below it")
     columns = _columns(path, line, [name.strip() for name in names])
     found = Foreign(arm_of(path), "CSV")
-    values = [_values(path, line, row, names) for line, row in rows]
-    times = _times(path, [line for line, _ in rows], [row[0] for row in values])
-    series = [
-        [(time, value) for time, value in zip(times, column, strict=True) if value is not None]
-        for column in list(zip(*values, strict=True))[1:]
-    ]
+    times: list[float] = []
+    series: list[list[tuple[float, float]]] = [[] for _ in columns]
+    points = 0
+    for line, row in rows:
+        time, *values = _values(path, line, row, names)
+        times.append(_time(path, line, time, times))
+        points += len(values)
+        if points > MOST_POINTS:
+            raise LimitError(MOST_POINTS, "fields below the header")
+        for column, value in zip(series, values, strict=True):
+            if value is not None:
+                column.append((times[-1], value))
     if not any(series):
         raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
     begin = _before(times)
     found.seconds = times[-1] - begin
     if begin:
         found.notes.append(f"times count from its {begin:.15g} s")
-    for (name, unit), points in zip(columns, series, strict=True):
+    for (name, unit), own in zip(columns, series, strict=True):
         if unit in _RATE:
-            _stream(path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in points], begin)
+            _stream(path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in own], begin)
         else:
-            found.samples += [
-                {"series": name, "unit": "ms", "time_s": round(time - begin, 9), "value": value * _DELAY[unit]}
-                for time, value in points
-            ]
+            for time, value in own:
+                found.sample(name, "ms", round(time - begin, 9), value * _DELAY[unit])
     return found
 
 
@@ -75,32 +91,27 @@ def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[flo
     return values
 
 
-def _times(path: Path, lines: list[int], times: list[float | None]) -> list[float]:
-    """The same, where each is after the one before it."""
-    found: list[float] = []
-    for line, time in zip(lines, times, strict=True):
-        if time is None:
-            raise UserError(f"{path}:{line}: found no time, expected one after the row before")
-        if found and time <= found[-1]:
-            raise UserError(f"{path}:{line}: found the time {time:.15g}, expected one after the row before")
-        found.append(time)
-    return found
+def _time(path: Path, line: int, time: float | None, before: Sequence[float]) -> float:
+    """Return the time of a row, which is after those before it."""
+    if time is None:
+        raise UserError(f"{path}:{line}: found no time, expected one after the row before")
+    if before and time <= before[-1]:
+        raise UserError(f"{path}:{line}: found the time {time:.15g}, expected one after the row before")
+    return time
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Rows that are not blank, each with the line on which it ends; the first is the header."""
-    # Whatever its ends of lines are: a carriage return alone is an error to the csv module.
-    reader = csv.reader(io.StringIO(text_of(path).lstrip("\ufeff"), newline=None))
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, each with the line on which it ends; the first is the header."""
+    reader = csv.reader(lines_of(path, MOST_CHARACTERS))
     try:
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
     except csv.Error as error:
         raise UserError(
             f"{path}:{reader.line_num}: found no CSV: {error}, expected fields with commas between them",
             hint="a quotation mark without its second takes all that follows into one field",
         ) from error
-    if not rows:
-        raise UserError(f"{path}: found no row, expected a header and rows below it")
-    return rows
 
 
 def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
@@ -113,6 +124,8 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
             )
     if head[0] != _TIME:
         raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
+    if len(head) - 1 > MOST_SERIES:
+        raise UserError(f"{path}:{line}: {LimitError(MOST_SERIES, 'columns of values')}, and found {len(head) - 1}")
     columns: list[tuple[str, str]] = []
     series = set()
     for name in head[1:]:

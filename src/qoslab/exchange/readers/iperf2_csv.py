@@ -1,0 +1,242 @@
+"""Reports of iperf 2 as comma-separated values (`-y C`), of one side.
+
+A row has time, local address and port, remote address and port, stream, interval, bytes and bits per second; of a
+receiver of datagrams also jitter in milliseconds, lost and all datagrams, percentage and those out of order. From 2.2
+on `-e` prints a header, begin and end of the interval in two columns, and further columns. Sums have the stream -1. At
+the end each stream has a row over the whole test; a client of datagrams may print two, the second is its server's.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.exchange.readers.base import Foreign, arm_of, number, text_of, whole
+from qoslab.schema.near import clipped
+
+_TIME = r"(?:[+-]\d{4}:)?(?P<second>\d{14})(?P<fraction>\.\d+)?"
+_ROW = re.compile(rf"^{_TIME},[^,\n]*,\d*,[^,\n]*,\d*,-?\d+,\d+\.\d+[-,]\d+\.\d+,\d".encode(), re.MULTILINE)
+_HEADER = b"time,srcaddress,srcport,dstaddr,dstport,transferid,"
+_PLAIN = (
+    *("time", "srcaddress", "srcport", "dstaddr", "dstport", "transferid", "interval", "bytes", "speed"),
+    *("jitter", "errors", "datagrams", "errpercent", "outoforder"),
+)
+"""Columns where no header names them; the last five are those of datagrams."""
+_SUM = -1
+_DIFFERENT = 0.5
+"""By so much a printed rate may differ from that of the printed interval: short ends are rounded much."""
+_SLACK_S = 0.15
+"""Ends are printed to tenths of a second."""
+_WHOLE = "was it copied whole, and did the test last to its end?"
+
+
+@dataclass(frozen=True)
+class _Row:
+    line: int
+    key: tuple[str, ...]
+    """Addresses, ports and stream: numbers of streams alone may be those of both directions."""
+    printed_s: float
+    """When, on any clock."""
+    start_s: float
+    end_s: float
+    bytes: int
+    bps: float
+    udp: bool
+    jitter_ms: float | None = None
+    lost: int | None = None
+    datagrams: int | None = None
+    retransmits: int | None = None
+
+    @property
+    def stream(self) -> int:
+        return whole(self.key[-1])
+
+    @property
+    def began_s(self) -> float:
+        return self.printed_s - self.end_s
+
+
+@dataclass
+class _Stream:
+    rows: list[_Row] = field(default_factory=list)
+    """Its intervals."""
+    totals: list[_Row] = field(default_factory=list)
+    """Its rows over the whole test: its own, then that of its server."""
+
+    @property
+    def total(self) -> _Row:
+        return next((each for each in reversed(self.totals) if each.datagrams is not None), self.totals[-1])
+
+
+def knows(head: bytes) -> bool:
+    """Return whether a file begins with such rows or their header."""
+    return head.startswith(_HEADER) or _ROW.search(head) is not None
+
+
+def read(path: Path) -> Foreign:
+    """Return streams with a row over the whole test, and the rows of their intervals."""
+    streams: dict[tuple[str, ...], _Stream] = {}
+    sums = 0
+    for row in _rows(path):
+        if row.stream == _SUM:
+            sums += 1
+        else:
+            _take(path, streams.setdefault(row.key, _Stream()), row)
+    if not streams:
+        raise UserError(f"{path}: found no row of a stream, expected some", hint=_WHOLE)
+    streams = _with_reports(streams)
+    for key, stream in streams.items():
+        _end(path, key, stream)
+    _check_one_test(path, list(streams.values()))
+    found = Foreign(arm_of(path), "iperf 2, CSV")
+    for place, (key, stream) in enumerate(streams.items(), start=1):
+        _add(found, place, key, stream)
+    found.notes.append("values are those of the side that printed them")
+    if sums:
+        found.notes.append(f"{sums} rows of sums over all streams are left out: they are computed from the streams")
+    if not any(stream.rows for stream in streams.values()):
+        found.notes.append("it has one row a stream: if iperf was started with -i, the text stops after an interval")
+    return found
+
+
+def _rows(path: Path) -> Iterator[_Row]:
+    columns: tuple[str, ...] = _PLAIN
+    row: _Row | None = None
+    text = text_of(path)
+    reader = csv.reader(text.splitlines())
+    try:
+        for fields in reader:
+            if not any(field.strip() for field in fields):
+                continue
+            if fields[0] == "time":
+                columns = tuple(field.strip() for field in fields)
+            elif re.fullmatch(_TIME, fields[0].strip()):
+                row = _row(path, reader.line_num, columns, [field.strip() for field in fields])
+                yield row
+            elif fields[0].strip()[:1].isdigit():
+                raise UserError(
+                    f'{path}:{reader.line_num}: found "{clipped(",".join(fields))}", expected a row of iperf -y C',
+                    hint=_WHOLE,
+                )
+            # Others are messages for people, which a server prints among its rows.
+    except csv.Error as error:
+        raise UserError(f"{path}:{reader.line_num}: found no CSV: {error}", hint=_WHOLE) from error
+    if row is not None and not text.endswith(("\n", "\r")) and row.end_s > row.start_s:
+        # The rate is the last number of a row, or near its end.
+        expected = row.bytes * 8 / (row.end_s - row.start_s)
+        if abs(row.bps - expected) > _DIFFERENT * expected + 1:
+            raise UserError(f"{path}:{row.line}: found a row without an end, expected a whole one", hint=_WHOLE)
+
+
+def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
+    plain = columns is _PLAIN
+    if plain and len(fields) not in (9, 14):
+        raise UserError(f"{path}:{line}: found {len(fields)} fields, expected 9, or 14 of datagrams", hint=_WHOLE)
+    if not plain and len(fields) != len(columns):
+        raise UserError(
+            f"{path}:{line}: found {len(fields)} fields, expected {len(columns)} as the header", hint=_WHOLE
+        )
+    values = dict(zip(columns, fields, strict=False))
+    try:
+        start, end = values["interval"].split("-") if plain else (values["istart"], values["iend"])
+        datagrams = whole(values["datagrams"]) if "datagrams" in values else None
+        # A sender that has no report of its receiver has -1 in the row over the whole test.
+        counted = datagrams is not None and datagrams >= 0
+        # The counter is unsigned: the most that it takes stands for none.
+        retries = whole(values["tcpretry"]) if "tcpretry" in values else -1
+        return _Row(
+            line,
+            tuple(values[name] for name in ("srcaddress", "srcport", "dstaddr", "dstport", "transferid")),
+            _seconds(values["time"]),
+            number(start),
+            number(end),
+            whole(values["bytes"]),
+            number(values["speed"]),
+            udp=datagrams is not None,
+            jitter_ms=number(values["jitter"]) if counted else None,
+            lost=whole(values["errors"]) if counted else None,
+            datagrams=datagrams if counted else None,
+            retransmits=retries if 0 <= retries < 2**32 - 1 else None,
+        )
+    except (ValueError, KeyError) as error:
+        said = f"no column {error}" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{path}:{line}: it is no row of iperf -y C: {said}", hint="was it changed by hand?") from error
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(_TIME, text)
+    if match is None:
+        raise ValueError(f"found the time {clipped(text)!r}")
+    second = datetime.strptime(match["second"], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return second.timestamp() + float(match["fraction"] or 0)
+
+
+def _take(path: Path, stream: _Stream, row: _Row) -> None:
+    """Add a row to its stream: one that begins at 0 after another one is over the whole test."""
+    if stream.totals and row.start_s > 0:
+        raise _not_one_test(path, row, "an interval after the row over the whole test")
+    (stream.totals if row.start_s == 0 and stream.rows else stream.rows).append(row)
+
+
+def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
+    return UserError(
+        f"{path}:{row.line}: found {what} of stream {row.stream}, expected one test",
+        hint="cut the file where a test ends, and import its parts",
+    )
+
+
+def _with_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ...], _Stream]:
+    """Return the streams, those of datagrams with the report of their server where it has the addresses exchanged."""
+    found = dict(streams)
+    for key, stream in streams.items():
+        other = found.get((*key[2:4], *key[:2], key[4]))
+        alone = len(stream.rows) == 1 and not stream.totals and stream.rows[0].start_s == 0
+        if alone and stream.rows[0].udp and other is not None and other is not stream and not other.rows[0].udp:
+            other.totals.append(stream.rows[0])
+            del found[key]
+    return found
+
+
+def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
+    """Raise UserError where a stream has no row over the whole test."""
+    if len(stream.rows) == 1 and stream.rows[0].start_s == 0 and not any(not each.udp for each in stream.totals):
+        # Without -i a stream has this row alone, or the report of its server after it.
+        stream.totals.insert(0, stream.rows.pop())
+    rows, totals = stream.rows, stream.totals
+    if not totals or (rows and totals[-1].end_s < rows[-1].end_s - _SLACK_S):
+        raise UserError(f"{path}: found no row of stream {key[-1]} over the whole test, expected one", hint=_WHOLE)
+
+
+def _check_one_test(path: Path, streams: list[_Stream]) -> None:
+    """Raise UserError where streams, or rows of a stream, come one after the other as those of several tests do."""
+    first = min((stream.total for stream in streams), key=lambda total: total.printed_s)
+    latest = first.printed_s - first.end_s / 2 + 0.5
+    for row in (row for stream in streams for row in (*stream.rows, *stream.totals)):
+        if row.began_s > latest and row.start_s == 0:
+            raise _not_one_test(path, row, "a test after the end of another one: that")
+
+
+def _add(found: Foreign, place: int, key: tuple[str, ...], stream: _Stream) -> None:
+    total = stream.total
+    found.flow(
+        place,
+        total.end_s,
+        total.bytes,
+        tool="iperf",
+        protocol="udp" if any(each.udp for each in (*stream.rows, *stream.totals)) else "tcp",
+        local_port=whole(key[1]) if key[1] else None,
+        goodput_bps=total.bps,
+        retransmits=total.retransmits,
+        datagrams=total.datagrams,
+        lost=found.loss(total.lost, place),
+        jitter_ms=total.jitter_ms,
+    )
+    found.seconds = max(found.seconds, total.end_s)
+    for each in stream.rows:
+        found.interval(place, each.start_s, each.end_s, each.bytes, each.bps)
+    found.interval_losses(place, ((each.start_s, each.lost) for each in stream.rows))

@@ -1,0 +1,318 @@
+"""Foreign files: sub-series of flent, CSV of iperf 2, byte order marks, negative losses, limits, malformed numbers."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.exchange.imported import import_files
+from qoslab.exchange.readers import base, read_foreign
+from qoslab.results import RunFolder, tables
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+UDP_SERVER = RECORDED / "traffic/iperf3-udp.server.json"
+
+
+def flent_file(
+    path: Path, results: dict[str, Sequence[float | None]], meta: dict[str, Any] | None = None, step: float = 0.2
+) -> Path:
+    """A data file with these series."""
+    count = len(next(iter(results.values())))
+    about = {"NAME": "rrul", "TITLE": "", "STEP_SIZE": step, "FLENT_VERSION": "2.1.1"}
+    document = {
+        "metadata": {**about, "SERIES_META": meta if meta is not None else {}},
+        "results": results,
+        "version": 4,
+        "x_values": [step * place for place in range(count)],
+    }
+    path.write_bytes(gzip.compress(json.dumps(document, sort_keys=True).encode()))
+    return path
+
+
+MBITS = {"UNITS": "Mbits/s"}
+KEYS = ("tcp_cwnd", "tcp_rtt", "tcp_rtt_var", "tcp_delivery_rate", "tcp_pacing_rate", "tcp_unacked", "retransmits")
+
+
+@pytest.mark.parametrize("stream", ["TCP upload", "TCP download BE2", "TCP upload::1", "TCP download EF::12"])
+@pytest.mark.parametrize("units", [{}, MBITS], ids=["no unit", "a rate"])
+def test_sub_series_of_flent_are_samples_and_no_streams(tmp_path: Path, stream: str, units: dict[str, str]) -> None:
+    series: dict[str, Sequence[float | None]] = {stream: [2.0] * 5}
+    series |= {f"{stream}::{key}": [106.0] * 5 for key in KEYS}
+    meta = {stream: MBITS} | ({f"{stream}::{key}": units for key in KEYS} if units else {})
+    folder = import_files([flent_file(tmp_path / "a.flent.gz", series, meta)], tmp_path / "made")
+    metrics = tables.read_table(RunFolder(folder), "metrics").set_index("metric")["value"]
+    assert metrics["goodput.sum"] == pytest.approx(2e6)
+    found = read_foreign(tmp_path / "a.flent.gz")
+    assert len(found.rows["flows"]) == 1
+    assert {row["series"] for row in found.samples} == {f"{stream}::{key}" for key in KEYS}
+
+
+def test_units_of_sub_series_are_those_of_the_kernel(tmp_path: Path) -> None:
+    series: dict[str, Sequence[float | None]] = {f"TCP upload::{key}": [1.0] for key in KEYS}
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, {"TCP upload": MBITS}))
+    units = {str(row["series"]).rpartition("::")[2]: row["unit"] for row in found.samples}
+    assert units["tcp_rtt"] == units["tcp_rtt_var"] == "ms"
+    assert units["tcp_cwnd"] == "segments" and units["tcp_delivery_rate"] == "Mbits/s"
+    assert "flows" not in found.rows
+
+
+def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
+    series = {
+        "TCP upload::1": [1.0, None, None, None, 1.0, None, None, 1.0, None, None],
+        "TCP upload::2": [None, None, 4.0, 4.0, 4.0, 4.0, None, None, None, None],
+        "Ping (ms) ICMP": [None, 10.0, None, 12.0, None, None, None, None, None, 14.0],
+    }
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, step=0.5))
+    first, second = found.rows["flows"]
+    assert (first["seconds"], first["bytes"], first["goodput_bps"]) == (4.0, 500_000, 1e6)
+    assert (second["seconds"], second["bytes"], second["goodput_bps"]) == (2.0, 1_000_000, 4e6)
+    parts = [(row["start_s"], row["end_s"]) for row in found.rows["intervals"] if row["stream"] == 1]
+    assert parts == [(0.0, 0.25), (0.25, 2.25), (2.25, 3.75)]
+    assert [(row["time_s"], row["value"]) for row in found.samples] == [(0.5, 10), (1.5, 12), (4.5, 14)]
+    assert any("stream 1 has 2 gaps" in note for note in found.notes)
+    assert not any("stream 2 has" in note for note in found.notes)
+
+
+def test_totals_of_netperf_are_those_of_the_stream(tmp_path: Path) -> None:
+    meta = {"TCP upload": {**MBITS, "BYTES_RECVD": 1_600_000, "ELAPSED_TIME": 64.0}}
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [0.2, None, None, 0.2]}, meta))
+    (flow,) = found.rows["flows"]
+    assert (flow["seconds"], flow["bytes"], flow["goodput_bps"]) == (64.0, 1_600_000, 200_000)
+
+
+# Of iperf 2.1.8, with shortened bytes; that of 2.0 by its format strings.
+PAIR = "127.0.0.1,44664,127.0.0.1,5999"
+TCP = f"""\
+20261128171855,{PAIR},2,0.0-1.0,262204,2097632
+20261128171856,{PAIR},2,1.0-2.0,262144,2097152
+20261128171856,{PAIR},2,0.0-2.0,655420,2606070
+"""
+PARALLEL = TCP + TCP.replace("44664", "44662").replace(",2,", ",1,")
+SUMS = PARALLEL.replace(
+    TCP.splitlines()[2],
+    f"{TCP.splitlines()[2]}\n20261128171856,127.0.0.1,0,127.0.0.1,5999,-1,0.0-2.0,1310840,5212113",
+)
+NO_ADDRESS = f"{PARALLEL}20261128171856,,,,,-1,0.0-2.0,1310840,5212113\n"
+BOTH = TCP + TCP.replace(PAIR, "127.0.0.1,5999,::,0").replace("2606070", "2097162")
+UDP = """\
+20261128171859,10.0.0.2,5998,10.0.0.1,41143,1,0.0-1.0,263130,2105040,0.007,1,179,0.559,0
+20261128171900,10.0.0.2,5998,10.0.0.1,41143,1,1.0-2.0,261660,2093280,0.008,2,178,1.124,0
+20261128171900,10.0.0.2,5998,10.0.0.1,41143,1,0.0-2.0,529200,2104460,0.008,3,360,0.833,0
+"""
+SENDER = """\
+20130101120001,10.0.0.1,40000,10.0.0.2,5001,3,0.0-1.0,131082,1048656
+20130101120002,10.0.0.1,40000,10.0.0.2,5001,3,1.0-2.0,131000,1048000
+20130101120002,10.0.0.1,40000,10.0.0.2,5001,3,0.0-2.0,262082,1048328
+20130101120002,10.0.0.2,5001,10.0.0.1,40000,3,0.0-2.0,260000,1040000,0.021,4,182,2.198,0
+"""
+UNCOUNTED = UDP.replace("0.008,3,360,0.833,0", "0.000,0,-1,-0.000,0")
+ENHANCED = """\
+time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed,writecnt,writeerr,tcpretry,tcpcwnd
++0000:20250605191028.955,10.2.0.4,43380,10.2.0.9,6789,1,0.0,1.0,1000000,8000000,8,0,4,70
++0000:20250605191029.955,10.2.0.4,43380,10.2.0.9,6789,1,1.0,2.0,1000000,8000000,8,0,1,70
++0000:20250605191029.955,10.2.0.4,43380,10.2.0.9,6789,1,0.0,2.0,2000000,8000000,16,0,5,70
+"""
+FLOW = ("protocol", "seconds", "bytes", "goodput_bps", "local_port", "datagrams", "lost", "retransmits")
+ONE = ("tcp", 2.0, 655420, 2606070.0, 44664, None, None, None)
+OTHER = ("tcp", 2.0, 655420, 2606070.0, 44662, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "text, flows, intervals",
+    [
+        (TCP, [ONE], 2),
+        (TCP.rstrip(), [ONE], 2),
+        (TCP.replace("\n", "\r\n"), [ONE], 2),
+        (TCP.splitlines()[2] + "\n", [ONE], 0),
+        (PARALLEL, [ONE, OTHER], 4),
+        (SUMS, [ONE, OTHER], 4),
+        (NO_ADDRESS, [ONE, OTHER], 4),
+        (BOTH, [ONE, ("tcp", 2.0, 655420, 2097162.0, 5999, None, None, None)], 4),
+        (UDP, [("udp", 2.0, 529200, 2104460.0, 5998, 360, 3, None)], 2),
+        (SENDER, [("udp", 2.0, 260000, 1040000.0, 40000, 182, 4, None)], 2),
+        (UNCOUNTED, [("udp", 2.0, 529200, 2104460.0, 5998, None, None, None)], 2),
+        (ENHANCED, [("tcp", 2.0, 2000000, 8000000.0, 43380, None, None, 5)], 2),
+        ("WARNING: option -i is not valid\n" + TCP, [ONE], 2),
+    ],
+    ids=[
+        *("one stream", "no last line end", "other line ends", "no intervals", "parallel", "sums"),
+        *("sums without address", "both ways", "datagrams", "server's report", "uncounted", "enhanced", "messages"),
+    ],
+)
+def test_csv_of_iperf_2_becomes_streams(
+    tmp_path: Path, text: str, flows: list[tuple[object, ...]], intervals: int
+) -> None:
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    found = read_foreign(tmp_path / "a.csv")
+    assert [tuple(row.get(name) for name in FLOW) for row in found.rows["flows"]] == flows
+    assert len(found.rows.get("intervals", [])) == intervals
+    assert found.seconds == 2.0
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("".join(TCP.splitlines(keepends=True)[:2]), "a.csv: found no row of stream 2 over the whole test"),
+        (TCP[:-45], "a.csv:3: "),
+        (
+            TCP + TCP.replace("2026112817", "2026112818").replace("44664", "50000"),
+            "a.csv:4: found a test after the end",
+        ),
+        (TCP + TCP.replace("2026112817", "2026112818"), "a.csv:5: found an interval after the row over"),
+        (TCP.replace("262144,", "26x144,"), "a.csv:2: it is no row of iperf -y C"),
+        (UDP.replace("0.008,2", "1.2.3,2"), "a.csv:2: it is no row of iperf -y C"),
+        (TCP.replace("2606070", "9" * 5000), "a.csv:3: "),
+        (TCP.replace("262144", "9" * 5000), "a.csv:2: it is no row of iperf -y C: found a number of 5000 digits"),
+    ],
+    ids=["no total", "cut", "two tests", "the same ports", "letters", "points", "rate", "digits"],
+)
+def test_csv_of_iperf_2_that_does_not_hold_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_foreign(tmp_path / "a.csv")
+    assert said in refused.value.message
+    assert len(refused.value.message) < 500
+
+
+MARKED = [
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+]
+
+
+@pytest.mark.parametrize("mark, encoding", MARKED, ids=[encoding for _, encoding in MARKED])
+@pytest.mark.parametrize(
+    "file",
+    ["traffic/iperf3-tcp.client.json", "foreign/iperf3-tcp.client.txt", "traffic/iperf-udp.server.txt", "csv", "-y"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path, mark: bytes, encoding: str, file: str, packed: bool) -> None:
+    texts = {"csv": "time_s,a_kbps\n1,800\n2,900\n", "-y": TCP}
+    text = texts[file] if file in texts else (RECORDED / file).read_text()
+    plain, marked = tmp_path / "plain" / "a.txt", tmp_path / "a.txt"
+    plain.parent.mkdir()
+    plain.write_text(text)
+    content = mark + text.encode(encoding)
+    marked.write_bytes(gzip.compress(content) if packed else content)
+    assert read_foreign(marked) == read_foreign(plain)
+
+
+def negative(text: str, *, end: bool, interval: bool) -> str:
+    """A JSON of iperf3 with negative losses."""
+    document = json.loads(text)
+    if end:
+        document["end"]["streams"][0]["udp"]["lost_packets"] = -5
+    if interval:
+        document["intervals"][0]["streams"][0]["lost_packets"] = -3
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("end, interval", [(True, False), (False, True), (True, True)])
+def test_negative_losses_of_iperf3_are_reported_and_left_out(tmp_path: Path, end: bool, interval: bool) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(negative(UDP_SERVER.read_text(), end=end, interval=interval))
+    found = read_foreign(path)
+    assert (found.rows["flows"][0]["lost"] is None) is end
+    notes = " ".join(found.notes)
+    assert ("found a negative loss, -5 datagrams" in notes) is end
+    assert ("found a negative loss in 1 interval, the first of -3" in notes) is interval
+    folder = import_files([path], tmp_path / "made")
+    metrics = tables.read_table(RunFolder(folder), "metrics")
+    lost = metrics[metrics["metric"].isin(("datagrams.lost", "datagrams.loss"))]["value"].dropna()
+    assert (lost >= 0).all()
+    assert bool(len(lost)) is not end
+
+
+@pytest.mark.parametrize(
+    "file, old, new",
+    [
+        ("foreign/iperf3-udp.server.txt", "36054/83261", "-36054/83261"),
+        ("foreign/iperf-udp-kbytes.server.txt", "0/717", "-4/717"),
+    ],
+)
+def test_negative_losses_of_texts_are_reported_and_left_out(tmp_path: Path, file: str, old: str, new: str) -> None:
+    text = (RECORDED / file).read_text()
+    assert old in text
+    (tmp_path / "a.txt").write_text(text.replace(old, new))
+    found = read_foreign(tmp_path / "a.txt")
+    assert [row["lost"] for row in found.rows["flows"]] == [None]
+    assert any("found a negative loss, -" in note for note in found.notes)
+
+
+ROW = "[  5]   0.00-10.00  sec  1.00 MBytes  1.00 Mbits/sec  {}  receiver\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["1.2.3.4 ms  0/9 (0%)", "1..2 ms  0/9 (0%)", f"0.1 ms  {'9' * 5000}/9 (0%)", f"0.1 ms  0/{'9' * 5000} (0%)"],
+)
+def test_a_malformed_number_of_iperf3_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rest: str
+) -> None:
+    (tmp_path / "a.txt").write_text(f"iperf 3.12\n\n{ROW.format(rest)}")
+    assert main(["import", str(tmp_path / "a.txt"), "--format", "iperf3", "--to", str(tmp_path / "made")]) == 2
+    assert "a.txt:3: found a malformed number in" in capsys.readouterr().err
+
+
+def test_a_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = '{"start": {"version": "iperf 3.12", "connected": []},\n"intervals": [],\n"end": ' + "9" * 5000 + "}"
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UserError, match=r"a\.json:3: found a number of thousands of digits"):
+        read_foreign(tmp_path / "a.json")
+
+
+def lists(count: int) -> str:
+    return '{"metadata": {}, "results": {}, "version": 4, "x_values": [' + "[]," * count + "[]]}"
+
+
+def columns(count: int, rows: int = 2) -> str:
+    names = ",".join(f"a{number}_bps" for number in range(count))
+    return f"time_s,{names}\n" + "".join(f"{row},{'1,' * (count - 1)}1\n" for row in range(1, rows + 1))
+
+
+@pytest.mark.parametrize(
+    "name, text, limit",
+    [
+        ("a.flent", lists(base.MOST_VALUES), f"more than {base.MOST_VALUES} values"),
+        ("a.json", '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1), f"more than {base.MOST_LINES} lines"),
+        ("a.csv", columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
+        ("b.csv", columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
+        ("c.csv", "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
+        (
+            "a.txt",
+            "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
+            f"more than {base.MOST_SERIES} streams",
+        ),
+    ],
+    ids=["values", "lines", "columns", "rows", "characters", "streams"],
+)
+def test_a_file_with_too_much_is_refused_with_the_limit(tmp_path: Path, name: str, text: str, limit: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as refused:
+        read_foreign(tmp_path / name)
+    assert f"found {limit}, expected at most that" in refused.value.message
+
+
+def test_flent_files_have_so_many_series(tmp_path: Path) -> None:
+    series: dict[str, Sequence[float | None]] = {f"TCP upload::{place}": [1.0] for place in range(base.MOST_SERIES + 1)}
+    with pytest.raises(UserError, match=f"more than {base.MOST_SERIES} series"):
+        read_foreign(flent_file(tmp_path / "a.flent.gz", series))
+
+
+def test_many_columns_have_no_metrics_by_themselves(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(columns(60))
+    folder = import_files([tmp_path / "a.csv"], tmp_path / "made")
+    metrics = tables.read_table(RunFolder(folder), "metrics")
+    assert not metrics["metric"].str.contains("(", regex=False).any()
+    note = json.loads((folder / "import.json").read_text())["files"][0]["notes"][-1]
+    assert note == "it has 60 rates: metrics of each by itself are left out above 50"
