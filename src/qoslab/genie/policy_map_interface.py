@@ -2,9 +2,10 @@
 
 Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
 `flow_drops`, `bytes_drops`, `queue_limit_ms`, `queue_thresholds`, `flow_based_fair_queueing`, `maximum_hashed_queues`,
-`unrecognised` (lines that nothing here knows); in `random_detect`: `explicit_congestion_notification`, in its classes
-`ecn_mark_packets` and `ecn_mark_bytes`; in `police`: `cir_percent`, `pir_percent`, `dynamic_bucket` (of no IOS). Where
-Genie files the excess burst of a policer with one line of parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
+`unrecognised` (lines that nothing here knows, also of a policy-map before its first class); in `random_detect`:
+`explicit_congestion_notification`, in its classes `ecn_mark_packets` and `ecn_mark_bytes`; in `police`: `cir_percent`,
+`pir_percent`, `dynamic_bucket` (of no IOS). Where Genie files the excess burst of a policer with one line of parameters
+under `pir_bc_bytes`, it is `cir_be_bytes` here.
 
 The layout: interface, `Service-policy`, `Class-map`, counters, each indented deeper than the one before; a nested
 policy-map is indented deeper than its class.
@@ -48,7 +49,10 @@ class _Reader:
     """Indentation and text of the last `Match` line."""
     colour: Values | None = None
     """The policer's colour whose actions follow."""
+    marks: bool = False
+    """Whether lines of marking follow."""
     marking: Values | None = None
+    """The mark whose counter follows; None where it is not known."""
 
     # structure
 
@@ -81,6 +85,7 @@ class _Reader:
         self.classes.append(_Level(self.indent, found))
         self.counters, self.shared_queue = found, None
         self.match = self.colour = self.marking = None
+        self.marks = False
 
     def open_shared_queue(self) -> None:
         while len(self.policies) > 1 and self.policies[-1].indent >= self.indent:
@@ -179,14 +184,14 @@ def _police_rates(reader: _Reader, match: Match[str]) -> None:
 
 
 def _marking(reader: _Reader, match: Match[str]) -> None:
-    if reader.marking is None:
-        _unrecognised(reader, match.string)
-    else:
+    if reader.marks:
         reader.marking = reader.part("qos_set", match["field"], match["value"])
+    else:
+        _unrecognised(reader, match.string)
 
 
 def _start_marking(reader: _Reader, match: Match[str]) -> None:
-    reader.marking = reader.part("qos_set")
+    reader.marks, reader.marking = True, None
 
 
 def _marked(reader: _Reader, match: Match[str]) -> None:
@@ -236,7 +241,7 @@ def _strict_priority(reader: _Reader, match: Match[str]) -> None:
 def _priority_level(reader: _Reader, match: Match[str]) -> None:
     if reader.shared_queue is not None:
         levels = reader.shared_queue["priority_level"]
-        if levels.get("default") == {} or levels.get("default") == {"queueing": True}:
+        if levels.get("default", {"": None}).keys() <= {"queueing", "unrecognised"}:
             opened = levels.pop("default")
         else:
             opened = {"queueing": True}
@@ -287,8 +292,13 @@ def _ecn(reader: _Reader, match: Match[str]) -> None:
 
 
 def _unrecognised(reader: _Reader, text: str) -> None:
+    """Keep a line with the class, the shared queue or the policy-map in which it stands."""
+    # A counter below it is that of a mark that is not known.
+    reader.marking = None
     if reader.counters is not None:
         reader.counters.setdefault("unrecognised", []).append(text)
+    elif reader.policies:
+        reader.policies[-1].values.setdefault("unrecognised", []).append(text)
 
 
 def _drop(reader: _Reader, match: Match[str]) -> None:
@@ -308,7 +318,7 @@ def _nothing(reader: _Reader, match: Match[str]) -> None:
 _N = r"\d+"
 _POLICY = re.compile(r"Service-policy (?P<direction>input|output): *(?P<name>\S+).*")
 _CHILD = re.compile(r"Service-policy *: *(?P<name>\S+)")
-_CLASS = re.compile(r"Class-map *: *(?P<name>\S+) +\((?P<evaluation>match-a(?:ll|ny))\).*")
+_CLASS = re.compile(r"Class-map *: *(?P<name>\S+)(?: +\((?P<evaluation>match-a(?:ll|ny))\))?(?: .*)?")
 _SHARED = "queue stats for all priority classes:"
 
 _BODY: list[tuple[str, Handler]] = [
@@ -452,9 +462,27 @@ _BODY: list[tuple[str, Handler]] = [
 ]
 """Lines inside a class, in the order in which they are tried."""
 
+_PARTS = ("police", "priority", "qos_set", "random_detect", "traffic_shaping", "queue_stats_for_all_priority_classes")
+"""Parts of a class or policy-map that may turn out to have no line that is known."""
 _BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]
-_INTERFACE = re.compile(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?:: VC \d+/\d+ -)?")
-"""An interface, with its circuit on ATM."""
+_INTERFACE = re.compile(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?P<more>:? .*)?")
+"""An interface, and what follows its name: a circuit of ATM or Frame Relay."""
+_DLCI = re.compile(r": DLCI (?P<number>\d+)\b.*")
+_CONTROL_PLANE = re.compile(r"Control Plane(?: (?:Host|Transit|Cef-exception))?")
+
+
+def _heading(line: str, indent: int) -> str | None:
+    """Return the name of the interface that a line heads; None for another line.
+
+    Circuits of Frame Relay are told apart by their DLCI, as `Serial4/1: DLCI 16`.
+    """
+    if _CONTROL_PLANE.fullmatch(line):
+        return line
+    match = _INTERFACE.fullmatch(line)
+    if match is None or (match["more"] and indent > 1):
+        return None
+    dlci = _DLCI.fullmatch(match["more"] or "")
+    return f"{match['name']}: DLCI {dlci['number']}" if dlci else match["name"]
 
 
 def parse_policy_map_interface(text: str, interface: str = "") -> Values:
@@ -468,8 +496,8 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
         if not line:
             continue
         reader.indent = len(raw) - len(raw.lstrip())
-        if on := _INTERFACE.fullmatch(line):
-            reader.open_interface(on["name"])
+        if (name := _heading(line, reader.indent)) is not None:
+            reader.open_interface(name)
             continue
         if reader.interface is None:
             if not interface or not line.startswith("Service-policy"):
@@ -477,7 +505,13 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
             reader.open_interface(interface)
         if not _read(reader, line):
             _unrecognised(reader, line)
-    return {name: values for name, values in reader.result.items() if values}
+    return {name: _filled(values) for name, values in reader.result.items() if values}
+
+
+def _filled(values: Values) -> Values:
+    """Return the values without parts that have nothing in them."""
+    found = {name: _filled(value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {name: value for name, value in found.items() if value != {} or name not in _PARTS}
 
 
 def _read(reader: _Reader, line: str) -> bool:
@@ -487,7 +521,7 @@ def _read(reader: _Reader, line: str) -> bool:
     elif not reader.policies:
         return False
     elif found := _CLASS.fullmatch(line):
-        reader.open_class(found["name"], found["evaluation"])
+        reader.open_class(found["name"], found["evaluation"] or "")
     elif line == _SHARED:
         reader.open_shared_queue()
     elif not reader.classes and reader.counters is None:
@@ -506,6 +540,10 @@ def _read(reader: _Reader, line: str) -> bool:
 def _read_body(reader: _Reader, line: str) -> bool:
     for pattern, handler in _BODY_LINES:
         if found := pattern.fullmatch(line):
-            handler(reader, found)
+            try:
+                handler(reader, found)
+            except ValueError:
+                # Of more digits than Python converts.
+                return False
             return True
     return False

@@ -15,27 +15,9 @@ from qoslab.genie.policy_map_interface import parse_policy_map_interface
 LEVELS = 3
 """Policy-maps nest this deep (Cisco, MQC Three-Level Hierarchical Policer)."""
 
-_COLOUR = {Optional("packets"): int, "bytes": int, Optional("bps"): int, Optional("actions"): {AnyKey(): Or(bool, str)}}
-_SHARED_QUEUE = {
-    Optional("priority_level"): {
-        AnyKey(): {
-            Optional("queueing"): bool,
-            Optional("queue_limit_packets"): str,
-            **{
-                Optional(name): int
-                for name in (
-                    "queue_limit_bytes",
-                    "queue_limit_us",
-                    "queue_depth",
-                    "total_drops",
-                    "no_buffer_drops",
-                    "flow_drops",
-                    "pkts_output",
-                    "bytes_output",
-                )
-            },
-        }
-    }
+_COLOUR = {
+    **{Optional(name): int for name in ("packets", "bytes", "bps")},
+    Optional("actions"): {AnyKey(): Or(bool, str)},
 }
 _TEXTS = ("queue_limit_packets", "shape_type", "output_queue", "overhead_accounting")
 _FLAGS = ("drop", "queueing", "flow_based_fair_queueing")
@@ -98,8 +80,15 @@ _SHAPING_NUMBERS = (
 
 def _class_schema(levels: int) -> dict[Any, Any]:
     """The schema of a class that has policy-maps nested `levels` deep inside."""
-    schema: dict[Any, Any] = {
-        "match_evaluation": str,
+    schema: dict[Any, Any] = {"match_evaluation": str, **_queue_schema()}
+    if levels:
+        schema[Optional("child_policy_name")] = {AnyKey(): _policy_schema(levels - 1)}
+    return schema
+
+
+def _queue_schema() -> dict[Any, Any]:
+    """The schema of what a class has, or the queue that all priority classes share."""
+    return {
         Optional("match"): ListOf(str),
         Optional("match_stats"): {
             AnyKey(): {
@@ -137,15 +126,13 @@ def _class_schema(levels: int) -> dict[Any, Any]:
         **{Optional(name): str for name in _TEXTS},
         **{Optional(name): bool for name in _FLAGS},
     }
-    if levels:
-        schema[Optional("child_policy_name")] = {AnyKey(): _policy_schema(levels - 1)}
-    return schema
 
 
 def _policy_schema(levels: int) -> dict[Any, Any]:
     return {
         Optional("class_map"): {AnyKey(): _class_schema(levels)},
-        Optional("queue_stats_for_all_priority_classes"): _SHARED_QUEUE,
+        Optional("queue_stats_for_all_priority_classes"): {Optional("priority_level"): {AnyKey(): _queue_schema()}},
+        Optional("unrecognised"): ListOf(str),
     }
 
 
@@ -172,6 +159,16 @@ class ShowPolicyMapInterface(ShowPolicyMapInterfaceSchema):
             words = ["show policy-map interface", interface, direction]
             output = self.device.execute(" ".join(word for word in words if word))
         return parse_policy_map_interface(output, interface)
+
+
+class ShowPolicyMapControlPlane(ShowPolicyMapInterfaceSchema):
+    """Parser for `show policy-map control-plane`, as that of an interface called `Control Plane`."""
+
+    cli_command: ClassVar[str] = "show policy-map control-plane"
+
+    def cli(self, output: str | None = None) -> dict[str, Any]:
+        """Ask the device unless `output` is given."""
+        return parse_policy_map_interface(self.device.execute(self.cli_command) if output is None else output)
 
 
 class ShowPolicyMap(MetaParser):  # type: ignore[misc]
