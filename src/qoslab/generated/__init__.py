@@ -68,13 +68,14 @@ def _rows(commands: list[Command[Any]], family: str) -> list[tuple[str, str, str
 
 
 def _listed(groups: Iterable[Any], family: str, prompts: dict[str, str], why: str) -> Iterator[str]:
-    """Yield the commands of tables by what they are about; they are the same in all software."""
-    other = {"router": "switch", "switch": "router"}[family]
+    """Yield the commands of tables by what they are about, and the software where that is not all."""
+    others = {"router": ("switch",), "switch": ("router", "classic", "hqf")}[family]
     yield "| where | command | what |"
     yield "|---|---|---|"
-    for group in (each for each in groups if each.requires != other):
+    for group in (each for each in groups if each.requires not in others):
+        only = f" ({group.requires})" if group.requires in ("classic", "hqf") else ""
         for syntax in group.syntaxes:
-            yield f"| `({prompts[group.mode]})#` | {_code(syntax)} | {getattr(group, why)} |"
+            yield f"| `({prompts[group.mode]})#` | {_code(syntax)} | {getattr(group, why)}{only} |"
     yield ""
 
 

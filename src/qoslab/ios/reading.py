@@ -119,7 +119,10 @@ def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
     version = _VERSION.search(text)
     return Hardware(
         platform="",
-        interfaces=tuple(dict.fromkeys(name for name in names if name and interface_kind(name) not in made)),
+        # Of a print that is cut a subinterface alone may be there: its port is there, too.
+        interfaces=tuple(
+            dict.fromkeys(name.partition(".")[0] for name in names if name and interface_kind(name) not in made)
+        ),
         generation=generation,
         version="12.4" if version is None else version[1],
         family="switch" if family == "switch" else "router",

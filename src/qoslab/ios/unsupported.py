@@ -16,6 +16,18 @@ BY_CONTENT = (
 """Protocols that NBAR tells by what packets hold, or by what connections before them held."""
 
 
+NBAR = "NBAR is not modelled: packets are not inspected beyond their headers"
+RESERVED = "RSVP is not modelled: no bandwidth is reserved by signalling"
+LABELS = "packets carry no labels"
+NO_DROP_BIT = "packets have no discard class, and cells and frames no bit for what may be dropped first"
+TABLES = "the marks of packets are not mapped by tables"
+TUNNELS = "dial-up and tunnels are not modelled"
+ONE_TAG = "a frame has one VLAN tag at most, by 802.1Q"
+FROM_HQF = "this release has no HQF, which came with 12.4(20)T"
+RANGES = "ranges of interfaces have no names here: enter `interface range` with the interfaces"
+SLA_KINDS = "operations of this kind are not modelled: icmp-echo, icmp-jitter, udp-echo and udp-jitter are"
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Commands that are refused for one reason."""
@@ -24,7 +36,7 @@ class Refused:
     rows: str
     mode: str = "config"
     requires: str = ""
-    """`router` or `switch`; empty for both."""
+    """`router`, `switch`, or the generation of a router's software; empty for all."""
 
     @property
     def syntaxes(self) -> list[str]:
@@ -40,7 +52,7 @@ REFUSED = (
         >route-map <rest:line>
         ip (prefix-list|as-path|community-list|extcommunity-list) [<rest:line>]
         ip (default-network|multicast-routing|pim|mroute|msdp) [<rest:line>]
-        ip (igmp|rsvp|mobile|sap|summer) [<rest:line>]
+        ip (igmp|mobile|sap|summer) [<rest:line>]
         >ipv6 router <rest:line>
         """,
     ),
@@ -48,7 +60,7 @@ REFUSED = (
         "no routing protocol runs",
         """
         ip (ospf|eigrp|rip|router|pim|igmp|summary-address|hello-interval|hold-time|bandwidth-percent) <rest:line>
-        ip (authentication|split-horizon|rsvp|rgmp|multicast|mrm) [<rest:line>]
+        ip (authentication|split-horizon|rgmp|multicast|mrm) [<rest:line>]
         isis <rest:line>
         ipv6 (ospf|rip|eigrp) <rest:line>
         """,
@@ -67,8 +79,8 @@ REFUSED = (
         """,
     ),
     Refused("packets are not encrypted", "crypto (map|ipsec|engine) <rest:line>", mode="interface"),
-    Refused("packets carry no labels", "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
-    Refused("packets carry no labels", "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
+    Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
+    Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
     Refused(
         "packets are not inspected beyond their headers",
         """
@@ -76,8 +88,8 @@ REFUSED = (
         ip nbar (custom|port-map|pdlm|resources|attribute-map|attribute-set|http-services) <rest:line>
         >(zone|zone-pair) security <rest:line>
         >parameter-map type <rest:line>
-        >class-map type <rest:line>
-        >policy-map type <rest:line>
+        >class-map type inspect <rest:line>
+        >policy-map type (inspect|access-control) <rest:line>
         """,
         requires="router",
     ),
@@ -87,13 +99,454 @@ REFUSED = (
         mode="interface",
     ),
     Refused(
-        "packets are not inspected beyond their headers",
+        NBAR,
         f"""
         match [not] protocol ({BY_CONTENT}) [<rest:line>]
-        match [not] protocol http (url|host|mime|referer|from|location|server|user-agent) <rest:line>
+        match [not] protocol http (url|host|mime|referer|from|location|server|user-agent|content-encoding) <rest:line>
+        match [not] protocol attribute <rest:line>
+        match [not] protocol <application:word> [<rest:line>]
         match [not] ip rtp <rest:line>
+        match [not] (application|metadata|field|start|flow|traffic-class) <rest:line>
         """,
         mode="class-map",
+        requires="router",
+    ),
+    Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
+    Refused(
+        NBAR, "ip nbar (protocol-discovery|protocol-pack|classification|attribute) [<rest:line>]", requires="router"
+    ),
+    Refused(NBAR, "ip nbar (enable|classification|custom) [<rest:line>]", mode="interface", requires="router"),
+    Refused(
+        RESERVED,
+        "ip rsvp [<rest:line>]\ncall rsvp-sync [<rest:line>]",
+    ),
+    Refused(RESERVED, "ip rsvp [<rest:line>]\nip rtp reserve <rest:line>", mode="interface"),
+    Refused(
+        "policy-maps have no types here: enter queueing actions in `policy-map NAME`",
+        ">(policy-map|class-map) type (queueing|qos) <rest:line>",
+    ),
+    Refused(
+        "what is for the router itself is not policed",
+        """
+        >policy-map type (control-plane|port-filter|queue-threshold|logging) <rest:line>
+        >class-map type (port-filter|queue-threshold|logging) <rest:line>
+        """,
+    ),
+    Refused(
+        "subscribers and what is monitored of flows have no policies here",
+        """
+        >policy-map type (control|service|performance-monitor|performance-traffic|sdwan|packet-service) <rest:line>
+        >class-map type (control|traffic|site-manager|stack|access-control|multicast-flows) <rest:line>
+        """,
+    ),
+    Refused(
+        "packets are not inspected beyond their headers",
+        ">policy-map type (inspect|packet) <rest:line>\n>class-map type (inspect|packet) <rest:line>",
+        requires="switch",
+    ),
+    Refused(
+        "only policy-maps of quality of service are modelled, which have no type: `service-policy input|output NAME`",
+        "service-policy (type|control|history) [<rest:line>]",
+        mode="interface",
+    ),
+    Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map"),
+    Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class"),
+    Refused(
+        NO_DROP_BIT,
+        "match [not] (discard-class|fr-de|atm-clp) [<rest:line>]",
+        mode="class-map",
+    ),
+    Refused(NO_DROP_BIT, "set (discard-class|fr-de|fr-fecn-becn|atm-clp) [<rest:line>]", mode="policy-class"),
+    Refused(
+        "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are set as a DSCP",
+        "set ip tos <rest:line>",
+        mode="policy-class",
+    ),
+    Refused(
+        "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are matched as a DSCP",
+        "match [not] ([ip] tos|ipv6 dscp|ipv6 precedence) <rest:line>",
+        mode="class-map",
+        requires="router",
+    ),
+    Refused(
+        TABLES,
+        """
+        set [ip] dscp (cos|qos-group|table|exp) [<rest:line>]
+        set [ip] precedence (cos|qos-group|table|exp) [<rest:line>]
+        set cos (dscp|precedence|cos-inner|table) [<rest:line>]
+        set qos-group (dscp|precedence|atm-clp|cos|mpls) [<rest:line>]
+        """,
+        mode="policy-class",
+    ),
+    Refused(
+        TUNNELS,
+        "set [ip] (dscp|precedence) tunnel <rest:line>",
+        mode="policy-class",
+    ),
+    Refused(TUNNELS, "match [not] (packet tunnel|tunnel) <rest:line>", mode="class-map", requires="router"),
+    Refused(
+        ONE_TAG,
+        "set (cos-inner|vlan) <rest:line>\nset cos inner <rest:line>",
+        mode="policy-class",
+    ),
+    Refused(
+        ONE_TAG,
+        "match [not] (cos|vlan) inner <rest:line>\nmatch [not] service <rest:line>",
+        mode="class-map",
+        requires="router",
+    ),
+    Refused(
+        ONE_TAG,
+        "encapsulation dot1Q <vlan:1-4094> second-dot1q <rest:line>\nencapsulation isl <rest:line>",
+        mode="subinterface",
+        requires="router",
+    ),
+    Refused(
+        "packets are not classified by MAC addresses",
+        "match [not] (source-address|destination-address) mac <rest:line>",
+        mode="class-map",
+    ),
+    Refused(
+        "packets are not classified by MAC addresses",
+        """
+        >mac access-list <rest:line>
+        access-list <list:700-799> <rest:line>
+        access-list <list:1100-1199> <rest:line>
+        """,
+    ),
+    Refused("packets are not classified by MAC addresses", "mac access-group <rest:line>", mode="interface"),
+    Refused(
+        "a policer meters bytes of its own class, by the length of the packet",
+        """
+        police rate <cells:1-2000000> cps [<rest:line>]
+        police (aggregate|flow) <rest:line>
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "a packet has no colour before it is policed",
+        "conform-color <rest:line>",
+        mode="police",
+    ),
+    Refused(
+        "early drops go by precedence or DSCP, and thresholds are packets",
+        """
+        random-detect (cos-based|cos|flow|vlan) [<rest:line>]
+        random-detect (precedence <precedence:precedence>|dscp <dscp:dscp>) <low:1-1000000> (ms|us|bytes) <rest:line>
+        random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
+        random-detect dscp values <rest:line>
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "thresholds within a queue go by precedence or DSCP",
+        "queue-limit (cos|discard-class|atm|qos-group|percent) <rest:line>",
+        mode="policy-class",
+    ),
+    Refused(
+        FROM_HQF,
+        """
+        priority level <rest:line>
+        bandwidth remaining ratio <rest:line>
+        queue-limit <limit:1-512000000> (ms|us|bytes)
+        queue-limit (dscp|precedence) <rest:line>
+        """,
+        mode="policy-class",
+        requires="classic",
+    ),
+    Refused(
+        "with HQF, from 12.4(20)T on, the queues of an interface are those of its policy-map",
+        "fair-queue <threshold:1-4096> [<rest:line>]\nmax-reserved-bandwidth <rest:line>",
+        mode="interface",
+        requires="hqf",
+    ),
+    Refused(
+        "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
+        "shape max-buffers <rest:line>",
+        mode="policy-class",
+        requires="hqf",
+    ),
+    Refused(
+        "overhead is accounted where a shaper of HQF is configured with `account`",
+        """
+        shape (average|peak) <rate:8000-154400000> account <rest:line>
+        bandwidth <kbps:1-10000000> account <rest:line>
+        """,
+        mode="policy-class",
+        requires="classic",
+    ),
+    Refused(
+        "nothing is estimated, accounted or sampled of a class",
+        "(estimate|account|netflow-sampler|bandwidth qos-reference) [<rest:line>]",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "packets are not inspected, admitted or trusted by a class",
+        "(inspect|pass|urlfilter|admit|trust|dbl|plim|log) [<rest:line>]",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "a frame's headers are neither compressed nor suppressed",
+        "header-compression ip [<rest:line>]",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "priorities of Frame Relay and voice do not change a shaper",
+        "shape fr-voice-adapt [<rest:line>]",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "fragments of a class are not told apart",
+        "class <name:word> fragment <rest:line>\nclass type <rest:line>",
+        mode="policy-map",
+    ),
+    Refused(
+        "a shaper of all packets, and of lists, is of the port: on a subinterface shape in a policy-map",
+        "traffic-shape (rate|group) <rest:line>",
+        mode="subinterface",
+        requires="router",
+    ),
+    Refused(
+        "no frame asks for a lower rate: a shaper has one rate",
+        "traffic-shape (adaptive|fecn-adapt|fecn-create) [<rest:line>]",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "CAR, fair-queue and queue lists are of the port: on a subinterface use a policy-map",
+        """
+        (rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]
+        (hold-queue|tx-ring-limit) [<rest:line>]
+        """,
+        mode="subinterface",
+        requires="router",
+    ),
+    Refused(
+        "the queues of distributed interface processors are not modelled",
+        """
+        fair-queue (tos|qos-group|limit|aggregate-limit|individual-limit) [<rest:line>]
+        (tx-queue-limit|rx-queue-limit) <rest:line>
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "interfaces with queues of hardware are those of switches",
+        """
+        (mls qos|wrr-queue|rcv-queue|srr-queue|queue-set|platform qos|trust device) [<rest:line>]
+        priority-queue (out|cos-map) [<rest:line>]
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Refused("interfaces with queues of hardware are those of switches", "mls qos [<rest:line>]", requires="router"),
+    Refused(
+        "links are not bundled",
+        "multilink-group <rest:line>\nmultilink (max-fragments|interleave|min-links|max-links) [<rest:line>]",
+        mode="interface",
+        requires="router",
+    ),
+    Refused("links are not bundled", "multilink virtual-template <rest:line>", requires="router"),
+    Refused("packets are not marked by routes", "bgp-policy <rest:line>", mode="interface", requires="router"),
+    Refused("a neighbour's loss is not detected", "bfd <rest:line>", mode="interface", requires="router"),
+    Refused(
+        "a line takes its clock, framing and channels from the experiment's link",
+        """
+        (invert|physical-layer|nrzi-encoding|ignore-dcd|dce-terminal-timing-enable|serial|service-module) [<rest:line>]
+        (framing|cablelength|crc|loopback|transmitter-delay|dsu|down-when-looped) [<rest:line>]
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "a port has the speed of its hardware",
+        "speed 10\npause [<rest:line>]\nflowcontrol [<rest:line>]",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "a frame's overhead is accounted in a shaper",
+        "qos-overhead-accounting [<rest:line>]",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "an interface's bandwidth is its own", "bandwidth inherit [<rest:line>]", mode="interface", requires="router"
+    ),
+    Refused(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
+    Refused("a macro that writes a policy: enter what it would write", "auto qos [<rest:line>]"),
+    Refused(
+        "a macro that sets trust and queues: enter what it would write, or auto qos voip",
+        "auto qos (trust|video|classify) [<rest:line>]",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "a port that trusts one mark writes the other by the maps: pass-through is not modelled",
+        "mls qos trust (cos pass-through|pass-through) [<rest:line>]",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "of devices that a port may trust only a telephone is modelled",
+        "mls qos trust device (ip-camera|cts|media-player) [<rest:line>]",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "the switch's queues are configured by srr-queue, and nothing is monitored of marks",
+        """
+        (wrr-queue|rcv-queue|trust) <rest:line>
+        mls qos (monitor|ipe|bridged|queue-monitor) [<rest:line>]
+        """,
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "a port's backup and what telephones extend are not modelled",
+        "switchport (backup|priority) <rest:line>",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "this switch classifies by DSCP, precedence and access lists, not by what a frame has",
+        "match [not] (cos|vlan) <rest:line>",
+        mode="class-map",
+        requires="switch",
+    ),
+    Refused(
+        "this switch marks DSCP and precedence; its queues are of the ports, not of classes",
+        """
+        set (qos-group|cos) <value:0-99>
+        (shape|bandwidth|priority|queue-limit|queue-buffers|random-detect|fair-queue) [<rest:line>]
+        police rate <rest:line>
+        """,
+        mode="policy-class",
+        requires="switch",
+    ),
+    Refused(
+        "packets are classified by what is in their headers, and by where they came in",
+        "match [not] (any-source|port-type|user|l2vpn|object-group|class) [<rest:line>]",
+        mode="class-map",
+        requires="router",
+    ),
+    Refused(
+        "packets are routed by their destination only",
+        "set (metric|interface|default) <rest:line>\nset ip (next-hop|default|df) <rest:line>",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "a service instance bridges frames, which a router does not do here",
+        "service instance <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled",
+        ">interface <name:interface> multipoint",
+        requires="router",
+    ),
+    Refused("protocols other than IP are not modelled", "access-list <list:200-299> <rest:line>", requires="router"),
+    Refused(
+        "early drops go by precedence or DSCP, and thresholds are packets",
+        "random-detect dscp-based aggregate [<rest:line>]\nrandom-detect precedence rsvp <rest:line>",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "early drops are configured in a policy-map here, not by groups",
+        ">random-detect-group <rest:line>",
+        requires="router",
+    ),
+    Refused(
+        "CAR matches access lists, and marks DSCP, precedence and the QoS group",
+        """
+        rate-limit (input|output) (dscp|qos-group) <rest:line>
+        rate-limit (input|output) access-group rate-limit <rest:line>
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "keepalives are on or off", "keepalive <seconds:0-32767> [<rest:line>]", mode="interface", requires="router"
+    ),
+    Refused("stations are not learned by hand", "(mac-address-table|mac address-table static) <rest:line>"),
+    Refused("marks are not bridged or counted here", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
+    Refused(
+        "packets are not classified by circuits", "match [not] (fr-dlci|atm-vci|atm) <rest:line>", mode="class-map"
+    ),
+    Refused(
+        "the operation has no type, which was refused or is still to come",
+        "(frequency|timeout|threshold|tos|traffic-class|tag|owner|request-data-size|history) <rest:line>",
+        mode="sla",
+        requires="router",
+    ),
+    Refused("frames are not mirrored", "monitor session <rest:line>"),
+    Refused("macros are not run: enter what it would write", "macro global <rest:line>", requires="switch"),
+    Refused(
+        "queues of this kind are of other switches",
+        "qos queue-softmax-multiplier <rest:line>\nqos queue-stats-frame-count",
+        requires="switch",
+    ),
+    Refused("probes are sent by routers here", ">(ip sla|rtr) [<rest:line>]", requires="switch"),
+    Refused(
+        SLA_KINDS,
+        """
+        (http|tcp-connect|path-echo|path-jitter|dns|ftp|dhcp|voip|ethernet|dlsw|mpls|frame-relay|slm|video) <rest:line>
+        type (http|tcpConnect|pathEcho|pathJitter|dns|ftp|dhcp|voip|slm|dlsw|frame-relay|mpls|ethernet) [<rest:line>]
+        """,
+        mode="sla",
+        requires="router",
+    ),
+    Refused(
+        "MOS and ICPIF of a codec are not modelled: give the same traffic by num-packets and interval",
+        """
+        udp-jitter <target:address> <port:1-65535> codec <rest:line>
+        udp-jitter <target:address> <port:1-65535> source-ip <source:address> codec <rest:line>
+        udp-jitter <target:address> <port:1-65535> source-port <from:1-65535> codec <rest:line>
+        type jitter dest-ipaddr <target:address> dest-port <port:1-65535> codec <rest:line>
+        """,
+        mode="sla",
+        requires="router",
+    ),
+    Refused(
+        "operations have addresses as their targets: names are not resolved",
+        "(icmp-echo|icmp-jitter|udp-echo|udp-jitter) <target:word> [<rest:line>]",
+        mode="sla",
+        requires="router",
+    ),
+    Refused(
+        "of an operation only what its packets are, and when they are sent, is modelled",
+        """
+        vrf <name:word>
+        (precision|operation-packet-priority|verify-data|clock-tolerance|lives-of-history-kept) [<rest:line>]
+        (buckets-of-history-kept|samples-of-history-kept|filter-for-history|percentile|data-pattern) [<rest:line>]
+        history (filter|lives-kept|buckets-kept|enhanced|samples-kept) <rest:line>
+        """,
+        mode="sla-icmp-jitter",
+        requires="router",
+    ),
+    Refused(
+        "nothing reacts to what operations measure",
+        """
+        ip sla [monitor] (reaction-configuration|reaction-trigger|logging) [<rest:line>]
+        ip sla [monitor] (low-memory|key-chain|reset|restart) [<rest:line>]
+        ip sla (enable|auto|application|ethernet-monitor|keepalive|periodic) [<rest:line>]
+        ip sla [monitor] group <rest:line>
+        """,
+        requires="router",
+    ),
+    Refused("the form of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
+    Refused(
+        "packets of the router itself have the marks that their program gives them",
+        "ip (tos|qos) <rest:line>",
         requires="router",
     ),
     Refused(
@@ -114,7 +567,7 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
-    Refused("the marks of packets are not mapped by tables", ">table-map <rest:line>"),
+    Refused(TABLES, ">table-map <rest:line>"),
     Refused(
         "frames are not bridged by a router",
         "bridge <rest:line>\n>bridge-domain <rest:line>",
@@ -188,7 +641,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "dial-up and tunnels are not modelled",
+        TUNNELS,
         """
         (dialer|dialer-group|isdn|tunnel|keepalive-tunnel|peer|vpdn) <rest:line>
         ip nhrp <rest:line>
@@ -228,7 +681,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "packets have no discard class, and cells and frames no bit for what may be dropped first",
+        NO_DROP_BIT,
         """
         random-detect (discard-class|discard-class-based|atm-clp-based|clp|fr-de) [<rest:line>]
         random-detect aggregate [<rest:line>]
@@ -269,7 +722,7 @@ REFUSED = (
     ),
     Refused(
         "every VLAN goes over a trunk, and phones have none of their own",
-        "switchport (trunk (allowed|pruning)|voice) <rest:line>\nauto qos (trust|video|classify) [<rest:line>]",
+        "switchport (trunk (allowed|pruning)|voice) <rest:line>",
         mode="interface",
         requires="switch",
     ),

@@ -280,6 +280,8 @@ FAMILIES = (
         ip forward-protocol (udp|turbo-flood|sdns|spanning-tree|any-local-broadcast) [<each:line>]
         ip flow-export <key:word> [<rest:line>]
         ip flow-cache <each:line>
+        >ip flow-aggregation cache <key:word>
+        ip accounting-threshold <rest:line>
         >ip flow-top-talkers
         >flow (exporter|monitor|record) <key:word>
         >flow-sampler-map <key:word>
@@ -399,6 +401,7 @@ FAMILIES = (
         macro (description|name) <rest:line>
         bandwidth receive <rest:line>
         rmon (collection|promiscuous|native) <each:line>
+        snmp ifindex <each:line>
         """,
         mode="interface",
     ),
@@ -429,6 +432,16 @@ FAMILIES = (
         ntp (broadcast|multicast|disable) [<rest:line>]
         """,
         mode="interface",
+    ),
+    Family(
+        "how a port negotiates",
+        0,
+        """
+        full-duplex
+        half-duplex
+        """,
+        mode="interface",
+        requires="router",
     ),
     Family(
         "how a port negotiates",

@@ -127,6 +127,8 @@ class Command(Generic[Handler]):
     no: str | bool = False
     """The syntax of its `no` form, as given to `Table.add`."""
     undo: Undo = PLAIN
+    fallback: bool = False
+    """Whether it takes a line only where no other command does."""
 
 
 class Capture(NamedTuple):
@@ -398,18 +400,20 @@ class Table(Generic[Handler]):
         help: Mapping[str, str] | None = None,
         requires: Collection[str] = (),
         undo: Undo | None = None,
+        fallback: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a command.
 
         `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
         of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
         command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
-        that nothing explains is a ValueError. `undo` says how its lines are taken back where `no` is not enough.
+        that nothing explains is a ValueError. `undo` says how its lines are taken back where `no` is not enough. A
+        `fallback` takes a line that another command takes as well only where that one is a fallback, too.
         """
         forms: list[tuple[Form, str, bool]] = [("set", text, False)]
         if no is not False:
             forms += _negative_forms(text if no is True else no, shorten=no is True)
-        return self._register(mode, text, forms, help, requires, no, undo)
+        return self._register(mode, text, forms, help, requires, no, undo, fallback)
 
     def add_no(
         self,
@@ -431,12 +435,13 @@ class Table(Generic[Handler]):
         requires: Collection[str],
         no: str | bool,
         undo: Undo | None,
+        fallback: bool = False,
     ) -> Callable[[Handler], Handler]:
         modes = (mode,) if isinstance(mode, str) else mode
         texts = {**self.texts, **_NO_HELP, **(help or {})}
 
         def register(handler: Handler) -> Handler:
-            command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN)
+            command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN, fallback)
             for name in (name for own in {own for _, own, _ in forms} for name in syntax.names(own)):
                 if name not in texts:
                     raise ValueError(f"command {text!r}: no help text for {name!r}")
@@ -572,7 +577,7 @@ class Table(Generic[Handler]):
             whole = [thread for thread in outcome if thread.compiled.automaton.accepts(thread.state)]
             if whole:
                 # What only such a device has goes before what all have: `interface Vlan10` of a switch.
-                thread = max(whole, key=lambda each: bool(each.compiled.command.requires))
+                thread = max(whole, key=lambda each: _precedence(each.compiled.command))
                 end = tokens[-1].column + len(tokens[-1].text) if tokens else start
                 args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
                 return Match(thread.compiled.command, mode, args)
@@ -635,6 +640,10 @@ class Table(Generic[Handler]):
             yield IncompleteError() if following is None else InvalidInputError(following.column)
         elif not matched:
             yield InvalidInputError(token.column)
+
+
+def _precedence(command: Command[Handler]) -> tuple[bool, bool]:
+    return not command.fallback, bool(command.requires)
 
 
 def _negative_forms(text: str, *, shorten: bool = False) -> list[tuple[Form, str, bool]]:

@@ -7,6 +7,7 @@ device in place. A line that is refused changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -130,13 +131,17 @@ class ConfigSession:
         self.indent = 0
         """Blanks before the line that was parsed last."""
         self._block: _TextBlock | None = None
+        self._range: tuple[Position, tuple[str, ...]] | None = None
+        """Where `interface range` led, and the interfaces after the first one."""
         self._skipped: int | None = None
         """Blanks before a line that was refused: those that are indented further belong to it."""
 
     @property
     def prompt(self) -> str:
         """The prompt between hostname and `#`, with its parentheses; empty while a banner is being typed."""
-        return "" if self._banner is not None else f"({MODES[self.position.mode].prompt})"
+        if self._banner is not None:
+            return ""
+        return f"({MODES[self.position.mode].prompt}{'-range' if self._others else ''})"
 
     @property
     def collecting(self) -> bool:
@@ -160,7 +165,7 @@ class ConfigSession:
         before, block = self.position, self._block
         self._climb(match.mode)
         try:
-            match.command.handler(self, match.args)
+            self._handle(match)
         except UnsupportedError:
             # IOS would have left what is configured: what follows is not meant for that.
             if self._skipped is None:
@@ -169,6 +174,27 @@ class ConfigSession:
         except Exception:
             self.position, self._block = before, block
             raise
+
+    def _handle(self, match: Match[Handler]) -> None:
+        """Carry out a line, of a range on each of its interfaces: where one of them refuses it, none is changed."""
+        first, others = self.position, self._others
+        before = {name: copy(self.device.interfaces[name]) for name in (*first.names, *others) if others}
+        try:
+            match.command.handler(self, match.args)
+            if self.position != first:
+                return
+            for name in others:
+                self.position = Position(first.mode, (name,))
+                match.command.handler(self, match.args)
+        except Exception:
+            self.device.interfaces.update(before)
+            raise
+        self.position = first
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        """The interfaces of a range but the first, while lines are for a range."""
+        return self._range[1] if self._range is not None and self._range[0] is self.position else ()
 
     def parse(self, line: str) -> Match[Handler]:
         """Match one line in the current mode and those further up."""
@@ -213,6 +239,11 @@ class ConfigSession:
     def enter(self, mode: str, name: str) -> None:
         """Go one mode down, to the object `name`."""
         self.position = Position(mode, (*self.position.names, name))
+
+    def enter_range(self, mode: str, names: tuple[str, ...]) -> None:
+        """Go one mode down, to several interfaces of which each gets the lines that follow."""
+        self.enter(mode, names[0])
+        self._range = (self.position, names[1:])
 
     def enter_instead(self, mode: str) -> None:
         """Go to another mode of the same object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -18,7 +19,7 @@ from qoslab.ios.model.device import (
     Family,
     Interface,
 )
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE_INTERFACE,
@@ -39,6 +40,8 @@ subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
 OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan")
 OTHER_KIND = "no interface of this kind is modelled"
+MOST_IN_RANGE = 1000
+SERIAL_CIRCUITS = "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -62,6 +65,9 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 def _interface(session: ConfigSession, args: Args) -> None:
     device, name = session.device, args.value("name", str)
     parent = Interface(name).parent
+    if parent is not None and Interface(name).serial and parent in device.interfaces and not args.unset:
+        session.skip_block()
+        raise UnsupportedError(SERIAL_CIRCUITS)
     if "point-to-point" in args and (parent is None or not Interface(name).atm):
         session.skip_block()
         raise args.invalid("point-to-point")
@@ -78,12 +84,67 @@ def _interface(session: ConfigSession, args: Args) -> None:
         session.enter("interface", name)
     else:
         port = device.interfaces.get(parent)
-        if port is None or port.serial or port.port is not None:
-            # [I] Serial lines have subinterfaces with Frame Relay only, which is not there.
+        if port is None or port.port is not None:
             raise _refused(session, args, name)
         if name not in device.interfaces:
             device.add_subinterface(name)
         session.enter("subinterface", name)
+
+
+_RANGE = re.compile(
+    r"(?P<first>[A-Za-z][A-Za-z-]* *[\d/]+(?:\.\d+)?) *(?:- *(?P<last>(?:[A-Za-z][A-Za-z-]* *)?[\d/.]+))?", re.ASCII
+)
+
+
+@CONFIG.add(
+    "config",
+    "interface range <interfaces:line>",
+    help={
+        "interface": "Select an interface to configure",
+        "range": "interface range command",
+        "interfaces": "As `FastEthernet0/0 - 1 , Serial0/0`",
+    },
+)
+def _interface_range(session: ConfigSession, args: Args) -> None:
+    names: list[str] = []
+    for part in args.value("interfaces", str).split(","):
+        found = _between(session, part.strip())
+        if not found:
+            session.skip_block()
+            raise args.invalid("interfaces")
+        names += found
+    modes = {"interface" if Interface(name).parent is None else "subinterface" for name in names}
+    if len(modes) > 1:
+        session.skip_block()
+        raise args.invalid("interfaces")
+    session.enter_range(modes.pop(), tuple(dict.fromkeys(names)))
+
+
+def _between(session: ConfigSession, text: str) -> list[str]:
+    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; none where one is not there."""
+    match = _RANGE.fullmatch(text)
+    first = None if match is None else interface_name(match["first"].replace(" ", ""))
+    if match is None or first is None:
+        return []
+    stem, number = _numbered(first)
+    last = number
+    if match["last"] is not None:
+        other = match["last"].replace(" ", "")
+        name = f"{stem}{other}" if other.isdecimal() else interface_name(other)
+        if name is None or _numbered(name)[0] != stem:
+            return []
+        last = _numbered(name)[1]
+    known = session.device.interfaces
+    if not number <= last or last - number > MOST_IN_RANGE:
+        return []
+    names = [f"{stem}{each}" for each in range(number, last + 1)]
+    return names if all(name in known for name in names) else []
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """Return an interface's name without its last number, and that."""
+    match = re.fullmatch(r"(.*?)([0-9]{1,9})", name)
+    return (match[1], int(match[2])) if match else (name, 0)
 
 
 def _refused(session: ConfigSession, args: Args, name: str) -> CliError:

@@ -74,6 +74,7 @@ BAD_SIZE = "%Illegal Value: request data size must be {low} to {high}"
 _IP_SLA = {
     "ip": "Global IP configuration subcommands",
     "sla": "IP Service Level Agreement",
+    "monitor": "The form of releases before 12.4(4)T",
     "number": "Entry Number",
 }
 
@@ -83,6 +84,14 @@ _IP_SLA = {
     "ip sla <number:1-2147483647>",
     no="ip sla <number:1-2147483647>",
     undo=Undo(afresh=True),
+    help=_IP_SLA,
+    requires={"router"},
+)
+@CONFIG.add(
+    "config",
+    "ip sla monitor <number:1-2147483647>",
+    no="ip sla monitor <number:1-2147483647>",
+    undo=Undo(line="ip sla <number:1-2147483647>", afresh=True),
     help=_IP_SLA,
     requires={"router"},
 )
@@ -163,9 +172,40 @@ def _type_ipv6(session: ConfigSession, args: Args) -> None:
     _define(session, args, IPv6Address)
 
 
+_MONITOR_KINDS: dict[str, Kind] = {"echo": "icmp-echo", "udpEcho": "udp-echo", "jitter": "udp-jitter"}
+_MONITOR_HELP = {
+    **_TYPE_HELP,
+    "type": "Type of entry",
+    "echo": "Echo Operation",
+    "protocol": "Protocol Designator",
+    "ipIcmpEcho": "Use IP/ICMP",
+    "udpEcho": "UDP Echo Operation",
+    "jitter": "Jitter Operation",
+    "dest-ipaddr": "Destination IP address",
+    "dest-port": "Destination port number",
+    "source-ipaddr": "Source address",
+}
+_MONITOR_UDP = (
+    "dest-ipaddr <target:address> dest-port <port:1-65535> [source-ipaddr <source:address>]"
+    " [source-port <from:1-65535>] [control (enable|disable)]"
+)
+
+
+@CONFIG.add(
+    NO_TYPE,
+    "type echo protocol ipIcmpEcho <target:address>"
+    " [source-ipaddr <source:address>|source-interface <interface:interface>]",
+    help=_MONITOR_HELP,
+)
+@CONFIG.add(NO_TYPE, f"type udpEcho {_MONITOR_UDP}", help=_MONITOR_HELP)
+@CONFIG.add(NO_TYPE, f"type jitter {_MONITOR_UDP} {_BURST}", help=_MONITOR_HELP)
+def _monitor_type(session: ConfigSession, args: Args) -> None:
+    _define(session, args, IPv4Address)
+
+
 def _define(session: ConfigSession, args: Args, family: type[IPv4Address] | type[IPv6Address]) -> None:
     operation = _operation(session)
-    kind = cast(Kind, args.keywords[0])
+    kind = _MONITOR_KINDS[args.keywords[1]] if "type" in args else cast(Kind, args.keywords[0])
     interface = args.optional("interface", str)
     if interface is not None and interface not in session.device.interfaces:
         raise args.invalid("interface")
@@ -308,7 +348,7 @@ def _history(session: ConfigSession, args: Args) -> None:
 
 
 _SCHEDULE = (
-    "ip sla schedule <number:1-2147483647> [(life (forever|<life:0-2147483647>)"
+    "ip sla [monitor] schedule <number:1-2147483647> [(life (forever|<life:0-2147483647>)"
     f"|start-time (now|pending|after <after:clock>|<at:clock> [({'|'.join(MONTHS)}) <day:1-31>])"
     "|ageout <ageout:0-2073600>|recurring)+]"
 )
@@ -367,8 +407,8 @@ def _start(args: Args) -> Start:
 
 @CONFIG.add(
     "config",
-    "ip sla responder [udp-echo port <port:1-65535>]",
-    no="ip sla responder [udp-echo port <port:1-65535>]",
+    "ip sla [monitor] responder [udp-echo port <port:1-65535>]",
+    no="ip sla [monitor] responder [udp-echo port <port:1-65535>]",
     undo=Undo(key="ip sla responder [udp-echo port <port:1-65535>]"),
     requires={"router"},
     help={

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.drop import discards
@@ -31,6 +31,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.show.rates import rate_shown
+from qoslab.ios.unsupported import LABELS, NO_DROP_BIT, ONE_TAG, TUNNELS
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -41,8 +42,27 @@ _BURST = "1000-512000000"
 _BURST_MS = "1-2000"
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
-    "|set-qos-transmit <group:0-99>|set-cos-transmit <cos:0-7>)"
+    "|set-qos-transmit <group:0-99>|set-cos-transmit <cos:0-7>"
+    "|set-clp-transmit|set-frde-transmit"
+    "|set-mpls-exp-imposition-transmit <label:0-7>|set-mpls-exp-topmost-transmit <label:0-7>"
+    "|set-mpls-experimental-imposition-transmit <label:0-7>|set-mpls-experimental-topmost-transmit <label:0-7>"
+    "|set-mpls-exp-transmit <label:0-7>|set-discard-class-transmit <label:0-7>|set-cos-inner-transmit <cos:0-7>"
+    "|set-dscp-tunnel-transmit <dscp:dscp>|set-prec-tunnel-transmit <precedence:precedence>)"
 )
+NOT_MODELLED = {
+    "set-clp-transmit": NO_DROP_BIT,
+    "set-frde-transmit": NO_DROP_BIT,
+    "set-discard-class-transmit": NO_DROP_BIT,
+    "set-mpls-exp-imposition-transmit": LABELS,
+    "set-mpls-exp-topmost-transmit": LABELS,
+    "set-mpls-experimental-imposition-transmit": LABELS,
+    "set-mpls-experimental-topmost-transmit": LABELS,
+    "set-mpls-exp-transmit": LABELS,
+    "set-cos-inner-transmit": ONE_TAG,
+    "set-dscp-tunnel-transmit": TUNNELS,
+    "set-prec-tunnel-transmit": TUNNELS,
+}
+"""Actions that IOS has, and why a line with one of them is refused."""
 _ACTIONS = f"[conform-action {_ACTION} [exceed-action {_ACTION} [violate-action {_ACTION}]]]"
 _HELP = {
     "police": "Police",
@@ -77,6 +97,9 @@ _HELP = {
     "precedence": "new precedence",
     "group": "new qos-group",
     "cos": "new cos value",
+    "bytes": "Treat the burst as bytes",
+    "label": "new value",
+    **{action: f"Not supported: {reason}" for action, reason in NOT_MODELLED.items()},
 }
 
 # The wording is modelled on IOS, not taken from a printout.
@@ -123,8 +146,8 @@ def _forms(rate: str) -> tuple[str, ...]:
         f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]]",
         f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{_BURST}>]"
         f" [pir <peak:{rate}> [be <excess-burst:{_BURST}>]]",
-        f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}>]"
-        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{_BURST}>]]",
+        f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}> [bytes]]"
+        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{_BURST}> [bytes]]]",
     )
 
 
@@ -173,7 +196,10 @@ def _parameters(args: Args) -> Police:
 
 
 def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
-    """Return the actions on the line, by colour."""
+    """Return the actions on the line, by colour. UnsupportedError for one that is not modelled."""
+    for keyword in args.keywords:
+        if keyword in NOT_MODELLED:
+            raise UnsupportedError(NOT_MODELLED[keyword])
     found: dict[Colour, tuple[PoliceAction, ...]] = {}
     colour: Colour | None = None
     items = args.ordered()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
-from qoslab.ios.commands.ip_sla import SIZED
+from qoslab.ios.commands.ip_sla import DEFINED, SIZED
 from qoslab.ios.unsupported import REFUSED, Refused
 
 MODES_OF = {
     "interface": ("interface", "subinterface", HOST_INTERFACE),
     "atm-vc": CIRCUIT_MODES,
     "sla-icmp-echo": SIZED,
+    "sla-icmp-jitter": DEFINED,
 }
 """The modes that a row's word stands for."""
 
@@ -29,6 +30,7 @@ def _register(refused: Refused, row: str) -> None:
         text,
         help=dict.fromkeys(syntax.names(text), f"Not supported: {refused.reason}"),
         requires={refused.requires} - {""},
+        fallback=True,
     )(handler)
 
 
