@@ -65,8 +65,6 @@ policy-map P
   random-detect discard-class 2 20 30
   random-detect cos-based
   random-detect ecn
-  random-detect precedence 1 20 ms 30 ms
-  queue-limit cos 3 30
   fair-queue
   shape average 256000
   shape fr-voice-adapt
@@ -104,7 +102,6 @@ interface FastEthernet0/0
  bgp-policy destination ip-prec-map
  rate-limit input qos-group 2 64000 8000 8000 conform-action transmit exceed-action drop
  keepalive 5
- speed 10
 interface FastEthernet0/0.20
  encapsulation dot1Q 20
  traffic-shape rate 128000

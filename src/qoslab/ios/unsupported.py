@@ -16,14 +16,13 @@ BY_CONTENT = (
 """Protocols that NBAR tells by what packets hold, or by what connections before them held."""
 
 
-NBAR = "NBAR is not modelled: packets are not inspected beyond their headers"
+NBAR = "packets are not inspected beyond their headers: NBAR is not modelled"
 RESERVED = "RSVP is not modelled: no bandwidth is reserved by signalling"
 LABELS = "packets carry no labels"
 NO_DROP_BIT = "packets have no discard class, and cells and frames no bit for what may be dropped first"
 TABLES = "the marks of packets are not mapped by tables"
 TUNNELS = "dial-up and tunnels are not modelled"
 ONE_TAG = "a frame has one VLAN tag at most, by 802.1Q"
-FROM_HQF = "this release has no HQF, which came with 12.4(20)T"
 RANGES = "ranges of interfaces have no names here: enter `interface range` with the interfaces"
 SLA_KINDS = "operations of this kind are not modelled: icmp-echo, icmp-jitter, udp-echo and udp-jitter are"
 
@@ -233,7 +232,6 @@ REFUSED = (
         "early drops go by precedence or DSCP, and thresholds are packets",
         """
         random-detect (cos-based|cos|flow|vlan) [<rest:line>]
-        random-detect (precedence <precedence:precedence>|dscp <dscp:dscp>) <low:1-1000000> (ms|us|bytes) <rest:line>
         random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
         random-detect dscp values <rest:line>
         """,
@@ -242,40 +240,14 @@ REFUSED = (
     ),
     Refused(
         "thresholds within a queue go by precedence or DSCP",
-        "queue-limit (cos|discard-class|atm|qos-group|percent) <rest:line>",
+        "queue-limit (discard-class|atm|qos-group|percent) <rest:line>",
         mode="policy-class",
-    ),
-    Refused(
-        FROM_HQF,
-        """
-        priority level <rest:line>
-        bandwidth remaining ratio <rest:line>
-        queue-limit <limit:1-512000000> (ms|us|bytes)
-        queue-limit (dscp|precedence) <rest:line>
-        """,
-        mode="policy-class",
-        requires="classic",
-    ),
-    Refused(
-        "with HQF, from 12.4(20)T on, the queues of an interface are those of its policy-map",
-        "fair-queue <threshold:1-4096> [<rest:line>]\nmax-reserved-bandwidth <rest:line>",
-        mode="interface",
-        requires="hqf",
     ),
     Refused(
         "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
         "shape max-buffers <rest:line>",
         mode="policy-class",
         requires="hqf",
-    ),
-    Refused(
-        "overhead is accounted where a shaper of HQF is configured with `account`",
-        """
-        shape (average|peak) <rate:8000-154400000> account <rest:line>
-        bandwidth <kbps:1-10000000> account <rest:line>
-        """,
-        mode="policy-class",
-        requires="classic",
     ),
     Refused(
         "nothing is estimated, accounted or sampled of a class",
@@ -366,7 +338,7 @@ REFUSED = (
     ),
     Refused(
         "a port has the speed of its hardware",
-        "speed 10\npause [<rest:line>]\nflowcontrol [<rest:line>]",
+        "pause [<rest:line>]\nflowcontrol [<rest:line>]",
         mode="interface",
         requires="router",
     ),
@@ -453,7 +425,6 @@ REFUSED = (
         ">interface <name:interface> multipoint",
         requires="router",
     ),
-    Refused("protocols other than IP are not modelled", "access-list <list:200-299> <rest:line>", requires="router"),
     Refused(
         "early drops go by precedence or DSCP, and thresholds are packets",
         "random-detect dscp-based aggregate [<rest:line>]\nrandom-detect precedence rsvp <rest:line>",
