@@ -242,6 +242,67 @@ def test_signals_reach_the_command_and_not_nsenter_alone(lab: Lab) -> None:
     assert other.wait(5) == -signal.SIGKILL
 
 
+def test_a_command_that_is_stopped_and_continued_is_seen_to_end(lab: Lab) -> None:
+    process = lab.popen("client", ["sh", "-c", "read line; exit 3"], stdin=subprocess.PIPE, text=True)
+    command = process.command_pid()
+    assert command is not None
+    os.kill(command, signal.SIGSTOP)
+    _wait_for_state(process.pid, "T")  # nsenter stops together with its child
+    assert process.poll() is None
+    assert _state(command) == "T", "a stopped command stays stopped"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    os.kill(command, signal.SIGCONT)
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.close()
+    assert process.wait(5) == 3
+
+
+@pytest.mark.parametrize("end", ["terminate", "kill"])
+def test_a_stopped_command_is_ended(lab: Lab, end: str) -> None:
+    process = lab.popen("client", ["sleep", "1000"])
+    command = process.command_pid()
+    assert command is not None
+    os.kill(command, signal.SIGSTOP)
+    _wait_for_state(process.pid, "T")
+    getattr(process, end)()
+    assert process.wait(5) == -(signal.SIGTERM if end == "terminate" else signal.SIGKILL)
+
+
+def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
+    process = lab.popen("client", ["sh", "-c", "setsid sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    assert process.wait(5) == -signal.SIGKILL
+    assert process.stdout.read() == ""  # as long as a descendant has it open this would wait
+
+
+def test_a_lab_ends_whose_command_is_stopped(name: str) -> None:
+    lab = Lab.up(TWO_HOSTS, name=name)
+    traces = Traces(lab)
+    process = lab.popen("client", ["sleep", "1000"])
+    command = process.command_pid()
+    assert command is not None
+    os.kill(command, signal.SIGSTOP)
+    _wait_for_state(process.pid, "T")
+    lab.down()
+    traces.wait_until_gone()
+    assert process.wait(5) == -signal.SIGKILL
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _wait_for_state(pid: int, state: str) -> None:
+    deadline = time.monotonic() + 10
+    while _state(pid) != state:
+        assert time.monotonic() < deadline, f"{pid} is {_state(pid)}"
+        time.sleep(0.01)
+
+
 def test_commands_keep_their_directory_and_status(lab: Lab, tmp_path: Path) -> None:
     done = lab.run("client", ["sh", "-c", "pwd; echo word > file; exit 3"], cwd=tmp_path)
     assert (done.stdout, done.returncode) == (f"{tmp_path}\n", 3)

@@ -66,6 +66,8 @@ CAPABILITIES = {
 }
 """What programs of the lab can have of capabilities, and only over the lab: names and numbers (capabilities(7)). Which
 of them a program has, `qoslab.lab.rights` says."""
+ENDING_LOOK_S = 0.05
+"""Seconds between two looks at what holds up the end of a lab; it usually takes a few milliseconds."""
 RUN_BYTES = 256 * 2**20
 """Of a lab's /run, which is memory: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
@@ -371,27 +373,51 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
             sys.exit(1)
     check("mount and PID namespaces", libc.unshare(CLONE_NEWNS | CLONE_NEWPID))
     alive_read, alive_write = os.pipe()
+    # The kernel closes it before it waits for the other processes of the lab, and the supervisor counts as ended.
+    lab_read, lab_write = os.pipe()
+    # The supervisor mounts its own /proc over this one.
+    machine = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     child = os.fork()
     if child == 0:
-        os.close(alive_write)
+        for descriptor in (machine, alive_write, lab_read):
+            os.close(descriptor)
         try:
             supervise(name, channel, outer_uid, alive_read)
         except StageError as error:
             report(channel, error)
         os._exit(1)
     channel.close()
-    watched["lab"] = os.pidfd_open(child)
+    os.close(lab_write)
+    lab = os.pidfd_open(child)
+    watched["lab"] = lab_read
     poll = select.poll()
     for descriptor in watched.values():
         poll.register(descriptor, select.POLLIN)
     poll.poll()
     # Whichever of the two ended: the lab must be gone before this process is. The kernel lets process 1 of a PID
     # namespace be waited for only when all other processes of the namespace are dead.
-    signal.pidfd_send_signal(watched["lab"], signal.SIGKILL)
+    signal.pidfd_send_signal(lab, signal.SIGKILL)
+    while not select.select([lab], [], [], ENDING_LOOK_S)[0]:
+        continue_entered(machine)
     _, status = os.waitpid(child, 0)
     # Who started the lab may want to tell how it ended. As a shell says it: 128 and the number of a signal.
     ended = os.waitstatus_to_exitcode(status)
     sys.exit(ended if ended >= 0 else 128 - ended)
+
+
+def continue_entered(machine: int) -> None:
+    """Continue the `nsenter`s of the lab: one that is stopped does not collect its child, and the lab cannot end.
+
+    `machine` is the machine's /proc. An `nsenter` is outside the lab's PID namespace and its children are inside.
+    """
+    own = os.stat("self/ns/pid_for_children", dir_fd=machine)
+    for name in filter(str.isdigit, os.listdir(machine)):
+        try:
+            # Processes of other users, and processes that have just ended, cannot be looked at.
+            if int(name) != os.getpid() and os.stat(f"{name}/ns/pid_for_children", dir_fd=machine).st_ino == own.st_ino:
+                os.kill(int(name), signal.SIGCONT)
+        except OSError:
+            continue
 
 
 def report(channel: socket.socket, error: StageError) -> None:
