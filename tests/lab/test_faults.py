@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from clocks import Clocks
 from commands import Command, processes
-from labs import command_line, inside
+from labs import Traces, command_line, inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
@@ -62,6 +62,57 @@ def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
         assert reason.endswith("(in the step: configure the routers)")
         assert reason in output
     assert "refused" not in errors and "Traceback" not in errors
+
+
+def client_of(command: Command) -> int:
+    """The sending iperf3 of a run whose traffic has begun."""
+    command.wait_for(": traffic (")
+    (lab,) = command.labs()
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            for pid in inside(lab):
+                words = command_line(pid).split(b"\0")
+                if words[0] == b"iperf3" and b"--client" in words:
+                    return pid
+            assert time.monotonic() < deadline, "no client was started"
+            time.sleep(0.02)
+    finally:
+        lab.close()
+
+
+def test_a_client_that_is_stopped_for_a_moment_ends_in_time(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted")
+    client = client_of(command)
+    os.kill(client, signal.SIGSTOP)
+    time.sleep(0.5)
+    os.kill(client, signal.SIGCONT)
+    status, output, errors = command.end()
+    assert status == status_of(newest_run(clean)), errors + output
+    assert "Traceback" not in errors
+
+
+def test_a_client_that_stays_stopped_makes_its_cell_invalid_at_its_deadline(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "unrestricted", "--attempts", "1")
+    os.kill(client_of(command), signal.SIGSTOP)
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    (reason,) = record(clean, "unrestricted/1")["reasons"]
+    assert reason.startswith('iperf3 client, traffic "transfer": not done '), reason
+
+
+def test_ctrl_c_ends_a_run_whose_client_is_stopped(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--arm", "unrestricted")
+    client = client_of(command)
+    (lab,) = command.labs()
+    traces = Traces(lab)
+    lab.close()
+    os.kill(client, signal.SIGSTOP)
+    os.kill(command.process.pid, signal.SIGINT)
+    status, output, errors = command.end()
+    assert status == 130, errors + output
+    assert "Traceback" not in errors
+    traces.wait_until_gone()
 
 
 def helper(command: Command, word: str) -> int:

@@ -36,7 +36,8 @@ LISTEN_WAIT_S = 10.0
 POLL_S = 0.02
 CONNECT_WAIT_S = 10.0
 """A flow that is not connected then may never be: when it began is not looked for any more."""
-STOP_WAIT_S = 5.0
+STOP_WAIT_S = 2.0
+"""Seconds for programs to end after SIGTERM, or a server after SIGINT, before they are killed."""
 
 Check = Callable[[], None]
 """Raises when the cell must end now: interrupted, or a router died."""
@@ -229,6 +230,15 @@ class RunningFlow:
             if status is not None and status < 0 and status != -signal.SIGINT
         ]
 
+    def terminate(self) -> None:
+        """Ask whatever still runs to end."""
+        self._stopped = True
+        for side in (self._client, self._server):
+            if side is not None:
+                side.process.signal(signal.SIGTERM)
+                # A stopped program acts on nothing else.
+                side.process.signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """End whatever still runs."""
         self._stopped = True
@@ -290,6 +300,9 @@ def run_flows(
         watcher.finish()
         return results
     finally:
+        # All have the same time to end.
+        for flow in flows:
+            flow.terminate()
         for flow in flows:
             flow.stop()
 

@@ -21,7 +21,11 @@ from qoslab.run.labs.virtual.cpu import CpuMeter
 from qoslab.units import Duration
 
 LOG_LINES = 5
-"""How many of the last lines that a dead daemon said are told."""
+"""Number of a dead daemon's last lines that are reported."""
+KILLED_S = 2.0
+"""Seconds for a killed process to end."""
+READ_S = 10.0
+"""Seconds for reading files of a namespace, which takes some milliseconds."""
 
 
 class VirtualProcess:
@@ -58,7 +62,9 @@ class VirtualProcess:
                 self._process.wait(grace_s)
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
+            # What the kernel holds for longer ends with the lab.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(KILLED_S)
 
 
 class VirtualHost:
@@ -83,7 +89,10 @@ class VirtualHost:
 
     def read(self, *paths: str) -> str:
         """See `run.lab.Host`."""
-        shown = self._lab.run(self._namespace, ["cat", *paths])
+        try:
+            shown = self._lab.run(self._namespace, ["cat", *paths], timeout=READ_S)
+        except subprocess.TimeoutExpired as error:
+            raise RunInvalid(f"{self._namespace}: reading {', '.join(paths)} took longer than {READ_S:g} s") from error
         if shown.returncode:
             raise RunInvalid(f"{self._namespace}: {shown.stderr.strip()}")
         return shown.stdout
