@@ -80,9 +80,7 @@ class LabProcess(subprocess.Popen[Any]):
     def _continue_nsenter(self) -> None:
         """Continue nsenter where it is stopped and its child is not."""
         with contextlib.suppress(ProcessLookupError):
-            if _stat_of(self.pid)[0] == STOPPED and all(
-                _stat_of(child)[0] != STOPPED for child in _children(self.pid)
-            ):
+            if _stat_of(self.pid)[0] == STOPPED and all(_stat_of(child)[0] != STOPPED for child in _children(self.pid)):
                 os.kill(self.pid, signal.SIGCONT)  # Not collected yet, so the number is still its own.
 
 

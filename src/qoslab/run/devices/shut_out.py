@@ -16,6 +16,7 @@ class Kind(StrEnum):
     OUT_OF_REACH = "out of reach"
     NO_ANSWER = "no answer"
     HUNG_UP = "hung up"
+    ENDLESS = "endless answer"
     BUSY = "busy"
     DEFECT = "defect of the door"
 

@@ -21,6 +21,7 @@ from qoslab.run.door.ways import USER, Doors, Trouble, Way
 from qoslab.run.faults import PassingFault
 from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch
+from qoslab.run.threads import result_of
 
 PROGRAM = python_module("qoslab.run.door.process")
 PROCESS = "the process behind the routers' doors"
@@ -61,10 +62,15 @@ class Door:
         *,
         transcripts: Path | None = None,
         note: Callable[[str], None] = lambda _: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`ways` by name of the device; `note` is told of clients that could not be let in, a sentence each."""
+        """`ways` by name of the device; `note` takes a sentence on each client that could not be let in.
+
+        `check` is called while a device is waited for, and raises where the wait must end.
+        """
         self._ways = dict(ways)
         self._note = note
+        self._check = check
         self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
         self._folder = Scratch("door")
         self._opened: Future[Message] = Future()
@@ -116,6 +122,7 @@ class Door:
 
         `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
         """
+        self._wait(self._opened, START_S, "did not open")
         asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
         troubles = {}
         for name, future in asked.items():
@@ -178,7 +185,7 @@ class Door:
 
     def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
         try:
-            return future.result(seconds)
+            return result_of(future, self._check, seconds)
         except FutureTimeoutError as error:
             raise PassingFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from contextlib import suppress
@@ -10,7 +11,7 @@ from contextlib import suppress
 from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.reach import Line
 from qoslab.run.door.transcript import Transcript
-from qoslab.run.door.ways import DoorError, Way
+from qoslab.run.door.ways import ANSWER_TIMES, LOGIN_TIMES, DoorError, Way
 
 USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
 PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")
@@ -41,6 +42,10 @@ _GOES_ON_S = 0.3
 """How long the lines of a banner may lie apart."""
 _LATEST = 2000
 """Characters of a device's words that are searched for a question."""
+MOST_BYTES = 4 * 2**20
+"""Of one answer, or of one login. A running configuration of 50,000 lines has two of them."""
+_PROMPTS = 10
+"""Different prompts of one login: lines of a banner may look like some, but a prompt stays as it is."""
 
 
 class Login:
@@ -51,11 +56,13 @@ class Login:
         self.transcript = transcript
         self._way = way
         self.text = ""
+        self._over_at, self._limit_s, self._bytes = math.inf, 0.0, 0
         self.round_trip_s = 0.0
         """What the last line of `UNPAGED` and the prompt after it took."""
 
     async def enter(self) -> str:
         """Log in and return the prompt; privileged, where the way has an enable secret. `DoorError` where refused."""
+        self._limit(LOGIN_TIMES)
         if self._way.console:
             await self._wake()
         await self._identify()
@@ -76,6 +83,10 @@ class Login:
 
     async def prompt_now(self) -> str:
         """The prompt that an empty line brings."""
+        self._limit(LOGIN_TIMES)
+        return await self._prompt_now()
+
+    async def _prompt_now(self) -> str:
         self.text = ""
         await self._write(b"\r")
         return await self._settled()
@@ -89,6 +100,7 @@ class Login:
         # In configuration mode a long name is cut.
         rest = "[^()\\s]*" if len(name) > KEPT_OF_NAME else ""
         ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:KEPT_OF_NAME])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
+        self._limit(ANSWER_TIMES)
         self.text, said = "", ""
         await self.send(line)
         while (found := await self.until(*ANSWERS, ends)).re is not ends:
@@ -105,16 +117,20 @@ class Login:
     async def until(self, *patterns: re.Pattern[str], within_s: float | None = None) -> re.Match[str]:
         """Read until what the device said ends as one of the patterns says; the first of these that matches.
 
-        `DoorError` where it is silent for longer than `within_s` (as the way has it), or hangs up.
+        `DoorError` where it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
+        within the limits of time and size that `_limit` has set.
         """
         while True:
             for pattern in patterns:
                 if found := pattern.search(self.text[-_LATEST:]):
                     return found
+            left_s = self._over_at - time.monotonic()
             try:
-                async with asyncio.timeout(within_s or self._way.answer_s):
+                async with asyncio.timeout(max(0.0, min(within_s or self._way.answer_s, left_s))):
                     data = await self.line.read()
             except TimeoutError as error:
+                if time.monotonic() >= self._over_at:
+                    raise self._endless(f"for {self._limit_s:g} s") from error
                 raise self._silent(within_s or self._way.answer_s) from error
             if not data:
                 last = self.text.strip().splitlines()[-1:]
@@ -123,6 +139,14 @@ class Login:
                 raise DoorError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
+            self._bytes += len(data)
+            if self._bytes > MOST_BYTES:
+                raise self._endless(f"more than {MOST_BYTES // 2**20} MiB")
+
+    def _limit(self, times: int) -> None:
+        """Begin a login or a question: from now on it may take `times` as long as the device may be silent."""
+        self._limit_s = times * self._way.answer_s
+        self._over_at, self._bytes = time.monotonic() + self._limit_s, 0
 
     async def _wake(self) -> None:
         """A console shows nothing until somebody presses a key."""
@@ -193,6 +217,8 @@ class Login:
             if found[1] != before:
                 before, asked = found[1], asked + 1
                 await self._write(b"\r")
+            if asked > _PROMPTS:
+                raise self._endless(f"{asked} different prompts")
 
     async def _leave_configuration(self) -> str:
         self.text = ""
@@ -210,7 +236,7 @@ class Login:
         if found.re is not PROMPT or not found[1].endswith("#"):
             message = f"{self._way.place} refused the enable secret"
             raise DoorError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
-        return await self.prompt_now()
+        return await self._prompt_now()
 
     async def _send_secret(self, secret: str, what: str) -> None:
         await self._write(secret.encode() + b"\r")
@@ -222,6 +248,12 @@ class Login:
     def _login_refused(self) -> DoorError:
         message = f"{self._way.place} refused user {self._way.user!r}"
         return DoorError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
+
+    def _endless(self, what: str) -> DoorError:
+        last = self.text[-_LATEST:].strip().splitlines()[-1:]
+        said = f"; it printed last: {last[0][-80:]}" if last else ""
+        hint = "End what prints there without a request (undebug all), and see whether its prompt stays the same."
+        return DoorError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
 
     def _silent(self, seconds: float) -> DoorError:
         last = self.text.strip().splitlines()[-1:]

@@ -9,6 +9,8 @@ from typing import TextIO
 from qoslab.redaction import Redaction
 
 FROM_DEVICE, TO_DEVICE, REMARK = "<", ">", "="
+MOST_OF_LINE, MOST_BYTES = 2**16, 64 * 2**20
+"""Characters of a line, bytes of a transcript."""
 
 
 class Transcript:
@@ -19,6 +21,7 @@ class Transcript:
         self._redaction = redaction
         self._received = ""
         self._sent = ""
+        self._left = MOST_BYTES
 
     @classmethod
     def opened(cls, folder: Path | None, device: str, redaction: Redaction) -> Transcript:
@@ -38,6 +41,10 @@ class Transcript:
         *lines, self._received = (self._received + data.decode(errors="replace")).split("\n")
         for line in lines:
             self._write(FROM_DEVICE, line.replace("\r", ""))
+        if len(self._received) > MOST_OF_LINE:
+            # Not in pieces: a secret could be cut in two.
+            self._write(REMARK, f"{MOST_OF_LINE} characters of a line without an end are left out")
+            self._received = ""
 
     def sent(self, data: bytes) -> None:
         """This was sent to the device."""
@@ -72,7 +79,11 @@ class Transcript:
             self._write(FROM_DEVICE, line.replace("\r", ""))
 
     def _write(self, who: str, line: str) -> None:
-        if self._file is not None:
+        if self._file is not None and self._left > 0:
             now = datetime.now(UTC).strftime("%H:%M:%S.%f")[:-3]
-            self._file.write(f"{now} {who} {self._redaction.masked(line)}\n")
+            text = f"{now} {who} {self._redaction.masked(line)}\n"
+            self._left -= len(text.encode())
+            if self._left <= 0:
+                text = f"{now} {REMARK} the rest is left out: more than {MOST_BYTES // 2**20} MiB\n"
+            self._file.write(text)
             self._file.flush()

@@ -9,6 +9,8 @@ from qoslab.model.inventory import ANSWER_S
 from qoslab.run.devices.shut_out import Kind
 
 SSH_PORT, TELNET_PORT = 22, 23
+LOGIN_TIMES, ANSWER_TIMES = 2, 4
+"""Limits of a whole login and of a whole answer, in multiples of the time that a device may be silent."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Way:
     known_hosts: str | None = None
     """The text of a known_hosts file; None: the user's own file."""
     answer_s: float = ANSWER_S
-    """How long a device may be silent, during a login and until it answers a command."""
+    """Seconds that a device may be silent, during a login and until it answers a command. A whole login may take
+    `LOGIN_TIMES` as long, a whole answer `ANSWER_TIMES` as long."""
     pause_s: float = 0.2
     """Between the end of one login and the start of the next: old routers take one at a time, and log each."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -25,6 +27,7 @@ from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outc
 from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.routers import Guard, Routers
 from qoslab.run.devices.state import RestoreState
+from qoslab.run.events import Interrupted
 from qoslab.run.faults import LabDied, PassingFault, death_of
 from qoslab.run.lab import Lab
 from qoslab.run.labs.worker import WorkerSlot
@@ -32,6 +35,8 @@ from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 from qoslab.verification.policy import policy_differences, with_policies
 
+PATIENCE_S = 3.0
+"""Seconds after Ctrl-C in which Ansible may finish what it does, which is faster than to start it again."""
 VERIFY_COMMANDS = ("show policy-map interface",)
 """What `verify` reads of an IOS router beside its configuration."""
 
@@ -47,6 +52,9 @@ class MeasuredWorker(ABC):
         self._tell = slot.tell
         self._note = slot.note
         self._interrupted = slot.interrupted
+        self._interrupted_at = math.inf
+        self._ending = False
+        """The routers are being restored, which Ctrl-C does not break off."""
         self._shared = slot.shared
         self._exit = ExitStack()
         self._scratch: Path
@@ -107,7 +115,15 @@ class MeasuredWorker(ABC):
         if self._session.note:
             self._note(self._session.note)
         self._session.start()
-        self._exit.callback(self._end_lab)
+        self._exit.callback(self._end)
+
+    def _end(self) -> None:
+        """Let nothing break the restoration of the routers off."""
+        self._ending = True
+        try:
+            self._end_lab()
+        finally:
+            self._ending = False
 
     def _leave(self) -> None:
         self._exit.close()
@@ -196,9 +212,17 @@ class MeasuredWorker(ABC):
             self._note(f"{self._label}: while it ended: {failure.message}")
 
     def _check(self) -> None:
-        """Raise where the lab has died."""
+        """Raise where the lab has died, or where the user has been waiting for the end of the run."""
+        self._check_user(PATIENCE_S)
         if self.lab is not None and (death := death_of(self.lab)):
             raise LabDied(death)
+
+    def _check_user(self, patience_s: float = 0.0) -> None:
+        """Raise some time after Ctrl-C, unless the routers are being restored."""
+        if self._interrupted.is_set() and not self._ending:
+            self._interrupted_at = min(self._interrupted_at, time.monotonic())
+            if time.monotonic() - self._interrupted_at >= patience_s:
+                raise Interrupted
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:
         """Enter configuration lines in a router of this lab."""

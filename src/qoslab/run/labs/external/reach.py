@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -20,20 +19,26 @@ from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.held import held
+from qoslab.run.threads import in_thread, result_of
 
 _Result = TypeVar("_Result")
 
 
-def side_by_side(calls: Mapping[str, Callable[[], _Result]]) -> tuple[dict[str, _Result], list[QoslabError]]:
-    """What these return, by name, and what they raise."""
+def _unwatched() -> None:
+    """Let a wait go on."""
+
+
+def side_by_side(
+    calls: Mapping[str, Callable[[], _Result]], check: Callable[[], None] = _unwatched
+) -> tuple[dict[str, _Result], list[QoslabError]]:
+    """Return what these calls return, by name, and what they raise; `check` ends the wait for them by raising."""
     results: dict[str, _Result] = {}
     errors: list[QoslabError] = []
-    with ThreadPoolExecutor(max(len(calls), 1)) as pool:
-        for name, future in {name: pool.submit(call) for name, call in calls.items()}.items():
-            try:
-                results[name] = future.result()
-            except QoslabError as error:
-                errors.append(error)
+    for name, future in {name: in_thread(call) for name, call in calls.items()}.items():
+        try:
+            results[name] = result_of(future, check)
+        except QoslabError as error:
+            errors.append(error)
     return results, errors
 
 
@@ -46,10 +51,16 @@ def together(errors: Sequence[QoslabError]) -> QoslabError:
     return kind("\n".join(error.message for error in errors), hint=hint)
 
 
-def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door: Door | None = None) -> ExternalLab:
+def reach_hosts(
+    inventory: LabInventory,
+    experiment: Experiment,
+    who: str,
+    door: Door | None = None,
+    check: Callable[[], None] = _unwatched,
+) -> ExternalLab:
     """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
 
-    None stays where one cannot be reached.
+    None stays where one cannot be reached. `check` ends the wait by raising.
     """
     names = hosts_of(experiment.topology)
     settings = {name: inventory.nodes.hosts[name] for name in names}
@@ -62,10 +73,9 @@ def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door:
         if door is not None:
             door.open()
 
-    with ThreadPoolExecutor(1) as pool:
-        opening = pool.submit(side_by_side, {"routers": open_door})
-        hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names})
-        errors = [*opening.result()[1], *errors]
+    opening = in_thread(functools.partial(side_by_side, {"routers": open_door}))
+    hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names}, check)
+    errors = [*result_of(opening, check)[1], *errors]
     routers = reached_by(experiment.topology, "command line")
     show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
     lab = ExternalLab(hosts, settings, show_every)

@@ -95,14 +95,15 @@ class ExternalWorker(MeasuredWorker):
             door = self._open_doors(inventory, experiment)
             self._enter(experiment, state.folder)
             who = who_runs(experiment)
-            lab = reach_hosts(inventory, experiment, who, door)
+            lab = reach_hosts(inventory, experiment, who, door, self._check_user)
             with left_on_failure(lab):
                 if door is not None:
                     refuse_marked(door.ask, routers_of(experiment.topology))
                 if refused := refusal(taken(lab, {})):
                     raise refused
                 collector = self._shared.get()
-                facts = self._make_ready(Gathering(experiment, inventory, lab, door, collector, self._demands))
+                gathering = Gathering(experiment, inventory, lab, door, collector, self._demands, self._check_user)
+                facts = self._make_ready(gathering)
                 self._reach_routers(inventory, experiment, door, who)
             self._lab = lab
             self._topology = experiment.topology
@@ -134,7 +135,9 @@ class ExternalWorker(MeasuredWorker):
         if not ways:
             return None
         transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
-        self._door = self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
+        self._door = self._exit.enter_context(
+            Door(ways, transcripts=transcripts, note=self._note, check=self._check_user)
+        )
         return self._door
 
     def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None, who: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from qoslab.model.experiment import Experiment, Link
@@ -18,6 +18,7 @@ from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, Roun
 from qoslab.run.labs.external.looks.rest import requests_to_tell
 from qoslab.run.labs.external.looks.shown import INTERFACES, commands, router_facts
 from qoslab.run.task import Demands
+from qoslab.run.threads import in_thread, result_of
 from qoslab.traffic import tool
 
 SAMPLES = 20
@@ -53,6 +54,8 @@ class Gathering:
     """Parses."""
     demands: Demands
     """What the cells want of the lab."""
+    check: Callable[[], None] = lambda: None
+    """Raises where the wait for answers must end."""
 
     def facts(self) -> Facts:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
@@ -60,12 +63,11 @@ class Gathering:
         hosts = self.lab.hosts
         routers = [] if self.door is None else list(routers_of(topology))
         switches = [name for name in routers if is_switch(topology.nodes[name])]
-        with ThreadPoolExecutor(max(len(hosts) + len(routers), 1)) as pool:
-            asked = {name: pool.submit(self._host, name, host) for name, host in hosts.items()}
-            answers = {name: pool.submit(self._ask, name) for name in routers if name not in switches}
-            found_hosts = {name: future.result() for name, future in asked.items()}
-            answers |= {name: pool.submit(self._ask, name) for name in switches}
-            found_routers = {name: self._read(name, *future.result()) for name, future in answers.items()}
+        asked = {name: in_thread(partial(self._host, name, host)) for name, host in hosts.items()}
+        answers = {name: in_thread(partial(self._ask, name)) for name in routers if name not in switches}
+        found_hosts = {name: result_of(future, self.check) for name, future in asked.items()}
+        answers |= {name: in_thread(partial(self._ask, name)) for name in switches}
+        found_routers = {name: self._read(name, *result_of(future, self.check)) for name, future in answers.items()}
         return Facts(
             self.experiment,
             {name: self.inventory.nodes.hosts[name] for name in hosts},
