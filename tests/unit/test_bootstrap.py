@@ -30,13 +30,14 @@ PROGRAMS = ("qos-router", "flood", "sla", "qos-sim", "qos-pcap")
 UV = """\
 import os, subprocess, sys, time
 from pathlib import Path
-words = sys.argv[1:]
-with open(os.environ["UV_CALLS"], "a") as calls:
+assert sys.argv[1] == "--no-config"
+words = sys.argv[2:]
+with open(os.environ["STUB_CALLS"], "a") as calls:
     print(*words, file=calls)
-if "UV_SAYS" in os.environ:
-    sys.exit(os.environ["UV_SAYS"] + int(os.environ.get("UV_GOES_ON", "0")) * "\\n   Compiling something")
+if "STUB_SAYS" in os.environ:
+    sys.exit(os.environ["STUB_SAYS"] + int(os.environ.get("STUB_GOES_ON", "0")) * "\\n   Compiling something")
 if words[0] == "venv":
-    time.sleep(float(os.environ.get("UV_TAKES", "0.5")))  # so that another start meets it
+    time.sleep(float(os.environ.get("STUB_TAKES", "0.5")))  # so that another start meets it
     command = [words[words.index("--python") + 1], "-m", "venv", "--without-pip"]
     sys.exit(subprocess.call([*command, *(["--clear"] if "--clear" in words else []), words[-1]]))
 if words[1] == "install":
@@ -80,9 +81,9 @@ def write_version(clone: Path, version: str) -> None:
 
 COPYING = """\
 #!/bin/sh
-if [ "$1 $2 $3" = "-m venv --clear" ]; then
-    rm -rf "$4"
-    exec cp -a '{made}' "$4"
+if [ "$1 $2 $3 $4" = "-I -m venv --clear" ]; then
+    rm -rf "$5"
+    exec cp -a '{made}' "$5"
 fi
 exec '{python}' "$@"
 """
@@ -141,14 +142,14 @@ def environment(clone: Path, **more: str) -> dict[str, str]:
     }
     # Without a detour over what chooses among Pythons, such as pyenv: that starts a shell for each.
     path = path_with(Path(sys.executable).resolve().parent)
-    return {**inherited, "PATH": path, "UV_CALLS": str(clone.parent / "calls"), **more}
+    return {**inherited, "PATH": path, "STUB_CALLS": str(clone.parent / "calls"), **more}
 
 
-def start(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def start(clone: Path, *words: str, folder: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(clone / "qoslab"), *words],
         env=environment(clone, **more),
-        cwd=clone.parent,
+        cwd=folder or clone.parent,
         capture_output=True,
         text=True,
         check=False,
@@ -239,12 +240,12 @@ def test_two_first_starts_at_once(clone: Path) -> None:
 
 def test_without_network(clone: Path) -> None:
     (clone / "requirements/run.txt").write_text("click==8.2.1 \\\n    --hash=sha256:00\nrich==14.0.0 ; x == 'y'\n")
-    failed = start(clone, UV_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
+    failed = start(clone, STUB_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
     assert failed.returncode == 2
     assert "dns error" in failed.stderr and "HTTPS_PROXY" in failed.stderr and "setup.log" in failed.stderr
     assert "to be fetched were the Python packages of requirements/run.txt: click, rich.\n" in failed.stderr
     (clone / "requirements/run.txt").write_text("".join(f"p{number}==1\n" for number in range(11)))
-    failed = start(clone, UV_SAYS="error: dns error")
+    failed = start(clone, STUB_SAYS="error: dns error")
     assert "requirements/run.txt: p0, p1, p2, p3, p4, p5, p6, p7 and 3 more.\n" in failed.stderr
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
 
@@ -259,7 +260,7 @@ def test_without_network(clone: Path) -> None:
     ],
 )
 def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
-    failed = start(clone, UV_SAYS=said)
+    failed = start(clone, STUB_SAYS=said)
     assert failed.returncode == 2 and said in failed.stderr
     assert "qoslab: a disk is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
@@ -268,14 +269,14 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
 @pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk is full")])
 def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
     """A compiler that goes on with what it has begun writes more than a pipe takes."""
-    failed = start(clone, UV_SAYS=f"error: {said}", UV_GOES_ON="40000")
+    failed = start(clone, STUB_SAYS=f"error: {said}", STUB_GOES_ON="40000")
     assert failed.returncode == 2 and told in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
 def test_a_version_that_an_index_has_not_is_no_lack_of_a_network(clone: Path, before: str) -> None:
     """pip says the same of both, without a connection something before it."""
-    failed = start(clone, UV_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
+    failed = start(clone, STUB_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
     assert failed.returncode == 2
     assert ("HTTPS_PROXY" in failed.stderr) == bool(before)
 
@@ -301,7 +302,7 @@ def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
 def cargo_that(clone: Path, does: str) -> dict[str, str]:
     """The environment in which `cargo` is a script of the shell; what it was asked for is among the calls."""
     (clone / "bin").mkdir()
-    (clone / "bin/cargo").write_text(f'#!/bin/sh\necho cargo "$@" >>"$UV_CALLS"\n{does}\n')
+    (clone / "bin/cargo").write_text(f'#!/bin/sh\necho cargo "$@" >>"$STUB_CALLS"\n{does}\n')
     (clone / "bin/cargo").chmod(0o755)
     return {"PATH": path_with(clone / "bin")}
 
@@ -320,7 +321,10 @@ def test_without_network_for_crates(clone: Path) -> None:
 
 BUILDING = """\
 for word in "$@"; do
-    case $word in --bin=*) : >"target/release/${word#--bin=}"; chmod +x "target/release/${word#--bin=}" ;; esac
+    case $word in
+        */Cargo.toml) clone=${word%/*} ;;
+        --bin=*) install -m 755 /dev/null "$clone/target/release/${word#--bin=}" ;;
+    esac
 done
 """
 
@@ -365,8 +369,8 @@ def test_a_run_goes_on_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -
 
 def test_a_build_ends_with_what_it_goes_on_beside(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
-    cargo = cargo_that(clone, 'echo "$$" >"$UV_CALLS.cargo"; exec sleep 60')
-    failed = start(clone, "notebook", UV_SAYS="error: no space left on device", **cargo)
+    cargo = cargo_that(clone, 'echo "$$" >"$STUB_CALLS.cargo"; exec sleep 60')
+    failed = start(clone, "notebook", STUB_SAYS="error: no space left on device", **cargo)
     assert failed.returncode == 2 and "no space left" in failed.stderr
     number = clone.parent / "calls.cargo"
     if number.exists():  # it may have been ended before it began
@@ -396,7 +400,9 @@ def stepping(clone: Path) -> dict[str, str]:
 
     def script(name: str, step: str, does: str, only: str = "") -> Path:
         steps = [f"'{folder}/step' before {step}", f"{does} || exit", f"'{folder}/step' after {step}", "exit 0"]
-        steps = [f"if [ \"$1 $2 $3\" = '{only}' ]; then", *steps, "fi", f"exec '{python}' \"$@\""] if only else steps
+        steps = (
+            [f"if [ \"$1 $2 $3 $4\" = '-I {only}' ]; then", *steps, "fi", f"exec '{python}' \"$@\""] if only else steps
+        )
         (folder / name).write_text("\n".join(["#!/bin/sh", *steps, ""]))
         (folder / name).chmod(0o755)
         return folder / name
@@ -404,12 +410,12 @@ def stepping(clone: Path) -> dict[str, str]:
     (folder / "step").write_text(STEP)
     (folder / "step").chmod(0o755)
     (folder / "stub_uv.py").write_text(UV)
-    uv = script("uv", "uv $1", f"'{python}' '{folder}/stub_uv.py' \"$@\"")
+    uv = script("uv", "uv $2", f"'{python}' '{folder}/stub_uv.py' \"$@\"")
     tools = script("python", "pip", f'cp \'{uv}\' "$(dirname "$0")"', only="-m pip install")
-    made = f'rm -rf "$4" && mkdir -p "$4/bin" && cp \'{tools}\' "$4/bin"'
+    made = f'rm -rf "$5" && mkdir -p "$5/bin" && cp \'{tools}\' "$5/bin"'
     script("python3", "venv", made, only="-m venv --clear")
-    script("cargo", "cargo", ": >target/release/qos-sim && chmod +x target/release/qos-sim")
-    return {"PATH": path_with(folder), "STEPS": str(folder / "steps"), "UV_TAKES": "0"}
+    script("cargo", "cargo", f"install -m 755 /dev/null '{clone}/target/release/qos-sim'")
+    return {"PATH": path_with(folder), "STEPS": str(folder / "steps"), "STUB_TAKES": "0"}
 
 
 def steps_of(stepping: dict[str, str], when: str) -> list[str]:
@@ -460,14 +466,14 @@ def bare(clone: Path) -> dict[str, str]:
         if program.name not in ("iperf3", "apt-get", "apt-cache", "sudo") and not link.is_symlink():
             link.symlink_to(program)
     stubs = {
-        "apt-get": 'echo "$@" >>"$UV_CALLS"',
+        "apt-get": 'echo "$@" >>"$STUB_CALLS"',
         "apt-cache": 'echo "  Candidate: 2:99.0-1"',
         "sudo": 'shift; exec "$@"',
     }
     for name, text in stubs.items():
         write_program(folder / name, text)
     (clone / ".qoslab/ready").unlink()
-    return {"PATH": str(folder), "CI": ""}
+    return {"PATH": str(folder), "CI": "", "DEBIAN_FRONTEND": "noninteractive"}
 
 
 GERMAN = """
@@ -492,7 +498,7 @@ def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, 
     candidates = 'case $2 in cargo) echo "  $candidate: 0.66.0" ;; *) echo "  $candidate: 1.90.0" ;; esac'
     write_program(folder / "apt-cache", GERMAN + candidates)
     could_not = 'if [ "$untranslated" ]; then echo "E: Could not resolve host"; else echo "E: Unbekannt"; fi; exit 100'
-    write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$UV_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
+    write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$STUB_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
     failed = start(clone, **bare, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
     (asked,) = (call.split() for call in calls(clone) if call.startswith("install"))
     assert {"cargo-web", "rustc-web"} <= set(asked) and not {"cargo", "rustc"} & set(asked)
@@ -536,7 +542,7 @@ exec "$@"
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
 def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
-    programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$UV_CALLS"'}
+    programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}
     for program, text in programs.items():
         write_program(clone.parent / "bin" / program, text)
     start(clone, **bare, **{name: "proxy.example.net"})
@@ -626,11 +632,77 @@ def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[i
     return process.wait(), said
 
 
+def test_nothing_of_the_folder_that_it_is_called_in_is_executed_or_obeyed(fresh: Path, quick: Path) -> None:
+    hostile = fresh.parent / "hostile"
+    (hostile / "bin").mkdir(parents=True)
+    done = fresh.parent / "executed"
+    for module in ("venv", "ensurepip", "pip", "compileall", "hashlib", "site", "usercustomize", "tox"):
+        (hostile / f"{module}.py").write_text(f"open({str(done)!r}, 'a').write({module!r})\n")
+    for program in ("python3", "uv", "cargo", "sed", "cmp"):
+        write_program(hostile / program, f"echo {program} >>'{done}'")
+    (hostile / "uv.toml").write_text("[pip]\nverify-hashes = false\n")
+    (hostile / "pyproject.toml").write_text("[tool.uv.pip]\nverify-hashes = false\n")
+    (hostile / "rust-toolchain.toml").write_text("[toolchain]\nchannel = 'not there'\n")
+    (fresh.parent / "a").mkdir()  # `cd a clone` would go there
+    settings = {
+        "PATH": f".::{hostile.name}:bin:{path_with(quick)}",
+        "CDPATH": str(hostile),
+        "PYTHONPATH": str(hostile),
+        "PYTHONUSERBASE": str(hostile),
+        "UV_NO_VERIFY_HASHES": "1",
+        "UV_CONFIG_FILE": "uv.toml",
+        "PIP_TARGET": "elsewhere",
+    }
+    started = start(fresh, "list", folder=hostile, **settings)
+    assert (started.returncode, started.stdout) == (0, "qoslab 1 list\n"), started.stderr
+    assert not done.exists(), done.read_text()
+    assert not (hostile / "elsewhere").exists()
+    log = (fresh / ".qoslab/log/setup.log").read_text()
+    assert log.count("/python3 -I -m venv") == log.count("/bin/python -I -m pip install") == 1
+    assert "UV_NO_VERIFY_HASHES" not in log
+
+
+def test_the_command_runs_in_the_folder_that_it_was_called_in(clone: Path, quick: Path) -> None:
+    (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.getcwd())\n")
+    folder = clone.parent / "where it is called"
+    folder.mkdir()
+    for _ in ("first", "second"):
+        assert start(clone, "list", folder=folder, PATH=path_with(quick)).stdout == f"{folder}\n"
+
+
+@pytest.mark.parametrize("program", ["rustc", "python3"])
+def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
+    clone: Path, bare: dict[str, str], program: str
+) -> None:
+    for python in Path(bare["PATH"]).glob("python3*"):
+        python.unlink() if program == "python3" else None
+    for name in ("rustc", "cargo"):
+        write_program(Path(bare["PATH"]) / name, f"echo {name} 1.99.0")
+    write_program(Path(bare["PATH"]) / program, "echo 'error: no such toolchain' >&2; exit 1")
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and calls(clone) == []
+    assert f"qoslab: {program} is there and fails (error: no such toolchain)" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
+)
+def test_without_a_terminal_packages_are_installed_only_where_that_was_said(
+    clone: Path, bare: dict[str, str], said: dict[str, str], installs: bool
+) -> None:
+    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **said})
+    assert ended.returncode == 2
+    assert any("install -y" in call for call in calls(clone)) == installs
+    assert ("or start with --yes, as in `./qoslab --yes test`" in ended.stderr) == (not installs)
+    start(clone, "--yes", "list", **{**bare, "DEBIAN_FRONTEND": ""})
+    assert any("install -y" in call for call in calls(clone))
+
+
 @pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
 def test_it_asks_on_a_terminal(
     clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
-    status, said = at_a_terminal(clone, answer, *words, **bare)
+    status, said = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
     # What the test's apt-get installs is still missing afterwards.
     assert status == 2
     assert (b"install with apt-get: " in said) == (not words)
