@@ -1,0 +1,37 @@
+"""Workflows and the action: they use what nobody else can change later, and have no more rights than they need."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+TOP = Path(__file__).parents[2]
+WORKFLOWS = sorted((TOP / ".github/workflows").glob("*.yml"))
+WRITING = {
+    ("image", "image"): {"packages"},
+    ("wheels", "release"): {"contents", "id-token", "attestations"},
+}
+"""Workflow and job, and what it may write."""
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, TOP / "action.yml"], ids=lambda file: file.stem)
+def test_actions_are_named_by_commit(file: Path) -> None:
+    used = re.findall(r"uses: (\S+)(.*)", file.read_text())
+    assert used
+    for action, comment in used:
+        if action != "./":
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), f"{action} has no version beside it"
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_jobs_may_write_only_what_they_publish(file: Path) -> None:
+    workflow: dict[str, Any] = YAML(typ="safe").load(file.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        written = {what for what, right in job.get("permissions", {}).items() if right == "write"}
+        assert written == WRITING.get((file.stem, name), set()), name
