@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hostile_files import BASE
 from qoslab.capture import TOOLS, CaptureError, Counts
 from qoslab.capture.filters import filter_problem, filter_program
 from qoslab.cli import main
+from qoslab.model.capture_filters import filter_text_problem
 
 STARTED = "Capturing on 'eth0'\nFile: server.pcapng\n"
 ENDED = (
@@ -59,9 +61,58 @@ class TestFilters:
     def test_filters_that_do_not(self, text: str) -> None:
         assert filter_problem(text)
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "ip6 host 2001:db8::1 or ether host 00:11:22:33:44:55",
+            "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0 and src net 192.168.10",
+            "tcp port http or udp portrange 5201-5210 or ip proto \\icmp",
+            "udp[0:2] = 53 and not (src host 10.0.0.1 or dst 10.0.0.2)",
+            "ether proto 0x88cc and len > 100",
+        ],
+    )
+    def test_filters_of_addresses_ports_and_bytes_hold(self, text: str) -> None:
+        assert filter_text_problem(text) == ("", "")
+        assert filter_problem(text) == ""
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("host leak.example", "leak.example", "host 3com.example", "net corp", "gateway R1", "ether host leak"),
+            *("src leak and tcp", "port 80 or leak", "host \\leak", "dst host de.ad", "ip host leak_1"),
+        ],
+    )
+    def test_no_name_is_looked_up(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("qoslab.capture.filters.subprocess.run", None)
+        problem = filter_problem(name)
+        assert problem is not None and "expected a word of pcap-filter(7), an address or a number" in problem
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                " or ".join(f"port {number}" for number in range(1, 102)),
+                "found a filter of 101 terms, expected at most 64",
+            ),
+            (
+                "||".join(f"port {number}" for number in range(1, 102)),
+                "found a filter of 101 terms, expected at most 64",
+            ),
+            ("(" * 3000, "found a filter of 3000 characters, expected at most 2048"),
+        ],
+    )
+    def test_size_is_limited(self, text: str, said: str) -> None:
+        assert filter_text_problem(text)[0] == said
+
+    def test_compiling_has_a_deadline(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        waits = [sys.executable, "-c", "import time; time.sleep(600)"]
+        monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: waits)
+        monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
+        assert filter_problem("tcp") == "libpcap was not done with it after 0.1 s"
+
     def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
-        assert filter_problem("tcp porrt") is None
+        assert filter_problem("tcp and and udp") is None
 
     def test_what_they_compile_to_ends_with_a_verdict(self) -> None:
         # jeq of the ether type with IPv6's is in what libpcap makes of "udp"; the last instruction returns.
@@ -71,8 +122,8 @@ class TestFilters:
         assert filter_program(" ") == ()
 
     def test_what_cannot_be_compiled_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(CaptureError, match=r"the filter 'tcp porrt' does not hold: .*syntax error"):
-            filter_program("tcp porrt")
+        with pytest.raises(CaptureError, match=r"the filter 'tcp and and udp' does not hold: .*syntax error"):
+            filter_program("tcp and and udp")
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         with pytest.raises(CaptureError, match=r"libpcap is missing \(libnone.so.0\)"):
             filter_program("tcp")
@@ -81,9 +132,9 @@ class TestFilters:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        capture = "captures:\n  - {name: wire, node: server, interface: eth0, filter: tcp porrt}\n"
+        capture = "captures:\n  - {name: wire, node: server, interface: eth0, filter: tcp and and udp}\n"
         (tmp_path / "e.yml").write_text(BASE + capture)
         assert main(["run", "e.yml"]) == 2
         said = capsys.readouterr().err
-        assert 'capture wire: found the filter "tcp porrt", expected one of pcap-filter(7): ' in said
+        assert 'capture wire: found the filter "tcp and and udp", expected one of pcap-filter(7): ' in said
         assert not (tmp_path / "runs").exists()

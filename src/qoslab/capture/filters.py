@@ -1,20 +1,31 @@
-"""Capture filters by libpcap, which dumpcap has them from (pcap-filter(7)): whether they hold, what they compile to.
+"""Capture filters by libpcap, which dumpcap uses too (pcap-filter(7)): whether they hold, what they compile to.
 
-A filter that names a host has it looked up, so this is for runs, not for reading an experiment.
+Compiling runs in a process of its own, `python -m qoslab.capture.filters`, which reads a filter and prints JSON: it is
+C code that no signal interrupts, and some filters take it minutes.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import TypeAlias
+import json
+import resource
+import subprocess
+import sys
+from typing import Any, TypeAlias
 
 from qoslab.capture.base import CaptureError
+from qoslab.model.capture_filters import filter_text_problem
+from qoslab.programs import how_ended, python_module
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 """Of a classic Berkeley packet filter: code, jump if true, jump if false, operand."""
 
 LIBRARIES = ("libpcap.so.0.8", "libpcap.so.1")
 """As Debian and Ubuntu call it, and as others do."""
+COMPILE_S = 10.0
+"""Seconds for compiling a filter; those of `MOST_TERMS` terms take some milliseconds."""
+COMPILE_BYTES = 2**30
+"""Address space of the process that compiles."""
 _ETHERNET = 1
 """DLT_EN10MB, the link type of every interface of a lab."""
 _SNAPLEN = 262144
@@ -30,7 +41,7 @@ class _Program(ctypes.Structure):
 
 
 def _library() -> ctypes.CDLL | None:
-    for name in LIBRARIES:
+    for name in sys.argv[1:]:
         try:
             found = ctypes.CDLL(name)
         except OSError:
@@ -43,20 +54,38 @@ def _library() -> ctypes.CDLL | None:
 
 def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
     """What libpcap has against a filter, and its program; None where there is no libpcap."""
+    problem, hint = filter_text_problem(text)
+    if problem:
+        return "; ".join(filter(None, (problem, hint))), ()
+    try:
+        done = subprocess.run(
+            python_module("qoslab.capture.filters", *LIBRARIES),
+            input=text.encode(),
+            capture_output=True,
+            timeout=COMPILE_S,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"libpcap was not done with it after {COMPILE_S:g} s", ()
+    if done.returncode:
+        return f"the process that compiles it {how_ended(done.returncode)}", ()
+    found: dict[str, Any] | None = json.loads(done.stdout)
+    return None if found is None else (found["problem"], tuple(tuple(each) for each in found["program"]))
+
+
+def _compiled(text: bytes) -> dict[str, Any] | None:
+    """What libpcap says of a filter, in this process; None where there is no libpcap."""
     library = _library()
     if library is None:
         return None
-    if "\0" in text:
-        return "it has a null character", ()
     handle = ctypes.c_void_p(library.pcap_open_dead(_ETHERNET, _SNAPLEN))
     program = _Program()
     try:
-        if library.pcap_compile(handle, ctypes.byref(program), text.encode(), 1, ctypes.c_uint32(_UNKNOWN_NETMASK)):
-            return str(library.pcap_geterr(handle).decode(errors="replace")), ()
+        if library.pcap_compile(handle, ctypes.byref(program), text, 1, ctypes.c_uint32(_UNKNOWN_NETMASK)):
+            return {"problem": library.pcap_geterr(handle).decode(errors="replace"), "program": []}
         found = (program.instructions[number] for number in range(program.length))
-        instructions = tuple((each.code, each.jt, each.jf, each.k) for each in found)
-        library.pcap_freecode(ctypes.byref(program))
-        return "", instructions
+        return {"problem": "", "program": [(each.code, each.jt, each.jf, each.k) for each in found]}
     finally:
         library.pcap_close(handle)
 
@@ -81,3 +110,13 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
     if problem:
         raise CaptureError(f"the filter {text!r} does not hold: {problem}")
     return program
+
+
+def main() -> None:
+    """Compile the filter on standard input; the libraries to try are the arguments."""
+    resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
+    json.dump(_compiled(sys.stdin.buffer.read()), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

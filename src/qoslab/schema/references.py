@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding
+from qoslab.model.capture_filters import filter_text_problem
 from qoslab.model.comparison import Average, Comparison, Least, Pair
 from qoslab.model.experiment import (
     MOMENTS_LIMIT,
@@ -342,6 +343,9 @@ class _Checker:
         topology = self.experiment.topology
         yield from self.unique(("captures",), self.experiment.captures)
         for index, capture in enumerate(self.experiment.captures):
+            message, hint = filter_text_problem(capture.filter)
+            if message:
+                yield self.document.finding(("captures", index, "filter"), message, hint)
             if capture.node not in topology.nodes:
                 yield self.unknown(("captures", index, "node"), capture.node, topology.nodes)
                 continue

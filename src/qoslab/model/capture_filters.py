@@ -1,0 +1,72 @@
+"""Text of capture filters (pcap-filter(7)): bounded, and without names that libpcap would look up in the network."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+MOST_CHARACTERS = 2048
+MOST_TERMS = 64
+"""Tests that `and`, `or` and `not` combine: compiling takes the square of their number, or worse."""
+
+_KEYWORDS = """
+dst src host net mask port portrange less greater proto protochain broadcast multicast inbound outbound len and or
+not ether link ppp slip arp rarp ip ip6 sctp tcp udp icmp icmp6 igmp igrp pim vrrp carp ah esp atalk aarp decnet lat
+sca moprc mopdl iso esis es-is isis is-is clnp stp ipx netbeui llc loopback vlan mpls pppoed pppoes geneve icmptype
+icmpcode icmp-echoreply icmp-unreach icmp-sourcequench icmp-redirect icmp-echo icmp-routeradvert icmp-routersolicit
+icmp-timxceed icmp-paramprob icmp-tstamp icmp-tstampreply icmp-ireq icmp-ireqreply icmp-maskreq icmp-maskreply
+icmp6type icmp6code icmp6-destinationrunreach icmp6-packettoobig icmp6-timeexceeded icmp6-parameterproblem
+icmp6-echo icmp6-echoreply icmp6-multicastlistenerquery icmp6-multicastlistenerreportv1 icmp6-multicastlistenerdone
+icmp6-routersolicit icmp6-routeradvert icmp6-neighborsolicit icmp6-neighboradvert icmp6-redirect tcpflags tcp-fin
+tcp-syn tcp-rst tcp-push tcp-ack tcp-urg tcp-ece tcp-cwr
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+"""Words of the language that name no host. `gateway` is not among them: it takes a host's name only."""
+_WORD = re.compile(r"\\?[\w.:/$-]+")
+_AFTER_PORT = frozenset({"port", "portrange"})
+"""Before the name of a service, which is in a file of this machine (services(5))."""
+_JOINED = frozenset({"and", "or", "not"})
+_SERVICE = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\d+(-\d+)?")
+_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){1,3}(/\d{1,2})?|\d{1,3}/\d{1,2}")
+_MAC = re.compile(r"[0-9a-fA-F]{1,2}([:.-][0-9a-fA-F]{1,2}){5}|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2}")
+
+
+def filter_text_problem(text: str) -> tuple[str, str]:
+    """What was found and expected in a filter, and a hint; both are empty where nothing is wrong with its words.
+
+    Whether libpcap takes it is another question (`qoslab.capture.filters`).
+    """
+    if len(text) > MOST_CHARACTERS:
+        return f"found a filter of {len(text)} characters, expected at most {MOST_CHARACTERS}", ""
+    if "\0" in text:
+        return "found a filter with a null character, expected text", ""
+    words = _WORD.findall(text)
+    terms = 1 + sum(word in _JOINED for word in words) + text.count("&&") + text.count("||") + text.count("!")
+    if terms > MOST_TERMS:
+        return f"found a filter of {terms} terms, expected at most {MOST_TERMS}", "portrange A-B is one term"
+    before = ""
+    for word in words:
+        if not _known(word, before):
+            return (
+                f'found "{word[:60]}" in a filter, expected a word of pcap-filter(7), an address or a number',
+                "names of hosts are not looked up: write their addresses",
+            )
+        before = word
+    return "", ""
+
+
+def _known(word: str, before: str) -> bool:
+    plain = word.removeprefix("\\")
+    if plain in KEYWORDS or _NUMBER.fullmatch(plain) or _IPV4.fullmatch(plain) or _MAC.fullmatch(plain):
+        return True
+    if before in _AFTER_PORT and _SERVICE.fullmatch(plain):
+        return True
+    # `tcp[0:2]` is read as `0:2`, as are numbers with a sign.
+    if re.fullmatch(r"-?[\d:-]+", plain) and "::" not in plain:
+        return True
+    try:
+        ipaddress.IPv6Interface(plain)
+    except ValueError:
+        return False
+    return True
