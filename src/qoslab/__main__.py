@@ -2,21 +2,94 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+from contextlib import suppress
+
+# The statuses are those of `qoslab.errors`, which may be what cannot be read.
+USER_MISTAKE, OUR_FAULT, INTERRUPTED = 2, 4, 130
+STDOUT = 1
+
+LEAST_BYTES = 512 * 2**20
+"""Address space. With less, OpenBLAS ends the process with status 1 when NumPy is loaded."""
+
+# OpenBLAS makes a thread and a buffer for each processor when NumPy is loaded. Nothing here needs more than one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def main() -> int:
-    """The command line (`qoslab.cli`); what keeps it from being loaded is told in a line, as later."""
-    # The statuses are those of `qoslab.errors`, which may be what cannot be read.
+    """Run the command line (`qoslab.cli`) and return its status; 1 is a verdict of a command and nothing else."""
+    if closed := _closed():
+        # A file that is opened next would become standard output, and get what is printed.
+        for _ in closed:
+            os.open(os.devnull, os.O_RDWR)
+        if STDOUT in closed:
+            _say("qoslab: found standard output closed, expected it open; redirect it, as with >/dev/null")
+            return USER_MISTAKE
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
+        _say(f"qoslab: found a limit of {limit >> 20} MiB of memory (ulimit -v), expected {LEAST_BYTES >> 20} or more")
+        return USER_MISTAKE
+    try:
+        return _with_output_written(_command_line())
+    except KeyboardInterrupt:
+        _say("qoslab: interrupted")
+        return INTERRUPTED
+    except BaseException as error:
+        # An error while another one is reported, most likely because nothing can be printed.
+        short = isinstance(error, (OSError, MemoryError))
+        _say(f"qoslab: {error if short else type(error).__name__}")
+        return USER_MISTAKE if short else OUR_FAULT
+
+
+def _command_line() -> int:
+    """Run the command line; what keeps it from being loaded is reported in a line, like later errors."""
     try:
         from qoslab.cli import main as command_line
-    except KeyboardInterrupt:
-        print("qoslab: interrupted", file=sys.stderr)
-        return 130
     except (OSError, MemoryError) as error:
-        print(f"qoslab: its own files cannot be read: {str(error) or 'there is no memory'}", file=sys.stderr)
-        return 2
+        _say(f"qoslab: its own files cannot be read: {str(error) or 'there is no memory'}")
+        return USER_MISTAKE
     return command_line()
+
+
+def _closed() -> set[int]:
+    """Which of the three standard descriptors are closed."""
+    closed = set()
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.add(number)
+    return closed
+
+
+def _with_output_written(status: int) -> int:
+    """Write out what was printed, which Python would do after the status is decided; `status` where that succeeds."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        _say(f"qoslab: standard output cannot be written: {error.strerror}")
+        status = USER_MISTAKE
+        _discard(sys.stdout.fileno())
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        status = USER_MISTAKE
+        _discard(sys.stderr.fileno())
+    return status
+
+
+def _discard(stream: int) -> None:
+    """Let what is still to be written to a stream go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, text.encode(errors="backslashreplace") + b"\n")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,14 @@ class ExitStatus(IntEnum):
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Of files that are open, memory or room on a disk."""
-_NO_LIBRARY = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
+_NO_LIBRARY = (
+    *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM)),
+    "failed to map segment from shared object",
+    "cannot allocate memory in static TLS block",
+)
 """How the message of an import ends whose library could not be opened for that."""
+_NO_THREAD = "can't start new thread"
+"""Python's words where the kernel gives no thread, for lack of memory or because of a limit on processes."""
 
 
 def shortage_behind(error: BaseException) -> str:
@@ -50,6 +56,8 @@ def shortage_behind(error: BaseException) -> str:
     while reason is not None:
         if isinstance(reason, MemoryError):
             return "memory"
+        if isinstance(reason, RuntimeError) and str(reason) == _NO_THREAD:
+            return "threads, or memory for them"
         if isinstance(reason, ImportError) and str(reason).endswith(_NO_LIBRARY):
             return str(reason)
         if isinstance(reason, OSError) and reason.errno in SHORTAGES:

@@ -1,0 +1,66 @@
+"""Exit statuses of the program where the machine lacks something: 2 and its name, never the 1 of a verdict."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import shortage_behind
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
+RUN = ("run", str(EXPERIMENT), "--lab", "simulated", "--duration", "2s", "--arm", "policed")
+
+
+def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
+    """A `qoslab` that has ended; `shell` redirects and limits it."""
+    command = ["bash", "-c", shell, "bash", sys.executable, "-P", "-m", "qoslab", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("mebibytes", [150, 300, 520])
+def test_lack_of_memory_is_named(tmp_path: Path, mebibytes: int) -> None:
+    found = ended(tmp_path, *RUN, shell=f'ulimit -v {mebibytes << 10}; exec "$@"')
+    assert found.returncode == 2, found.stderr
+    assert "memory" in found.stderr and "defect" not in found.stderr
+
+
+def test_lack_of_descriptors_is_named(tmp_path: Path) -> None:
+    found = ended(tmp_path, *RUN, shell='ulimit -n 12; exec "$@"')
+    assert found.returncode == 2 and "Too many open files" in found.stderr, found.stderr
+
+
+def test_a_closed_standard_output_is_refused_before_a_run(tmp_path: Path) -> None:
+    found = ended(tmp_path, *RUN, shell='exec "$@" >&-')
+    assert (found.returncode, found.stderr) == (
+        2,
+        "qoslab: found standard output closed, expected it open; redirect it, as with >/dev/null\n",
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- >/dev/full", ">/dev/full"])
+@pytest.mark.parametrize("arguments", [("schema",), ("validate", "none.yml"), ("nonsense",)], ids=" ".join)
+def test_what_cannot_be_printed_is_no_verdict(tmp_path: Path, redirection: str, arguments: tuple[str, ...]) -> None:
+    found = ended(tmp_path, *arguments, shell=f'exec "$@" {redirection}')
+    stdout_alone_matters = arguments == ("schema",) and redirection == "2>/dev/full"
+    assert found.returncode == (0 if stdout_alone_matters else 2), found.stderr
+    if arguments == ("schema",) and redirection == ">/dev/full":
+        assert "No space left on device" in found.stderr
+
+
+def test_a_reader_of_errors_that_is_gone_is_no_verdict(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-P", "-m", "qoslab", "validate", "none.yml"]
+    found = subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=writing, check=False)
+    os.close(writing)
+    assert found.returncode not in (0, 1, 4)
+
+
+def test_lack_of_threads_is_a_shortage() -> None:
+    assert shortage_behind(RuntimeError("can't start new thread")) == "threads, or memory for them"
+    assert shortage_behind(RuntimeError("something else")) == ""
