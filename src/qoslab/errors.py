@@ -115,7 +115,9 @@ class Finding:
         return self.option or (f"{self.file}:{self.line}:{self.column}" if self.line else self.file)
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.where, self.path, self.message))) + (f"; {self.hint}" if self.hint else "")
+        text = ": ".join(filter(None, (self.where, self.path, self.message))) + (f"; {self.hint}" if self.hint else "")
+        # What is quoted may have line ends; a finding is one line.
+        return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
 class ExperimentError(UserError):

@@ -15,7 +15,7 @@ from qoslab.labs import LABS
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.left_out import LeftOut, asked_of_all, left_out, part_of
 from qoslab.model.run_figures import Key, RunFigure
-from qoslab.schema.files import FileRefusedError, read_bytes
+from qoslab.schema.files import FileRefusedError, check_values, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
 """Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
@@ -96,7 +96,7 @@ def read_runs(root: Path) -> list[RunSummary]:
 def read_run(folder: Path) -> RunSummary:
     """What a run found, or one that is kept as a baseline, by its manifest, its comparison and its averages."""
     try:
-        rows, manifest = _rows(folder), json.loads(read_bytes(folder / "manifest.json", RECORD_LIMIT))
+        rows, manifest = _rows(folder), _json(folder / "manifest.json")
     except (OSError, ValueError, RecursionError, FileRefusedError):
         return RunSummary(folder, UNFINISHED)
     try:
@@ -109,8 +109,15 @@ def _rows(folder: Path) -> Any:
     """The rows of a comparison; a baseline has them as a table only."""
     kept = folder / "comparison.json"
     if kept.exists():
-        return json.loads(read_bytes(kept, RECORD_LIMIT))
+        return _json(kept)
     return _table(folder / "comparison.csv")
+
+
+def _json(path: Path) -> Any:
+    """What a JSON file holds; `FileRefusedError` where it may have too many values."""
+    text = read_bytes(path, RECORD_LIMIT)
+    check_values(path, text)
+    return json.loads(text)
 
 
 def _averages(folder: Path) -> list[dict[str, Any]]:

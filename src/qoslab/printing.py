@@ -24,6 +24,11 @@ def printable(text: str) -> str:
     return _OBEYED.sub(_escaped, text)
 
 
+def one_line(text: str) -> str:
+    r"""Like `printable`, with line ends and tabs as `\x0a`: a name of somebody else's prints no line of its own."""
+    return re.sub(r"[\n\t]", _escaped, printable(text))
+
+
 def _escaped(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

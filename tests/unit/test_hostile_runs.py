@@ -29,7 +29,7 @@ from qoslab.live.openmetrics import exposition
 from qoslab.live.page import page_of
 from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
-from qoslab.results import Cell, RunFolder, tables
+from qoslab.results import Cell, RunFolder, record_files, tables
 from qoslab.results.progress import PROGRESS
 from qoslab.results.records import RunOptions
 from qoslab.results.seal import sealed
@@ -521,3 +521,82 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
         status = main(["report", str(run)])
     shutil.rmtree(run)
     assert status in (0, 1, 2, 3), said.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", [b"not UTF-8 \xff", b"a\nqoslab: all is what was written", b"\x1b[2J", "\u202egnp".encode()], ids=repr
+)
+@pytest.mark.parametrize("command", ["report", "verify", "watch"])
+def test_a_name_that_no_run_has_is_refused_by_name(
+    run: Path, capsys: pytest.CaptureFixture[str], command: str, name: bytes
+) -> None:
+    (Path(os.fsdecode(os.fsencode(first_cell(run).parent) + b"/" + name))).write_text("")
+    assert main([command, str(run)]) == 2
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert "found another name, expected printable text in UTF-8" in said and "defect" not in said
+    assert not [line for line in said.splitlines() if line.startswith("qoslab: all is")]
+
+
+def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path.cwd()
+    try:
+        os.chdir(run)
+        for _ in range(20):
+            os.mkdir("d" * 250)  # noqa: PTH102 (no longer path can be given)
+            os.chdir("d" * 250)
+        os.chdir(before)
+        for command in ("report", "verify", "watch", "compare"):
+            assert main([command, str(run)]) == 2
+            assert "found a longer path, expected at most 3000 bytes" in capsys.readouterr().err
+    finally:
+        os.chdir(before)
+        shutil.rmtree(run)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"@id": "a%00b", "sha256": "0" * 64, "contentSize": 1},
+        {"@id": "a", "sha256": "0" * 64, "contentSize": float("inf")},
+        {"@id": "x" * 5000, "sha256": "0" * 64, "contentSize": 1},
+        {"@id": "a\nqoslab: all is what was written", "sha256": "0" * 64, "contentSize": 1},
+    ],
+)
+def test_a_hostile_list_of_an_ro_crate_is_damage(
+    run: Path, capsys: pytest.CaptureFixture[str], entry: dict[str, Any]
+) -> None:
+    (run / "ro-crate-metadata.json").write_text(json.dumps({"@graph": [entry]}))
+    assert main(["verify", str(run)]) == 3
+    assert "DAMAGED" in (said := capsys.readouterr().out)
+    assert not [line for line in said.splitlines() if line.startswith("qoslab: all is")]
+
+
+def test_records_of_too_many_values_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "manifest.json").write_bytes(sealed(b'{\n  "format": 1, "cells": [' + b"[]," * 5_000_000 + b"[]]}"))
+    with at_most(1 << 30):
+        for command in ("report", "verify"):
+            assert main([command, str(run)]) in (2, 3)
+            captured = capsys.readouterr()
+            assert "commas and brackets, expected at most 8000000" in captured.out + captured.err
+
+
+def test_a_list_of_runs_leaves_a_comparison_of_too_many_values(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run / "comparison.json").write_bytes(b"[" + b"[]," * 5_000_000 + b"[]]")
+    kept = run.parent.parent / "there/runs/e"
+    kept.parent.mkdir(parents=True)
+    run.parent.rename(kept)
+    monkeypatch.chdir(kept.parent.parent)
+    with at_most(1 << 30):
+        assert main(["list", "runs"]) == 0
+    assert f"runs/e/{run.name}  unfinished" in capsys.readouterr().out
+
+
+def test_progress_without_end_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "run.json").write_bytes(sealed(record_files.json_of(ASKED)))
+    with (run / PROGRESS).open("ab") as file:
+        file.truncate(64 * 2**20 + 1)
+    assert main(["watch", str(run)]) == 2
+    assert f"found {64 * 2**20 + 1} bytes, expected at most {64 * 2**20}" in capsys.readouterr().err

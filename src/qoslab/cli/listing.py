@@ -12,7 +12,7 @@ from qoslab.cli.options import json_option
 from qoslab.cli.places import EXPERIMENTS, RUNS
 from qoslab.errors import QoslabError
 from qoslab.overview import RunSummary, read_runs
-from qoslab.printing import echo
+from qoslab.printing import echo, one_line
 
 WIDTH = 300
 """Characters of a message that are shown."""
@@ -41,9 +41,9 @@ def command(what: str | None, as_json: bool) -> None:
         about = f"{row['title']}  ({', '.join(row['arms'])})"
         if row["message"]:
             about = f"(unreadable, see qoslab validate: {row['message'].splitlines()[0][:WIDTH]})"
-        echo(f"{row['file']}  {about}")
+        echo(one_line(f"{row['file']}  {about}"))
     for row in found.get("runs", []):
-        echo(f"{row['folder']}  {row['state']}" + (f"  {row['report']}" if row["report"] else ""))
+        echo(one_line(f"{row['folder']}  {row['state']}" + (f"  {row['report']}" if row["report"] else "")))
     for kind, rows in found.items():
         if not rows:
             echo(f"no {kind} in {EXPERIMENTS if kind == 'experiments' else RUNS}/", err=True)

@@ -10,7 +10,7 @@ from qoslab.cli.completion import runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
-from qoslab.printing import echo
+from qoslab.printing import echo, one_line
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(run: str | None, as_json: bool) -> ExitStatus:
         echo(json.dumps({**told, "damage": list(found.damage), "notes": list(found.notes)}, indent=2))
     else:
         for line in (*found.damage, *found.notes):
-            echo(line)
+            echo(one_line(line))
         what = f"{found.cells} cells, {found.files} files, {found.bytes / 1e6:.1f} MB in {folder.path}"
         echo(f"{what}: {'DAMAGED, see above' if found.damage else 'all is what was written'}")
     return ExitStatus.RUN_INVALID if found.damage else ExitStatus.WITHIN

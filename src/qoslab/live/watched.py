@@ -25,6 +25,8 @@ SILENT_S = 3.0
 KEPT_NOTES = 20
 KEPT_REASONS = 20
 """Cells whose invalidity is told one by one."""
+PROGRESS_MOST = 64 * 2**20
+"""Bytes of what a run said of its progress; a sweep of 2000 cells says 5 MiB."""
 COMPARISON_MOST = 16 * 2**20
 """Bytes of a comparison."""
 KEPT_CELLS = 4
@@ -103,7 +105,10 @@ class WatchedRun:
         self._tail = Tail(folder.path / PROGRESS)
         self._left_out = 0
         self._heard = time.monotonic()
-        if not (folder.path / PROGRESS).exists():
+        progress = folder.path / PROGRESS
+        if progress.exists() and (size := progress.stat().st_size) > PROGRESS_MOST:
+            raise UserError(f"{progress}: found {size} bytes, expected at most {PROGRESS_MOST}")
+        if not progress.exists():
             raise UserError(
                 f"{folder.path}: found no {PROGRESS}, expected what a run says while it goes on",
                 hint="an older qoslab wrote this run, or it has just begun; qoslab report shows a finished one",

@@ -17,6 +17,7 @@ from typing import Self
 from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
+from qoslab.printing import one_line
 from qoslab.results.cell import Cell
 from qoslab.results.files import (
     replace,
@@ -47,6 +48,11 @@ LOCK = ".lock"
 """Held by the process that works on a run."""
 _TIME = "%Y%m%dT%H%M%SZ"
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
+
+FILES_MOST = 1_000_000
+"""Files and folders of a run; a sweep of 2000 cells has 16,000."""
+NAME_MOST = 3000
+"""Bytes of a path: the system takes 4096 of one, and names are added to those of a run."""
 
 
 class RunFolder:
@@ -306,9 +312,17 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
 
 
 def _own(path: Path) -> RunFolder:
-    """The run, if nothing in its folder leads out of it. A received run could show files of whoever reports on it."""
+    """The run, if its folder has only names that a run may have, and nothing in it leads out of it.
+
+    A received run could show files of whoever reports on it. `UserError` where it is not so.
+    """
+    count = 0
     for around, folders, files in os.walk(path):
+        count += len(folders) + len(files)
+        if count > FILES_MOST:
+            raise UserError(f"{path}: found more than {FILES_MOST} files and folders, expected at most these")
         for name in (*folders, *files):
+            _check_name(Path(around, name))
             mode = os.lstat(Path(around, name)).st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
@@ -317,6 +331,16 @@ def _own(path: Path) -> RunFolder:
                     hint="nothing of a run is; remove it, or ask whoever sent the run",
                 )
     return RunFolder(path)
+
+
+def _check_name(path: Path) -> None:
+    """`UserError` for a name that no run has, and that cannot be recorded or printed as it is."""
+    shown = one_line(str(path))
+    hint = "no run has such a file; remove it, or ask whoever sent the run"
+    if len(os.fsencode(path)) > NAME_MOST:
+        raise UserError(f"{shown[:200]}...: found a longer path, expected at most {NAME_MOST} bytes", hint=hint)
+    if one_line(path.name) != path.name:
+        raise UserError(f"{shown}: found another name, expected printable text in UTF-8", hint=hint)
 
 
 def find_unfinished(root: Path, text: str | None = None) -> RunFolder:

@@ -18,6 +18,7 @@ from qoslab.model.names import unknown_names, unknown_published
 from qoslab.results.files import read_bytes, read_text
 from qoslab.results.records import FORMAT
 from qoslab.results.seal import unsealed
+from qoslab.schema.files import check_values
 
 RECORD_MOST = 16 * 2**20
 """Bytes of a cell's records."""
@@ -40,6 +41,7 @@ def read_whole(path: Path) -> str:
 
 def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
     """The record that a file is; `UserError` where it is none."""
+    check_values(path, text)
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -61,6 +63,7 @@ def read_sealed(path: Path, most: int) -> bytes:
     """A record without its seal; `DamageError` where that does not fit, `UserError` where it has another format."""
     text, whole = unsealed(read_bytes(path, most))
     if not whole:
+        check_values(path, text)
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             _check_format(path, json.loads(text)["format"])  # what an older version wrote has no seal
         raise DamageError(
@@ -85,6 +88,7 @@ def _check_format(path: Path, found: object) -> None:
 
 def formatted(path: Path, text: bytes) -> dict[str, Any]:
     """A JSON object whose `format` is ours; `UserError` otherwise."""
+    check_values(path, text)
     try:
         content = json.loads(text)
         found = content["format"]

@@ -14,7 +14,7 @@ from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
 from qoslab.results.cell import Cell
 from qoslab.results.changes import damaged_changes
 from qoslab.results.files import read_text
-from qoslab.results.folder import LOCK, MANIFEST, RunFolder
+from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.results.record_files import MANIFEST_MOST
 from qoslab.results.records import Manifest
@@ -96,13 +96,16 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
             for each in graph
             if "sha256" in each
         }
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         found.damage.append(f"{CRATE} is no list of an RO-Crate: {error}")
         return None
     for name, seal in listed.items():
         # The records speak for themselves and for what lies in cells/; a name may lead nowhere else.
         inner = Path(name)
         own = inner.parts[:1] != ("cells",) and not inner.is_absolute() and ".." not in inner.parts
+        if "\0" in name or len(os.fsencode(name)) > NAME_MOST:
+            found.damage.append(f"{name[:60]} ({CRATE}) is no name of a file")
+            continue
         if own and (told := difference(folder.path / inner, name, seal)):
             found.damage.append(f"{told} ({CRATE})")
     return listed.keys()

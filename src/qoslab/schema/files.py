@@ -68,3 +68,15 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
         raise FileRefusedError(error.strerror or "it cannot be read") from error
     except ValueError as error:
         raise FileRefusedError("its name is no path") from error
+
+
+VALUES_MOST = 8_000_000
+"""Values of a JSON file that is read as a whole: Python takes up to a hundred bytes for each."""
+
+
+def check_values(path: Path, text: bytes) -> None:
+    """`FileRefusedError` where a JSON text may have more values than any record of a run."""
+    # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    if values > VALUES_MOST:
+        raise FileRefusedError(f"{path}: found {values} commas and brackets, expected at most {VALUES_MOST}")
