@@ -72,6 +72,10 @@ Check = Callable[[Experiment, Document, Path], list[Finding]]
 """What does not hold of an experiment that holds otherwise."""
 
 
+CHECK_LIMIT = 250_000
+"""Values of all experiments that are checked for a matrix; a second of a processor checks some 60,000."""
+
+
 @dataclass(frozen=True)
 class CellIdentity:
     """What tells a cell from all others of its experiment."""
@@ -633,7 +637,13 @@ def _build_all(
     """Check the experiments of enough combinations that every value is seen in its place."""
     base: Experiment | None = None
     findings: dict[tuple[str, int, int, str], Finding] = {}
+    size, work = _size(document.data), 0
     for arm, parameters in _representatives(placeholders, names, cells):
+        work += size
+        if work > CHECK_LIMIT:
+            found_work = f"found {size} values to check again for each value of the matrix"
+            message = f"{found_work}, expected at most {CHECK_LIMIT} values in all"
+            raise ExperimentError(findings=[document.finding((), message, "give fewer values, or several files")])
 
         def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
             own = names[_arm_of(document.data, steps, names.index(arm))]
@@ -666,6 +676,13 @@ def _build_all(
     _raise([*document.findings, *findings.values()])
     assert base is not None
     return Sweep(base, file, document.data, placeholders, cells)
+
+
+def _size(data: Any) -> int:
+    """How many values there are in data of lists and mappings, themselves counted."""
+    if isinstance(data, dict):
+        return 1 + sum(map(_size, data.values()))
+    return 1 + sum(map(_size, data)) if isinstance(data, list) else 1
 
 
 def _representatives(
