@@ -9,7 +9,8 @@ busy all the time; no cell of those is tried again. Two stamps of whole millisec
 that a maximum may lie 1 ms outside of what quiet cells had. Maxima of random sizes are luck, and left out. The exit
 status is 1 where one of a valid cell lies further away, or where fewer than three cells of four are valid.
 
-Takes half an hour as it stands. Needs the programs of `crates/` (`cargo build --locked --release`) and nothing else on the machine.
+Takes half an hour as it stands. Needs the programs of `crates/` (`cargo build --locked --release`) and nothing else on
+the machine.
 """
 
 from __future__ import annotations

@@ -83,7 +83,10 @@ REFUSALS: list[tuple[str, str]] = [
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000 be 2000 pir 9000 be 3000", "@36"),
     ("policy-map Edge\nclass Data\npolice rate 10000 pps", "% Not supported: policers meter bytes, not packets"),
-    ("policy-map Edge\nclass Data\npolice cir 9000 conform-action set-mpls-exp-imposition-transmit 3", "% Not supported: packets carry no labels"),
+    (
+        "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-mpls-exp-imposition-transmit 3",
+        "% Not supported: packets carry no labels",
+    ),
     ("policy-map Edge\nclass Data\npolice cir 9000\nexceed-action set-dscp-transmit 64", "@32"),
     ("policy-map Edge\nclass Data\nshape average 7999", "@14"),
     ("policy-map Edge\nclass Data\nshape average 154400001", "@14"),
