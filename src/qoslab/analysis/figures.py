@@ -119,16 +119,16 @@ def _line(
     }
 
 
-def io_graph(throughput: pd.DataFrame, what: str = "frames") -> Figure:
+def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "frames") -> Figure:
     """The article's IO graph of `series.flow_throughput`: the aggregate in black, one colour a flow.
 
     `what` is counted: frames, or payload in `series.reported_throughput`.
     """
     factor, unit = unit_of(float(throughput[ALL].max()) if len(throughput) else 0.0)
-    times = [round(float(time), 3) for time in throughput.index]
     lines = []
-    for number, name in enumerate(throughput.columns):
-        rates: list[float | None] = [round(float(rate) / factor, 4) for rate in throughput[name]]
+    for number, (name, curve) in enumerate(throughput.items()):
+        times = [round(float(time), 3) for time in curve.index]
+        rates: list[float | None] = [round(float(rate) / factor, 4) for rate in curve]
         if name == ALL:
             lines.append(_line("all flows", times, rates, unit, colour=BLACK))
             continue
@@ -152,15 +152,16 @@ def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
     factor, unit = unit_of(max((float(line.max()) for line in lines.values()), default=0.0))
     drawn = []
     for number, (name, line) in enumerate(lines.items()):
-        times = [round(float(time), 2) for time in line.index]
+        seconds = [round(float(time), 2) for time in line.index]
         rates: list[float | None] = [round(float(rate) / factor, 4) for rate in line]
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        drawn.append(_line(name, times, rates, unit, colour=colour, dash=dash))
+        drawn.append(_line(name, seconds, rates, unit, colour=colour, dash=dash))
     means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
     wide = len(means) > 1 and max(means) > WIDE * min(means)
     # Figures between the decades would be too small to read.
     scale = {"type": "log", "dtick": 1} if wide else {"rangemode": "tozero"}
-    return _figure(drawn, 400, xaxis=_axis("seconds since each flow started"), yaxis=_axis(f"payload, {unit}", **scale))
+    times = _axis("seconds since the traffic started")
+    return _figure(drawn, 400, xaxis=times, yaxis=_axis(f"payload, {unit}", **scale))
 
 
 def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:

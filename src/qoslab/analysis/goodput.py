@@ -1,7 +1,7 @@
 """What the flows of a cell got: together, each, how fairly, and what they lost. Pure.
 
-Goodput is payload that the receiving side got, divided by the receiver's own time from start to end of its test. A
-traffic's sum is the payload of all its streams over the longest of their times; sums of several traffics add up.
+Goodput is the payload that receivers got over a time. Of one flow it is the time from start to end of its test; of
+several flows together it is the time from the first start to the last end, whenever each of them ran in it.
 """
 
 from __future__ import annotations
@@ -9,67 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from qoslab.analysis.missing import Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
-
-APART_S = 1.0
-"""Flows whose starts differ by more are meant to come one after another; those of one moment differ by milliseconds."""
-
-
-def apart(offsets: pd.Series) -> bool:
-    """Whether flows start at different times; `offsets` are their starts, in seconds."""
-    known = offsets.dropna().astype(float)
-    return bool(len(known)) and float(known.max() - known.min()) > APART_S
+from qoslab.analysis.timeline import Timeline, common_span, span
 
 
 def total_bps(flows: pd.DataFrame) -> float:
-    """Payload rate of one cell's `flows` together.
+    """Payload rate of one cell's `flows` together: all that they received over the time from first start to last end.
 
-    Traffic that runs at the same time adds up, each entry over its own time. Of entries that come and go it is all they
-    received over the time from the first start to the last end.
+    nan where no flow took any time.
     """
-    if not apart(flows["offset_s"]):
-        by_traffic = flows.groupby("traffic")
-        return float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
-    starts = flows["offset_s"].astype(float)
-    span = float((starts + flows["seconds"].astype(float)).max() - starts.min())
-    return float(flows["bytes"].sum()) * 8 / span
-
-
-PAIRS_MOST, PAIRS_AT_ONCE = 2**28, 2**20
-"""Steps times intervals: six hours, second by second, are as many."""
-
-
-def summed(intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """What entries that come and go received together: bits and seconds of equal steps, from first start to last end.
-
-    A step is as long as the usual interval; an interval that lies in two of them is divided between them. Nothing where
-    the usual interval has no length; where steps times intervals are more than `PAIRS_MOST`, steps are longer.
-    """
-    starts = (intervals["start_s"] + intervals["offset_s"]).to_numpy(float)
-    ends = (intervals["end_s"] + intervals["offset_s"]).to_numpy(float)
-    bits = intervals["bytes"].to_numpy(float) * 8
-    step = float(np.median(ends - starts))
-    origin = float(starts.min())
-    span = float(ends.max()) - origin
-    if not step > 0:
-        return np.zeros(0), np.zeros(0)
-    steps = max(1, int(span / step))
-    if steps > (most := max(1, PAIRS_MOST // len(starts))):
-        steps, step = most, span / most
-    edges = origin + step * np.arange(steps + 1)
-    found = np.zeros(steps)
-    # Some at a time: all intervals against all steps take the memory of their product.
-    some = max(1, PAIRS_AT_ONCE // len(starts))
-    for first in range(0, steps, some):
-        low, high = edges[first : first + some + 1][:-1], edges[first + 1 : first + some + 1]
-        overlap = np.minimum(ends[:, None], high[None, :]) - np.maximum(starts[:, None], low[None, :])
-        share = np.clip(overlap, 0, None) / np.maximum(ends - starts, 1e-9)[:, None]
-        found[first : first + some] = (bits[:, None] * share).sum(axis=0)
-    return found, np.full(steps, step)
+    found = span(flows)
+    return math.nan if found is None else float(flows["bytes"].sum()) * 8 / (found[1] - found[0])
 
 
 def jain(goodputs: pd.Series) -> float:
@@ -94,9 +47,10 @@ def jain(goodputs: pd.Series) -> float:
     "datagrams.lost",
     "datagrams.loss",
     "datagrams.jitter",
+    intervals=lambda selection: selection.cell.tables["intervals"],
 )
-def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of one cell's `flows`."""
+def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame) -> Iterator[Figure]:
+    """Figures of one cell's `flows`; `intervals` are those of the cell."""
     if flows.empty:
         return
     yield "goodput.sum", total_bps(flows)
@@ -110,7 +64,7 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
         yield "goodput.flow.second_max", float(each.nlargest(2).iloc[-1])
     if greatest > 0:
         yield "goodput.spread", greatest / least if least > 0 else math.inf
-        yield "fairness.jain", jain(each)
+        yield "fairness.jain", fairness(flows, intervals)
     datagrams = flows[flows["datagrams"].notna()]
     if not datagrams.empty:
         sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
@@ -124,11 +78,20 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
 
 
+def fairness(flows: pd.DataFrame, intervals: pd.DataFrame) -> float | Missing:
+    """Jain's index of what the flows received in the time in which all of them ran."""
+    together = common_span(flows)
+    if together is None:
+        return Missing("there is no time in which all of its flows ran")
+    index = jain(pd.Series([stream.between(*together) for stream in Timeline.each(flows, intervals)]))
+    return Missing("none of its flows received anything while all of them ran") if math.isnan(index) else index
+
+
 @metrics_of("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
 def share_figures(flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[Figure]:
-    """What those of one cell's flows got that are meant, of what `everything` got."""
+    """The part that `flows` received of all that `everything` in their cell did, in bytes: parts add up to 1."""
     if flows.empty:
         return
-    together = total_bps(everything)
-    if together > 0:
-        yield "goodput.share", total_bps(flows) / together
+    received = float(everything["bytes"].sum())
+    if received > 0:
+        yield "goodput.share", float(flows["bytes"].sum()) / received

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qoslab.model.experiment import Experiment, Family, Link, LinkEnd, Topology
-from qoslab.model.framing import line_bytes
+from qoslab.model.framing import Framing, line_bytes
 from qoslab.traffic.endpoints import family_of
 
 FULL_PACKET_BYTES = 1500
@@ -16,6 +16,18 @@ ACK_BYTES: dict[Family, int] = {4: 52, 6: 72}
 
 Port = tuple[str, str]
 """Node and interface."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A link in one direction."""
+
+    node: str
+    """That sends on it."""
+    interface: str
+    rate_bps: float
+    """Framing included."""
+    framing: Framing
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,8 @@ class Path:
     """Interfaces by which packets enter nodes."""
     outputs: frozenset[Port]
     """Interfaces by which they leave nodes."""
+    hops: tuple[Hop, ...] = ()
+    """The links that every way from sender to receiver crosses, whatever the routes are."""
 
 
 Paths = Mapping[str, Path]
@@ -72,7 +86,22 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
         idle_rtt_ms=sum(_round_trip_ms(link, family) for link, _, _ in hops),
         inputs=frozenset((far.node, far.interface) for _, _, far in hops),
         outputs=frozenset((near.node, near.interface) for _, near, _ in hops),
+        hops=tuple(
+            Hop(near.node, near.interface, link.rate.bps, link.framing)
+            for link, near, _ in hops
+            if not _connected(topology, source, destination, without=link)
+        ),
     )
+
+
+def _connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
+    """Whether two nodes are connected where one link is gone."""
+    reached, fresh = {source}, {source}
+    while fresh:
+        ends = {far.node for node in fresh for link, _, far in topology.links_of(node) if link is not without}
+        fresh = ends - reached
+        reached |= fresh
+    return destination in reached
 
 
 def _ip_rate(link: Link) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +13,7 @@ from qoslab.analysis import raw
 from qoslab.analysis.arrivals import Arriving, reports_of, unlike
 from qoslab.analysis.counters import DAMAGE, STRAY_S, add_counters, lines_of, ns
 from qoslab.analysis.limiters import limiter_rows
+from qoslab.analysis.line_limit import beyond_lines
 from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
@@ -56,6 +57,8 @@ class Reading:
     """Its rows of each table, `metrics` among them."""
     problems: tuple[str, ...]
     """Why the cell is invalid; empty where it is valid."""
+    beyond: tuple[str, ...] = ()
+    """Figures of a valid cell that are more than there can be, for people."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Gathered:
     tables: dict[str, pd.DataFrame]
     problems: dict[str, tuple[str, ...]]
     """Why a cell is invalid, by its name; those that are valid are not in it."""
+    beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
 
 
 class Readings:
@@ -115,7 +120,8 @@ class Readings:
         packets = [part["packets_io"] for part in parts] if self._captures else []
         gathered["packets_io"] = _joined("packets_io", packets)
         gathered["metrics"] = of_all_cells([part["metrics"] for part in parts])
-        return Gathered(gathered, {name: each.problems for name, each in found.items() if each.problems})
+        problems = {name: each.problems for name, each in found.items() if each.problems}
+        return Gathered(gathered, problems, {name: each.beyond for name, each in found.items() if each.beyond})
 
     def _read(self, cell: Cell) -> Reading:
         record, own = self._records(cell)
@@ -139,7 +145,8 @@ class Readings:
         name = cell.name
         around = Circumstances({name: own.duration.seconds}, {name: lines_of(own)}, {name: paths_of(own)})
         read["metrics"] = metrics(read, around, self._wanted)
-        return Reading(read, tuple(dict.fromkeys(problems)))
+        beyond = () if problems else tuple(beyond_lines(own, cell.arm, read))
+        return Reading(read, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
         """How the cell went, and the experiment that it is; `MisfitError` where these are none, or of another cell."""

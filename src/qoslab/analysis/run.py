@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -14,7 +14,7 @@ from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
-from qoslab.errors import ExitStatus
+from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
@@ -24,6 +24,16 @@ from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.folder import MANIFEST
+
+
+class ImpossibleError(RunInvalid):
+    """Figures of valid cells that there cannot be: the analysis stops, since none of its figures can be trusted."""
+
+    def __init__(self, beyond: Mapping[str, Sequence[str]]) -> None:
+        """`beyond` has what is wrong by the name of the cell."""
+        said = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
+        further = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        super().__init__(said[0] + further, hint="the raw results are as they were: nothing was written")
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,8 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
     one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
     another cell, nothing is taken. Arms that the run was told to leave out are not compared. `readings` are of cells
-    that were read before, for all metrics that the manifest's experiment names.
+    that were read before, for all metrics that the manifest's experiment names. `ImpossibleError` where a valid cell
+    has a figure that there cannot be.
     """
     manifest = folder.manifest()
     lab_kind(manifest.lab, folder.path / MANIFEST)
@@ -78,6 +89,8 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
             folder.set_aside(cell, (error.message,))
     measured = folder.cells()
     gathered = readings.gather(measured)
+    if gathered.beyond:
+        raise ImpossibleError(gathered.beyond)
     found = gathered.tables
     invalid = set(gathered.problems)
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]

@@ -11,6 +11,7 @@ import pandas as pd
 from qoslab.analysis.classes import dropped as all_dropped
 from qoslab.analysis.classes import printed_depth, waiting
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
+from qoslab.analysis.timeline import Timeline, grid, span, usual_interval
 from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
@@ -120,26 +121,34 @@ def frames_of_flows(packets_io: pd.DataFrame, most: int) -> pd.DataFrame:
     return table[[ALL, *greatest]]
 
 
-def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> pd.DataFrame:
-    """Payload in bits per second as the receivers reported it, of one cell: as `flow_throughput`, without headers.
+def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[str, pd.Series]:
+    """Payload in bits per second as the receivers of one cell reported it: `all`, then as `flow_throughput`.
 
-    `time_s` is the middle of an interval, counted from the start of its flow's test. One of less than half the usual
-    length is left out, as a server's last one of a few milliseconds: what comes in a moment would look like a peak.
+    `time_s` is the middle of a step, in seconds since the cell's traffic started. The steps of a curve are equal, as
+    long as the usual interval of its flows or a little longer, from the first start to the last end of these, so that
+    the mean of a curve is the goodput of its flows (`qoslab.analysis.goodput.total_bps`). Empty where nothing ran.
     """
-    lengths = (intervals["end_s"] - intervals["start_s"]).astype(float)
-    intervals = intervals[lengths >= lengths.median() / 2]
     labels = stream_labels(flows)
-    many = {traffic for traffic, table in flows.groupby("traffic") if len(table) > MANY}
-    names = [
-        str(row["traffic"]) if row["traffic"] in many else labels[str(row["traffic"]), int(row["stream"])]
-        for row in intervals.to_dict("records")
-    ]
-    middle = ((intervals["start_s"] + intervals["end_s"]).astype(float) / 2).round(1)
-    table = intervals.assign(name=names, time_s=middle).pivot_table(
-        index="time_s", columns="name", values="bps", aggfunc="sum", sort=False
-    )
-    table = table.sort_index().fillna(0).astype(float)
-    return pd.DataFrame({ALL: table.sum(axis=1), **{str(name): table[name] for name in table.columns}})
+    curves = {ALL: flows}
+    for traffic, table in flows.groupby("traffic", sort=False):
+        if len(table) > MANY:
+            curves[str(traffic)] = table
+        else:
+            numbers = table["stream"].astype(int)
+            curves |= {labels[str(traffic), number]: table[numbers == number] for number in numbers}
+    found = {name: _payload_curve(table, intervals) for name, table in curves.items()}
+    return {name: curve for name, curve in found.items() if curve is not None}
+
+
+def _payload_curve(flows: pd.DataFrame, intervals: pd.DataFrame) -> pd.Series | None:
+    """What some flows received together over time; None where none took time."""
+    ran = span(flows)
+    if ran is None:
+        return None
+    own = intervals[intervals["traffic"].isin(flows["traffic"].unique())]
+    edges = grid(ran, usual_interval(own))
+    rates = np.diff(Timeline.of(flows, own).until(edges)) / np.diff(edges)
+    return pd.Series(rates, pd.Index(np.round((edges[:-1] + edges[1:]) / 2, 3), name="time_s"))
 
 
 def class_rates(classes: pd.DataFrame) -> pd.DataFrame:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS
-from qoslab.analysis.goodput import apart, summed
 from qoslab.analysis.missing import Figure, Missing
-from qoslab.analysis.registry import metrics_of
+from qoslab.analysis.registry import Selection, metrics_of
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
+from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, span, usual_interval
 
 WHOLE = 0.9
-"""An interval shorter than this share of the usual one is the broken one at the end."""
+"""A last step shorter than this share of the usual interval is broken, and left out."""
+
+
+def of_selection(selection: Selection) -> pd.DataFrame:
+    """The flows whose intervals a selection has."""
+    flows = selection.cell.tables["flows"]
+    return flows[flows["traffic"].isin(selection.rows["traffic"].unique())]
 
 
 @metrics_of(
@@ -24,6 +30,7 @@ WHOLE = 0.9
     "goodput.steady",
     "goodput.warm_up",
     "goodput.of_pir.steady",
+    flows=of_selection,
     pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
     policed=lambda selection: not selection.cell.policed.empty,
     bucket_bytes=lambda selection: _static_bucket(selection.cell.policed),
@@ -31,6 +38,7 @@ WHOLE = 0.9
 )
 def steady_figures(
     intervals: pd.DataFrame,
+    flows: pd.DataFrame,
     pir_bps: float | None = None,
     *,
     policed: bool = False,
@@ -39,8 +47,8 @@ def steady_figures(
 ) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
-    The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
-    half, its whole time counts. Entries add up; of their warm-ups the longest is given. Those that come and go are one.
+    `flows` are those that the intervals are of. All of them are added up on one time grid; where the sum is not steady
+    even in its second half, the whole time counts.
 
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
     lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
@@ -50,40 +58,46 @@ def steady_figures(
     passed it is warm-up until the policer's counters had a packet that found no tokens (`dropped`). Where the bucket
     lasts to the end all three are missing: what goes beyond the rate there is of no steady state.
     """
-    if apart(intervals["offset_s"]):
-        entries = [summed(intervals)]
-    else:
-        entries = [_series(entry) for _, entry in intervals.groupby("traffic")]
-    # There is no rate in no time.
-    entries = [(bits[seconds > 0], seconds[seconds > 0]) for bits, seconds in entries if (seconds > 0).any()]
-    if not entries:
+    bits, seconds = steps(flows, intervals)
+    if not len(bits):
         return
     known, lasts = int(policed), False
-    if pir_bps is not None and bucket_bytes is not None and len(entries) == 1:
-        emptied = _emptied(*entries[0], pir_bps, bucket_bytes * 8)
+    if pir_bps is not None and bucket_bytes is not None:
+        emptied = _emptied(bits, seconds, pir_bps, bucket_bytes * 8)
         known, lasts = max(known, emptied), not emptied
-    steady, trimmed = _without_warm_up(entries, known)
+    steady, trimmed = _without_warm_up(bits, seconds, known)
     if lasts and pir_bps is not None and steady * OF_PAYLOAD > pir_bps:
-        emptied = _before(entries[0][1], dropped())
+        emptied = _before(seconds, dropped())
         if not emptied:
             for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
                 yield name, Missing("the policer's bucket, full at the start, lasted to the end")
             return
-        steady, trimmed = _without_warm_up(entries, max(known, emptied))
+        steady, trimmed = _without_warm_up(bits, seconds, max(known, emptied))
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
     if pir_bps is not None:
         yield "goodput.of_pir.steady", steady / pir_bps
 
 
-def _without_warm_up(entries: Sequence[tuple[np.ndarray, np.ndarray]], known: int) -> tuple[float, float]:
-    """Bits a second of all entries behind their warm-ups, and the longest of these in seconds."""
-    steady, trimmed = 0.0, 0.0
-    for bits, seconds in entries:
-        start = warm_up(bits / seconds, known=known).samples
-        steady += float(bits[start:].sum() / seconds[start:].sum())
-        trimmed = max(trimmed, float(seconds[:start].sum()))
-    return steady, trimmed
+def _without_warm_up(bits: np.ndarray, seconds: np.ndarray, known: int) -> tuple[float, float]:
+    """Bits a second after the warm-up, and its length in seconds."""
+    start = warm_up(bits / seconds, known=known).samples
+    return float(bits[start:].sum() / seconds[start:].sum()), float(seconds[:start].sum())
+
+
+def steps(flows: pd.DataFrame, intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Bits of all `flows` together in each step of one time grid, and the steps' lengths in seconds.
+
+    A step is as long as the usual interval. What is left at the end is a shorter step, or left out where it is broken.
+    """
+    found, step = span(flows), usual_interval(intervals)
+    if found is None or step is None:
+        return np.zeros(0), np.zeros(0)
+    start, end = found
+    step = max(step, (end - start) / STEPS_MOST)
+    count = max(1, int((end - start) / step + 1 - WHOLE))
+    edges = np.append(start + step * np.arange(count), min(start + step * count, end))
+    return np.diff(Timeline.of(flows, intervals).until(edges)), np.diff(edges)
 
 
 EMPTY = 0.1
@@ -127,32 +141,24 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
     return 0
 
 
-@metrics_of("intervals", "goodput.together", whole=lambda selection: selection.whole.rows)
-def together(intervals: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
-    """`goodput.together`: what `intervals` have in the time in which every traffic entry of the cell's `whole` ran.
+@metrics_of("intervals", "goodput.together", flows=of_selection, whole=lambda selection: selection.whole.rows)
+def together(intervals: pd.DataFrame, flows: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
+    """`goodput.together`: what `flows` received in the time in which every traffic entry of the cell's `whole` ran.
 
-    Nothing where there is no such time. An interval that is partly in it counts in part. An entry has ended where its
-    last interval begins: nobody tells when within that one its traffic did.
+    Nothing where there is no such time. An entry has ended where its last interval begins: no tool reports when within
+    that one its traffic did.
     """
+    shared = whole_span(whole)
+    if not intervals.empty and shared is not None:
+        start, end = shared
+        yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
+
+
+def whole_span(whole: pd.DataFrame) -> Span | None:
+    """The time in which every traffic entry that has intervals in `whole` ran; None where there is none."""
     spans = whole.assign(start=whole["start_s"] + whole["offset_s"], end=whole["end_s"] + whole["offset_s"])
     by_entry = spans.groupby("traffic")
     several = by_entry.size() > by_entry["stream"].nunique()
     ends = by_entry["start"].max().where(several, by_entry["end"].max())
     start, end = float(by_entry["start"].min().max()), float(ends.min())
-    if intervals.empty or not end > start:
-        return
-    mine = spans.loc[intervals.index]
-    inside = (mine["end"].clip(upper=end) - mine["start"].clip(lower=start)).clip(lower=0.0)
-    share = inside / (mine["end"] - mine["start"]).clip(lower=1e-9)
-    yield "goodput.together", float((mine["bytes"].astype(float) * 8 * share).sum()) / (end - start)
-
-
-def _series(entry: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Bits of all streams, and seconds, of each interval but a broken last one."""
-    lengths = entry["end_s"].astype(float) - entry["start_s"].astype(float)
-    whole = entry.assign(length=lengths)[lengths >= WHOLE * float(lengths.median())]
-    # The ends of one interval differ from stream to stream by some milliseconds.
-    number = whole.groupby("stream")["start_s"].rank(method="first")
-    summed = whole.assign(bits=whole["bytes"].astype(float) * 8).groupby(number)
-    complete = summed["stream"].count() == whole["stream"].nunique()
-    return summed["bits"].sum()[complete].to_numpy(), summed["length"].mean()[complete].to_numpy()
+    return (start, end) if end > start else None

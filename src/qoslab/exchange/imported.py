@@ -148,17 +148,17 @@ def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -
 
 
 def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
-    if mine["intervals"].empty:
+    curves = series.reported_throughput(mine["intervals"], mine["flows"])
+    if mine["intervals"].empty or ALL not in curves:
         return []
-    table = series.reported_throughput(mine["intervals"], mine["flows"])
-    mean = float(table[ALL].mean())
+    mean = float(curves[ALL].mean())
     return [
         Graph(
             f"throughput-{place}",
-            "What the tool reports",
-            f"Payload, mean over the intervals: {text.rate(mean)}.",
-            figures.unit_of(float(table[ALL].max()))[1],
-            figures.io_graph(table, "payload"),
+            "Throughput as the tool reports it",
+            f"Payload, mean from first start to last end: {text.rate(mean)}.",
+            figures.unit_of(float(curves[ALL].max()))[1],
+            figures.io_graph(curves, "payload"),
         )
     ]
 
@@ -220,8 +220,9 @@ def _lead(found: Sequence[Foreign], made: dict[str, pd.DataFrame]) -> Graph | No
     lines = {}
     for each in found:
         flows, intervals = (made[name][made[name]["cell"] == each.name] for name in ("flows", "intervals"))
-        if len(intervals):
-            lines[each.name] = series.reported_throughput(intervals, flows)[ALL]
+        curves = series.reported_throughput(intervals, flows)
+        if len(intervals) and ALL in curves:
+            lines[each.name] = curves[ALL]
     if len(lines) < 2:
         return None
-    return overlaid("What the tools report, file over file", lines)
+    return overlaid("Throughput as the tools report it, by file", lines)

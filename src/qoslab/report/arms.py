@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -214,7 +215,7 @@ def _io_graphs(
             Graph(
                 f"io-{anchor}-{point.name}",
                 f"Throughput at {point.node} {point.interface}, flow by flow",
-                f"Mean while traffic ran: all flows {text.rate(mean)}"
+                f"Mean over the traffic time of {traffic_s:g} s: all flows {text.rate(mean)}"
                 + (f"; {', '.join(flows)}" if flows else "")
                 + ". Bits of whole Ethernet frames without FCS, headers and retransmissions included.",
                 unit,
@@ -222,22 +223,25 @@ def _io_graphs(
                 binned=5 if traffic_s >= _LONG_S else 1,
             )
         )
-    if not graphs and not own["intervals"].empty and not own["flows"].empty:
-        graphs.append(_reported_graph(own, anchor))
+    if not graphs and not own["intervals"].empty:
+        graphs += _reported_graph(own, anchor)
     return graphs
 
 
-def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Graph:
-    """Throughput without a capture."""
-    table = series.reported_throughput(own["intervals"], own["flows"])
-    _, unit = figures.unit_of(float(table[ALL].max()))
-    return Graph(
+def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph]:
+    """Throughput without a capture; nothing where no flow took time."""
+    curves = series.reported_throughput(own["intervals"], own["flows"])
+    if ALL not in curves:
+        return
+    every = curves[ALL]
+    greatest = float(every.max())
+    yield Graph(
         f"io-{anchor}-reported",
         "Throughput as the receivers reported it",
-        f"Payload: {text.rate(float(table[ALL].min()))} to {text.rate(float(table[ALL].max()))} in single intervals, "
-        "counted from the start of each flow.",
-        unit,
-        figures.io_graph(table, "payload"),
+        f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; in single steps "
+        f"{text.rate(float(every.min()))} to {text.rate(greatest)}.",
+        figures.unit_of(greatest)[1],
+        figures.io_graph(curves, "payload"),
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from qoslab.analysis import figures, series
 from qoslab.analysis.packets import ALL
-from qoslab.model.experiment import Experiment
+from qoslab.model.experiment import Arm, Experiment, Flow
 from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.sweep import SweepSection
@@ -38,28 +38,38 @@ def lead_graph(
             lines[arm.title or arm.name] = drawn
     if len(lines) < 2:
         return None
-    return overlaid("What the receivers got, arm over arm", lines)
+    left_out = sorted({flow.name for arm in experiment.arms for flow in _background(experiment, arm)})
+    several = any(sum(each.arm == arm.name for each in cells) > 1 for arm in experiment.arms)
+    title = "Goodput over time, by arm"
+    return overlaid(f"{title} (the first cell of each)" if several else title, lines, left_out)
 
 
-def overlaid(title: str, lines: Mapping[str, pd.Series]) -> Graph:
-    """Payload over time (bits per second by `time_s`) of several, at least one, on one axis."""
+def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str] = ()) -> Graph:
+    """Payload over time (bits per second by `time_s`) of several, at least one, on one axis.
+
+    `left_out` are the names of traffic that is not in the lines.
+    """
     means = [f"{name} {text.rate(float(line.mean()))}" for name, line in lines.items()]
     greatest = max(float(line.max()) for line in lines.values())
+    without = f" without the background traffic {', '.join(left_out)}" if left_out else ""
     return Graph(
         ANCHOR,
         title,
-        f"Payload, mean over the intervals: {'; '.join(means)}.",
+        f"Payload{without}, mean from first start to last end: {'; '.join(means)}.",
         figures.unit_of(greatest)[1],
         figures.overlay_graph(lines),
     )
 
 
+def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
+    """Traffic of an arm that its line leaves out: what is in the background, where other traffic is not."""
+    mine = experiment.flows_of(arm)
+    return [flow for flow in mine if flow.background] if not all(flow.background for flow in mine) else []
+
+
 def _received(experiment: Experiment, cell: Cell, found: dict[str, pd.DataFrame]) -> pd.Series | None:
     """Payload in bits per second by time, of all streams together; None where nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
-    mine = experiment.flows_of(experiment.arm(cell.arm))
-    wanted = [flow.name for flow in mine if not flow.background] or [flow.name for flow in mine]
-    flows, intervals = (table[table["traffic"].isin(wanted)] for table in (flows, intervals))
-    if intervals.empty or flows.empty:
-        return None
-    return series.reported_throughput(intervals, flows)[ALL]
+    without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]
+    flows = flows[~flows["traffic"].isin(without)]
+    return None if intervals.empty else series.reported_throughput(intervals, flows).get(ALL)

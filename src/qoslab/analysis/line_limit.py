@@ -1,0 +1,183 @@
+"""Traffic figures against what the links of a path can carry: one above it is a mistake of the analysis. Pure.
+
+All payload that a receiver counts crossed each link of its path, and each packet took the link for its headers and its
+framing too. Values are held against the whole time of their flows, since packets that wait in a queue or a socket
+buffer come later than they were sent, and perhaps all at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from qoslab.analysis.paths import FULL_PACKET_BYTES, Hop, Paths, paths_of
+from qoslab.analysis.steady import whole_span
+from qoslab.analysis.timeline import span, spans, usual_interval
+from qoslab.model.experiment import Experiment, Family, Flow
+from qoslab.model.framing import CELL, CELL_PAYLOAD, COUNTED_HEADER, MEDIUM, Framing, line_bytes
+from qoslab.model.metrics import Reference, format_value
+from qoslab.traffic import tool
+from qoslab.traffic.endpoints import family_of, with_family
+
+IP_HEADER: dict[Family, int] = {4: 20, 6: 40}
+UDP_HEADER, TCP_HEADER = 8, 20
+"""Bytes; TCP's without options."""
+HOST_BURST_S = 0.01
+"""A host's interface sends at once what its token bucket has: 5 ms of its line time, or two full frames
+(docs/virtual-lab.md); and clocks of a test are read in milliseconds."""
+SHARES = frozenset({"goodput.share", "fairness.jain", "datagrams.loss", "tcp.efficiency"})
+"""Metrics that are at most 1 whatever the links are."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is needed to hold a cell's figures against its links."""
+
+    experiment: Experiment
+    arm: str
+    paths: Paths
+    flows: pd.DataFrame
+    intervals: pd.DataFrame
+    policed: bool
+    """Whether a policer is in the cell."""
+
+
+def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Figures of one cell that are more than can be, for people; `found` are its tables, `metrics` among them.
+
+    Of traffic whose path is not known only shares are checked.
+    """
+    policed = bool(found["classes"]["police_cir_bps"].notna().any())
+    cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
+    rows = found["metrics"][found["metrics"]["value"].notna()]
+    figures = dict(zip(rows["metric"], rows["value"].astype(float), strict=True))
+    for metric, value in figures.items():
+        reference = Reference.parse(metric)
+        name, unit = reference.metric.name, reference.metric.unit
+        most = 1.0 if name in SHARES else _most(cell, reference, figures)
+        if most is not None and value > most * (1 + ROUNDING):
+            why = "more than all there is" if name in SHARES else "more than the links on its path can carry"
+            yield (
+                f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, as it is "
+                f"{why}: a mistake of the analysis or of a measurement"
+            )
+    parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows["traffic"].unique()]
+    if parts and abs(sum(parts) - 1) > ROUNDING:
+        whole = f"found {sum(parts):.1%} for all traffic together, expected 100 %"
+        yield f"goodput.share: {whole}: a mistake of the analysis"
+
+
+def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
+    """The greatest value that a rate can have; None of a metric that is no rate, or where nothing limits it."""
+    flows = cell.flows
+    if reference.selector is not None:
+        flows = flows[flows["traffic"] == reference.selector]
+    seconds = _counted_s(cell, reference, flows, found)
+    if seconds is None:
+        return None
+    bits = carried_bits(cell, flows)
+    if math.isinf(bits):
+        return None
+    if reference.metric.name == "goodput.of_bottleneck":
+        seconds *= cell.paths[str(flows["traffic"].iloc[0])].rate_bps
+    return bits / seconds
+
+
+def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: Mapping[str, float]) -> float | None:
+    """Over how many seconds a metric counts what its flows received; None of one that is no rate of flows."""
+    ran = span(flows)
+    if ran is None:
+        return None
+    match reference.metric.name:
+        case "goodput.sum":
+            return ran[1] - ran[0]
+        case "goodput.of_bottleneck" if not cell.policed:
+            # Else the least rate on the path may be that of a policer.
+            return ran[1] - ran[0]
+        case "goodput.steady":
+            selector = "" if reference.selector is None else f"({reference.selector})"
+            return ran[1] - ran[0] - found.get(f"goodput.warm_up{selector}", 0.0) / 1000
+        case "goodput.together":
+            shared = whole_span(cell.intervals)
+            return None if shared is None else shared[1] - shared[0]
+        case "goodput.flow.max" | "goodput.flow.min" | "goodput.flow.median":
+            each = spans(flows)
+            return float((each["end"] - each["start"]).min())
+        case _:
+            return None
+
+
+def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
+    """Payload bits that the links can have carried of `flows` in their whole time; inf where a path is not known.
+
+    Of flows with different paths it is the sum over links of which each flow crosses one.
+    """
+    left = {flow.name: flow for flow in cell.experiment.flows_of(cell.experiment.arm(cell.arm))}
+    names = [str(name) for name in flows["traffic"].unique()]
+    if any(name not in left or name not in cell.paths or not cell.paths[name].hops for name in names):
+        return math.inf
+    bits, remaining = 0.0, set(names)
+    while remaining:
+        hops = {hop for name in remaining for hop in cell.paths[name].hops}
+        crossing = {hop: {name for name in remaining if hop in cell.paths[name].hops} for hop in hops}
+        most = max(map(len, crossing.values()))
+        limits = []
+        for hop, those in crossing.items():
+            if len(those) == most:
+                rows = flows[flows["traffic"].isin(those)]
+                limits.append((_link_bits(cell, hop, rows, [left[name] for name in those]), sorted(those)))
+        least, done = min(limits)
+        bits += least
+        remaining -= {*done}
+    return bits
+
+
+def _link_bits(cell: Carried, hop: Hop, rows: pd.DataFrame, flows: Iterable[Flow]) -> float:
+    """Payload bits that a link can have carried of some flows in their whole time.
+
+    The time is to the last reported interval, where that ends later than the flow. It is known to an interval where
+    several tools are started one after the other. A receiver whose clock starts with the first packet counts one packet
+    of each stream more than fits into its time.
+    """
+    intervals = cell.intervals[cell.intervals["traffic"].isin(rows["traffic"].unique())]
+    ran = span(rows)
+    assert ran is not None
+    last = (intervals["offset_s"].astype(float).fillna(0.0) + intervals["end_s"].astype(float)).max()
+    end = max(ran[1], float(last)) if len(intervals) else ran[1]
+    started = usual_interval(intervals) if rows["traffic"].nunique() > 1 else None
+    seconds = end - ran[0] + HOST_BURST_S + (started or 0.0)
+    part = max(
+        payload_share(cell.experiment, flow, hop.framing, rows[rows["traffic"] == flow.name]["mss_bytes"])
+        for flow in flows
+    )
+    return seconds * hop.rate_bps * part + len(rows) * FULL_PACKET_BYTES * 8
+
+
+def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.Series) -> float:
+    """The part of a link's time that carries payload of a flow at most: the rest has headers and framing."""
+    family = family_of(experiment.topology, flow)
+    header = IP_HEADER[family]
+    payload: float | None = None
+    if flow.protocol == "udp":
+        payload = tool(flow.tool).datagrams(with_family(experiment.topology, flow)).get("payload_bytes")
+        header += UDP_HEADER
+    else:
+        payload = float(mss.max()) if mss.notna().all() and len(mss) else None
+        header += TCP_HEADER
+    most = FULL_PACKET_BYTES - header
+    if payload is None or payload > most:
+        # In fragments, all but the first without the header of UDP.
+        payload = FULL_PACKET_BYTES - IP_HEADER[family] if flow.protocol == "udp" else most
+        header = FULL_PACKET_BYTES - int(payload)
+    return payload / _line_bytes(framing, int(payload) + header)
+
+
+def _line_bytes(framing: Framing, ip_bytes: int) -> float:
+    """As `line_bytes`, without what pads the last cell: of packets of another size it may be less."""
+    if MEDIUM[framing] == "atm":
+        return (ip_bytes + COUNTED_HEADER[framing]) * CELL / CELL_PAYLOAD
+    return line_bytes(framing, ip_bytes)

@@ -1,0 +1,141 @@
+"""Bytes over time of a cell's streams, on one time axis: seconds since the cell's traffic started. Pure.
+
+Each stream received its bytes between its start and its end. What its tool reports by interval is placed in that
+interval; what it received beyond that is placed evenly in the time without a report. Nothing is assumed to be 0 because
+it was not reported, and the bytes of all pieces of a stream are those of the table `flows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+_STREAM = ["traffic", "stream"]
+_EPSILON = 1e-9
+"""Seconds: rounding of clocks that print nanoseconds at most."""
+
+Span = tuple[float, float]
+"""First and last second."""
+Piece = tuple[float, float, float]
+"""First and last second, and bits."""
+
+
+def spans(flows: pd.DataFrame) -> pd.DataFrame:
+    """Start and end of each stream that took time, in columns `start` and `end`; the index is that of `flows`."""
+    start = flows["offset_s"].astype(float).fillna(0.0)
+    seconds = flows["seconds"].astype(float)
+    return pd.DataFrame({"start": start, "end": start + seconds})[seconds > 0]
+
+
+def span(flows: pd.DataFrame) -> Span | None:
+    """From the first start to the last end of streams; None where none took time."""
+    found = spans(flows)
+    return None if found.empty else (float(found["start"].min()), float(found["end"].max()))
+
+
+def common_span(flows: pd.DataFrame) -> Span | None:
+    """The time in which all streams ran; None where there is none."""
+    found = spans(flows)
+    start, end = float(found["start"].max()), float(found["end"].min())
+    return (start, end) if end - start > _EPSILON else None
+
+
+def usual_interval(intervals: pd.DataFrame) -> float | None:
+    """Length of a usual interval, in seconds: that of the entry whose intervals are longest; None without any."""
+    lengths = (intervals["end_s"] - intervals["start_s"]).astype(float)
+    lengths = lengths[lengths > _EPSILON]
+    return None if lengths.empty else float(lengths.groupby(intervals["traffic"]).median().max())
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Pieces of time in each of which bits came at a constant rate."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    bits: np.ndarray
+
+    @classmethod
+    def of(cls, flows: pd.DataFrame, intervals: pd.DataFrame) -> Timeline:
+        """That of the streams of `flows` in one cell; `intervals` may have those of others too."""
+        return cls._of_pieces([piece for pieces in _by_stream(flows, intervals) for piece in pieces])
+
+    @classmethod
+    def each(cls, flows: pd.DataFrame, intervals: pd.DataFrame) -> list[Timeline]:
+        """That of each stream of `flows`, in their order."""
+        return [cls._of_pieces(pieces) for pieces in _by_stream(flows, intervals)]
+
+    @classmethod
+    def _of_pieces(cls, pieces: list[Piece]) -> Timeline:
+        starts, ends, bits = np.array(pieces, dtype=float).reshape(-1, 3).T
+        return cls(starts, ends, bits)
+
+    def until(self, times: np.ndarray) -> np.ndarray:
+        """Bits that had come by each of the times."""
+        if not len(self.bits):
+            return np.zeros(len(times))
+        rates = self.bits / (self.ends - self.starts)
+        moments, place = np.unique(np.concatenate([self.starts, self.ends]), return_inverse=True)
+        changes = np.bincount(place, np.concatenate([rates, -rates]))
+        come = np.concatenate([[0.0], np.cumsum(np.cumsum(changes)[:-1] * np.diff(moments))])
+        found: np.ndarray = np.interp(times, moments, come)
+        return found
+
+    def between(self, start: float, end: float) -> float:
+        """Bits that came in a time."""
+        come = self.until(np.array([start, end]))
+        return float(come[1] - come[0])
+
+
+def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame) -> Iterator[list[Piece]]:
+    """The pieces of each stream; none of one that took no time."""
+    columns = [intervals[name].to_numpy(float) for name in ("start_s", "end_s", "bytes")]
+    found = intervals.groupby(_STREAM).indices if len(intervals) else {}
+    ran = spans(flows).reindex(flows.index)
+    sizes = flows["bytes"].to_numpy(float) * 8
+    for stream, start, end, bits in zip(
+        flows[_STREAM].itertuples(index=False, name=None), ran["start"], ran["end"], sizes, strict=True
+    ):
+        reported = [column[found.get(stream, [])] for column in columns]
+        yield list(_pieces(reported, start, end, bits)) if end > start else []
+
+
+def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: float) -> Iterator[Piece]:
+    """The pieces of a stream that received `bits` from `start` to `end`; `reported` are its intervals' columns."""
+    begins, stops, sizes = reported
+    # A report may go on to the next full second after the last byte.
+    begins, stops = (np.clip(start + each, start, end) for each in (begins, stops))
+    real = stops - begins > _EPSILON
+    found = sorted(zip(begins[real], stops[real], sizes[real] * 8, strict=True))
+    rest = bits - sum(each for _, _, each in found)
+    gaps = list(_unreported(found, start, end)) if rest > 0 else []
+    # Where all of the time is reported, nothing says when the rest came.
+    gaps = gaps or ([(start, end)] if rest > 0 else [])
+    length = sum(high - low for low, high in gaps)
+    yield from found
+    yield from ((low, high, rest * (high - low) / length) for low, high in gaps)
+
+
+def _unreported(found: list[Piece], start: float, end: float) -> Iterator[Span]:
+    """The times from `start` to `end` of which no report is."""
+    reached = start
+    for low, high, _ in found:
+        if low - reached > _EPSILON:
+            yield reached, low
+        reached = max(reached, high)
+    if end - reached > _EPSILON:
+        yield reached, end
+
+
+def grid(found: Span, step: float | None) -> np.ndarray:
+    """Edges of equal steps over a span, each at least as long as `step`; of one step where that is None."""
+    start, end = found
+    steps = 1 if step is None else max(1, min(STEPS_MOST, int((end - start) / step + _EPSILON)))
+    return np.linspace(start, end, steps + 1)
+
+
+STEPS_MOST = 2**16
+"""Of a grid: eighteen hours second by second."""
