@@ -121,35 +121,40 @@ class TestMeasured:
 
     def test_a_table_without_reasons_gives_none(self) -> None:
         found = comparing.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
-        expected = comparing.Measured(average([[8.0]]), trusted=False, excluded=0, missing="", effect=math.nan)
+        expected = comparing.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack it", math.nan)
         assert str(found) == str(expected)
 
-    def test_a_ratio_is_of_the_figures_of_both_arms(self) -> None:
+    def test_a_ratio_is_of_the_cells_that_both_arms_have(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
-        groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4]]
-        assert found == comparing.Measured(ratio(groups, [[5.0, 4.0]]), trusted=True, excluded=2, effect=1.0)
-        assert found.value == pytest.approx((21.7 + 10.2) / 2 / 4.5)
+        missing = "2 of 6 pairs of cells have it"
+        assert found == comparing.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
+        assert found.value == pytest.approx(10.1 / 4.5)
+        assert (found.counted, found.planned, found.undecided) == (2, 6, True)
 
     def test_what_either_arm_lacks_the_ratio_lacks(self) -> None:
         both = "R1 was not read; R2 was not read"
         assert self.figure("a/c").trusted is self.figure("c/a").trusted is False
         assert (self.figure("a/d").missing, self.figure("d/a").missing) == (
-            f"{both}; nothing was sent",
-            f"nothing was sent; {both}",
+            f"{both}; nothing was sent; 1 of 10 pairs of cells have it",
+            f"nothing was sent; {both}; 1 of 10 pairs of cells have it",
         )
-        assert self.figure("c/c").missing == "R1 was not read", "the same reason is told once"
+        assert self.figure("c/c").missing == "R1 was not read; 1 of 2 pairs of cells have it", "a reason stands once"
         assert (self.figure("a/d").excluded, self.figure("a/a").excluded) == (2, 2)
 
     def test_a_ratio_with_nothing_on_a_side_or_over_0_is_none(self) -> None:
-        lacking = comparing.Measured(None, trusted=False, excluded=2, effect=NAN)
+        lacking = comparing.Measured(None, False, 2, "0 of 4 pairs of cells have it", NAN)
         assert self.figure("b/none") == lacking
         assert self.figure("none/b") == lacking
-        assert self.figure("b/d") == comparing.Measured(None, True, 3, "nothing was sent", NAN)
-        assert self.figure("c/none") == comparing.Measured(None, False, 0, "R1 was not read", NAN)
+        few = "nothing was sent; 1 of 4 pairs of cells have it"
+        assert self.figure("b/d", ring=1) == comparing.Measured(None, True, 1, few.replace("4", "2"), NAN)
+        assert self.figure("b/d") == comparing.Measured(None, True, 3, few, NAN)
+        none = "R1 was not read; 0 of 2 pairs of cells have it"
+        assert self.figure("c/none") == comparing.Measured(None, False, 0, none, NAN)
 
     def test_the_effect_needs_two_finite_values_of_each_arm(self) -> None:
         assert self.figure("b/a", ring=1).effect == -1.0
-        assert self.figure("b/c", ring=1) == comparing.Measured(ratio([[5.0, 4.0]], [[8.0]]), False, 0, effect=NAN)
+        one = comparing.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", NAN)
+        assert self.figure("b/c", ring=1) == one
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
 
@@ -196,12 +201,12 @@ class TestCompare:
             [
                 expectation(arm="shaped", metric="goodput.sum", between=["960 kb/s", "970 kb/s"]),
                 expectation(arm="shaped", metric="goodput.sum", at_most="959 kb/s"),
-                expectation(arm="shaped/policed", metric="goodput.sum", equals=1.2),
+                expectation(arm="shaped/policed", metric="goodput.sum", equals=1.1875),
                 expectation(arm="policed", metric="police.bc", equals="31250 B"),
             ],
         )
         assert list(table["verdict"]) == ["within", "outside", "within", "outside", "informative"]
-        assert list(table["measured"])[:3] == pytest.approx([960_000, 960_000, 1.2])
+        assert list(table["measured"])[:3] == pytest.approx([960_000, 960_000, 950 / 800])
         assert math.isnan(table["measured"][3]), "what was not measured is not met"
         assert math.isnan(table["published"][2]) and table["published"][0] == 962_000
         assert table["tolerance"][0] == "960 kb/s to 970 kb/s"
@@ -227,7 +232,6 @@ class TestCompare:
 
     def test_a_row_of_a_published_figure_of_which_nothing_is_expected(self) -> None:
         figure = PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.25, "", remark="Of another line.")
-        quotient = ratio([[950_000.0, 970_000.0]], [[800_000.0]])
         assert self.rows([figure], [], lab="simulated") == [
             {
                 "article": "A",
@@ -238,13 +242,13 @@ class TestCompare:
                 "unit": "ratio",
                 "predicted": NAN,
                 "published": 1.25,
-                "measured": 1.2,
-                "low": quotient.low,
-                "high": quotient.high,
-                "n": 3,
-                "over": "repetitions",
+                "measured": 950 / 800,
+                "low": NAN,
+                "high": NAN,
+                "n": 1,
+                "over": "",
                 "excluded": 0,
-                "missing": "",
+                "missing": "1 of 2 pairs of cells have it",
                 "effect": NAN,
                 "tolerance": "",
                 "reason": "",

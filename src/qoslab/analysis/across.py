@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import statistics
-from qoslab.analysis.compare import Planned, Where, selected
+from qoslab.analysis.compare import CellKey, Planned, Where, alike, cell_keys, selected
 from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import Estimate
@@ -217,7 +217,20 @@ class _Values:
 
     @classmethod
     def of(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
-        return cls(tuple(_by_cell(metrics, each, metric, where) for each in arm.split("/")))
+        """Those of an arm; of `A/B` those of the cells that both arms have, by parameters and repetition."""
+        sides = [_by_cell(metrics, each, metric, where) for each in arm.split("/")]
+        keys = [[key for repetitions in side.values() for key in repetitions] for side in sides]
+        shared = alike(keys)
+        return cls(
+            tuple(
+                {
+                    place: {key[1]: value for key, value in repetitions.items() if key in kept}
+                    for place, repetitions in side.items()
+                    if any(key in kept for key in repetitions)
+                }
+                for side, kept in zip(sides, map(set, shared), strict=True)
+            )
+        )
 
     @property
     def cells(self) -> tuple[set[str], ...]:
@@ -244,12 +257,13 @@ class _Values:
         return zip(self._sides, shared, strict=True)
 
 
-def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, Repetitions]:
+def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, dict[CellKey, float]]:
+    """By cell without its repetition, the value of each repetition."""
     rows = selected(metrics, arm, where)
     rows = rows[rows["metric"] == metric]
-    found: dict[str, Repetitions] = {}
-    for cell, repetition, value in zip(rows["cell"], rows["repetition"], rows["value"], strict=True):
-        found.setdefault(_place(cell), {})[int(repetition)] = float(value)
+    found: dict[str, dict[CellKey, float]] = {}
+    for cell, key, value in zip(rows["cell"], cell_keys(rows), rows["value"], strict=True):
+        found.setdefault(_place(cell), {})[key] = float(value)
     return found
 
 

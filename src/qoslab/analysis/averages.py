@@ -13,7 +13,16 @@ from qoslab.analysis import sweeps
 from qoslab.analysis.least import over_least
 from qoslab.analysis.statistics import average, difference
 from qoslab.analysis.sweeps import Point
-from qoslab.analysis.verdicts import AS_PREDICTED, FITTED, INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
+from qoslab.analysis.verdicts import (
+    AS_PREDICTED,
+    FITTED,
+    INFORMATIVE,
+    NOT_REPRODUCED,
+    OUTSIDE,
+    UNDECIDED,
+    WITHIN,
+    undecided,
+)
 from qoslab.model.comparison import Average, Pair
 from qoslab.model.expressions import parse_expression, read_value, show_value
 from qoslab.model.matrix import Scalar, fits, parameters_text
@@ -40,9 +49,9 @@ def averages_table(
 
     `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`, and
     `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
-    lack the metric, is `outside`; one without bounds, or without a valid cell, also of the arm with which it compares,
-    is `informative`. Of `pairs` those have rows for which bounds are told: parts of their pairs of cells. `publication`
-    and `explanation` are as in a comparison.
+    lack the metric, is `outside`; one of which most cells are not valid is `undecided`; one without bounds, or without
+    a valid cell, also of the arm with which it compares, is `informative`. Of `pairs` those have rows for which bounds
+    are given: parts of their pairs of cells. `publication` and `explanation` are as in a comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -99,8 +108,8 @@ def _measured(
         "excluded": len(planned) - len(trusted),
         "unmeasured": len(trusted) - len(found),
     }
+    bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
     if not found:
-        bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
         # Nothing was there to be compared with where only a part was run.
         alone = wanted.least is not None and not any(cell.valid for cell in every if cell.arm == wanted.least.arm)
         return counted | {"verdict": OUTSIDE if trusted and bounded and not alone else INFORMATIVE}
@@ -109,6 +118,10 @@ def _measured(
     names = sweeps.varied(found)
     lowest, highest = (sweeps.extremes(found, 1, lowest=low)[0] for low in (True, False))
     holds = wanted.holds(estimate.value, lowest.estimate.value, highest.estimate.value)
+    verdict = WITHIN if holds and len(found) == len(trusted) else OUTSIDE
+    asked = [cell for cell in cells if not cell.spared or cell.valid]
+    if undecided(sum(cell.valid for cell in asked), len(asked)):
+        verdict = UNDECIDED
     return counted | {
         "value": estimate.value,
         "low": estimate.low,
@@ -118,7 +131,7 @@ def _measured(
         "lowest_cell": point_text(lowest, names),
         "highest": highest.estimate.value,
         "highest_cell": point_text(highest, names),
-        "verdict": INFORMATIVE if holds is None else WITHIN if holds else OUTSIDE,
+        "verdict": verdict if bounded else INFORMATIVE,
     }
 
 
@@ -137,7 +150,7 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
     """The table `pairs`: a row for each two combinations that differ in nothing but the parameter's value.
 
     `difference` is that of the first to the second, as a share of the second; `low` and `high` are its 95 % interval,
-    where both were repeated. Combinations whose counterpart is missing or not valid are left out.
+    where both were repeated. Only repetitions that both have count; combinations without one are left out.
     """
     rows = []
     for pair in wanted:
@@ -145,8 +158,9 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
         first, second = (_by_others(pair, value, metrics, chosen) for value in pair.values)
         names = sweeps.varied(list(first.values()))
         for others, one in first.items():
-            if others in second:
-                rows.append(_pair_row(pair, names, one, second[others]))
+            both = sweeps.shared_repetitions(one, second[others]) if others in second else None
+            if both is not None:
+                rows.append(_pair_row(pair, names, *both))
     return tables.frame("pairs", rows)
 
 
@@ -176,6 +190,8 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
             continue
         part = count / found if found else math.nan
         verdict = WITHIN if part >= bound.fraction else OUTSIDE if trusted else INFORMATIVE
+        if found and undecided(found, asked):
+            verdict = UNDECIDED
         yield {
             "title": f"{pair.title}: {statistic}",
             "arm": pair.arm,

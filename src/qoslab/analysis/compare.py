@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from qoslab.analysis.verdicts import (
     NOT_REPRODUCED,
     OUTSIDE,
     OWN_REFERENCE,
+    UNDECIDED,
     WITHIN,
+    undecided,
 )
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation, resolved
@@ -42,13 +45,38 @@ _Key = tuple[str, str, str]
 """What a row is of: arm, metric, and the cells that count, in words."""
 
 
+CellKey = tuple[frozenset[tuple[str, object]], int, int]
+"""Parameters with their values, the repetition, and a number where these tell no cells apart."""
+
+
+def alike(sides: Sequence[Sequence[CellKey]]) -> list[list[CellKey]]:
+    """Of the cells of each side those that every other side has too, by the parameters of all sides and repetition."""
+    names = [{name for parameters, _, _ in side for name, _ in parameters} for side in sides]
+    shared = set.intersection(*names)
+
+    def common(cell: CellKey) -> CellKey:
+        return (frozenset(each for each in cell[0] if each[0] in shared), *cell[1:])
+
+    everywhere = set.intersection(*({common(cell) for cell in side} for side in sides))
+    return [[cell for cell in side if common(cell) in everywhere] for side in sides]
+
+
 class Planned:
     """The cells that a run was to measure."""
 
     def __init__(self, cells: Iterable[CellSummary]) -> None:
         self._cells: dict[str, list[Parameters]] = {}
+        self._keys: dict[str, list[tuple[Parameters, CellKey]]] = {}
         for cell in cells:
             self._cells.setdefault(cell.arm, []).append(cell.values)
+            if cell.valid or not cell.spared:
+                key = frozenset((name, as_number(value)) for name, value in cell.values.items()), cell.repetition, 0
+                self._keys.setdefault(cell.arm, []).append((cell.values, key))
+
+    def count(self, arms: Sequence[str], where: Where) -> int:
+        """How many cells with these parameters an arm has, or how many pairs of them two arms; spared ones not."""
+        sides = [[key for values, key in self._keys.get(arm, ()) if fits(values, where)] for arm in arms]
+        return max(map(len, alike(sides)))
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Whether there is a cell with these parameters of each arm."""
@@ -89,11 +117,20 @@ class Measured:
     """Why the figure is missing in cells that count; empty where it is missing in none."""
     effect: float = math.nan
     """Of `A/B`: Cliff's delta, -1 to 1; nan where an arm has fewer than two values."""
+    counted: int = field(default=0, compare=False, repr=False)
+    """Cells that it comes from, each repetition by itself; of `A/B` pairs of them."""
+    planned: int = field(default=0, compare=False, repr=False)
+    """Cells, or pairs, that it should come from."""
 
     @property
     def value(self) -> float:
         """The figure; nan where nothing was measured."""
         return math.nan if self.estimate is None else self.estimate.value
+
+    @property
+    def undecided(self) -> bool:
+        """Whether most of its cells are not valid or lack the value."""
+        return undecided(self.counted, self.planned)
 
     def columns(self) -> dict[str, object]:
         """Of the comparison."""
@@ -102,7 +139,7 @@ class Measured:
             "measured": self.value,
             "low": math.nan if found is None else found.low,
             "high": math.nan if found is None else found.high,
-            "n": 0 if found is None else found.n,
+            "n": self.counted,
             "over": "" if found is None else found.over,
             "excluded": self.excluded,
             "missing": self.missing,
@@ -110,59 +147,95 @@ class Measured:
         }
 
 
-def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None) -> Measured:
+def measured_figure(
+    metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None, planned: Planned | None = None
+) -> Measured:
     """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
 
     `metrics` has a column `valid`; its columns of parameters tell the cells apart. One without the column `missing`
-    gives no reasons.
+    gives no reasons. A ratio is of the cells that both arms have, by parameters and repetition. `planned` are the cells
+    of the run; without them those that have any row count as planned.
     """
-    if "/" not in arm:
-        found = _groups(metrics, arm, metric, where or {})
-        estimate = statistics.average(found.values) if found.values else None
-        return Measured(estimate, found.trusted, found.excluded, found.missing)
-    above, below = (_groups(metrics, each, metric, where or {}) for each in arm.split("/"))
-    trusted, excluded = above.trusted and below.trusted, above.excluded + below.excluded
-    missing = "; ".join(dict.fromkeys(filter(None, (above.missing, below.missing))))
-    if not above.values or not below.values:
-        return Measured(None, trusted, excluded, missing)
-    estimate = statistics.ratio(above.values, below.values)
+    arms = arm.split("/")
+    sides = [_side(metrics, each, metric, where or {}) for each in arms]
+    shared = alike([list(side.values) for side in sides])
+    counted = max(map(len, shared))
+    asked = max(len(side.cells) for side in sides) if planned is None else planned.count(arms, where or {})
+    missing = list(dict.fromkeys(reason for side in sides for reason in side.missing))
+    excluded = sum(side.excluded for side in sides)
+    if len(sides) > 1 and counted < asked:
+        missing.append(f"{counted} of {asked} pairs of cells have it")
+    elif not missing and 0 < counted < asked - excluded:
+        missing.append(f"{asked - excluded - counted} of {asked} cells lack it")
+    trusted, words = all(side.trusted for side in sides), "; ".join(missing)
+    found = Measured(None, trusted, excluded, words, counted=counted, planned=asked)
+    values = [_groups(side, cells) for side, cells in zip(sides, shared, strict=True)]
+    return _estimated(found, values) if counted else found
+
+
+def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured:
+    """With the figure of one arm, or the ratio of two; `values` are of the same cells of both, by cell."""
+    if len(values) == 1:
+        return replace(found, estimate=statistics.average(values[0]))
+    estimate = statistics.ratio(*values)
     if math.isnan(estimate.value):
-        return Measured(None, trusted, excluded, missing)
-    values = [[value for group in groups for value in group] for groups in (above.values, below.values)]
+        return replace(found, counted=0)
+    every = [[value for group in groups for value in group] for groups in values]
     effect = math.nan
-    if all(len(each) > 1 and np.isfinite(each).all() for each in values):
-        effect = statistics.difference(*values).cliff_delta
-    return Measured(estimate, trusted, excluded, missing, effect)
+    if all(len(each) > 1 and np.isfinite(each).all() for each in every):
+        effect = statistics.difference(*every).cliff_delta
+    return replace(found, estimate=estimate, effect=effect)
 
 
 @dataclass(frozen=True)
-class _Groups:
-    """The values of a metric."""
+class _Side:
+    """The cells of an arm, and their values of a metric."""
 
-    values: list[list[float]]
-    """By cell the repetitions."""
+    values: dict[CellKey, float]
+    """Of those that count and have it, in the order of the table."""
+    cells: dict[CellKey, None]
+    """All that have a row of any metric."""
     trusted: bool
     """Whether they are of valid cells."""
     excluded: int
     """Cells that are left out as they are not valid."""
-    missing: str
+    missing: list[str]
     """Why others have no value."""
 
 
-def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Groups:
+def _side(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Side:
     rows = selected(metrics, arm, where)
     trusted = bool(rows["valid"].any())
+    every = dict.fromkeys(cell_keys(rows))
     rows = rows[rows["metric"] == metric]
     chosen = rows[rows["valid"] | (not trusted)]
     used = chosen[chosen["value"].notna()]
-    excluded, missing = len(rows) - len(chosen), ""
-    if "missing" in chosen.columns:
-        missing = "; ".join(chosen["missing"].dropna().unique())
-    parameters = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
-    if not parameters:
-        return _Groups([list(used["value"])] if len(used) else [], trusted, excluded, missing)
-    grouped = used.groupby(parameters, dropna=False, sort=False)["value"]
-    return _Groups([list(values) for _, values in grouped], trusted, excluded, missing)
+    missing = list(chosen["missing"].dropna().unique()) if "missing" in chosen.columns else []
+    values = dict(zip(cell_keys(used), used["value"].astype(float), strict=True))
+    return _Side(values, every, trusted, len(rows) - len(chosen), missing)
+
+
+def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
+    """Which cell each row is of."""
+    names = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
+    values = rows[names].astype(object).where(rows[names].notna(), None).itertuples(index=False, name=None)
+    found: list[CellKey] = []
+    seen: Counter[object] = Counter()
+    for parameters, repetition, metric in zip(values, rows["repetition"], rows["metric"], strict=True):
+        known = frozenset((name, value) for name, value in zip(names, parameters, strict=True) if value is not None)
+        # Rows of one metric that nothing tells apart are of different cells.
+        number = seen[known, repetition, metric]
+        seen[known, repetition, metric] += 1
+        found.append((known, int(repetition), number))
+    return found
+
+
+def _groups(side: _Side, cells: Iterable[CellKey]) -> list[list[float]]:
+    """The values of some cells, the repetitions of each combination of parameters together."""
+    groups: dict[object, list[float]] = {}
+    for cell in cells:
+        groups.setdefault(cell[0], []).append(side.values[cell])
+    return list(groups.values())
 
 
 def compare(
@@ -174,6 +247,7 @@ def compare(
     arms: Sequence[str] = (),
     show: Mapping[str, Sequence[str]] | None = None,
     lab: str = DEFAULT_LAB,
+    planned: Planned | None = None,
 ) -> pd.DataFrame:
     """One row for each expectation, then one for each other published figure and each of `show`, arm by arm.
 
@@ -186,10 +260,11 @@ def compare(
     what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
 
     `predicted`, `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 %
-    interval, `n` the measurements behind it, `excluded` those that are not valid, `missing` why others lack it,
-    `effect` Cliff's delta of `A/B`. An expectation whose figure was not measured is not met.
-    `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and decide
-    nothing: they are `informative` too.
+    interval, `n` the cells behind it (of `A/B` the pairs of cells), `excluded` those that are not valid, `missing` why
+    others lack it, `effect` Cliff's delta of `A/B`. An expectation whose figure was not measured is not met.
+    `planned` are the cells of the run: an expectation of which most cells are not valid or lack the value is
+    `undecided`. `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and
+    decide nothing: they are `informative` too.
     """
     figures: dict[_Key, PublishedFigure] = {
         (each.arm, each.metric, each.selection): each for each in published if each.metric
@@ -199,7 +274,7 @@ def compare(
     for expectation in expectations:
         key = (expectation.arm, expectation.metric, expectation.selection)
         expected.add(key)
-        measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where)
+        measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where, planned)
         rows.append(
             _row(key, expectation.unit, figures.get(key), measured)
             | {
@@ -215,7 +290,7 @@ def compare(
         arm, metric, _ = key
         figure = figures.get(key)
         unit: Unit = "ratio" if "/" in arm else Reference.parse(metric).metric.unit
-        measured = measured_figure(metrics, arm, metric, None if figure is None else figure.where)
+        measured = measured_figure(metrics, arm, metric, None if figure is None else figure.where, planned)
         rows.append(_row(key, unit, figure, measured))
     place = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))
@@ -293,9 +368,13 @@ def _are(count: int) -> str:
 def _verdict(expectation: Expectation, measured: Measured) -> str:
     if not measured.trusted:
         return INFORMATIVE
-    if measured.estimate is not None and not expectation.can_be(measured.estimate.value):
+    if measured.estimate is None:
+        return UNDECIDED if measured.excluded else OUTSIDE
+    if not expectation.can_be(measured.estimate.value):
         return IMPOSSIBLE
-    return WITHIN if measured.estimate is not None and expectation.holds(measured.estimate.value) else OUTSIDE
+    if measured.undecided:
+        return UNDECIDED
+    return WITHIN if expectation.holds(measured.estimate.value) else OUTSIDE
 
 
 def to_csv(comparison: pd.DataFrame) -> str:

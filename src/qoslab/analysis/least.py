@@ -37,7 +37,10 @@ def _as_good(wanted: Least, point: Point, metrics: pd.DataFrame, cells: Sequence
     own = sweeps.points(metrics, point.cells, point.arm, wanted.metric, {})
     same = {name: point.parameters[name] for name in wanted.same}
     for other in sweeps.points(metrics, cells, wanted.arm, wanted.metric, same) if own else []:
-        to_reach, reached = own[0].estimate.value, other.estimate.value
+        shared = sweeps.shared_repetitions(own[0], other)
+        if shared is None:
+            continue
+        to_reach, reached = (each.estimate.value for each in shared)
         worse = (to_reach - reached) * (1 if wanted.better == "higher" else -1)
         value = as_number(read_value(other.parameters[wanted.parameter]))
         if worse <= wanted.equal_within.fraction * abs(to_reach) and isinstance(value, int | float) and value > 0:

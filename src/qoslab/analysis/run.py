@@ -13,7 +13,7 @@ from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
-from qoslab.analysis.verdicts import OUTSIDE
+from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
@@ -62,9 +62,14 @@ class Outcome:
         return sum(int((table["verdict"] == OUTSIDE).sum()) for table in (self.comparison, self.averages))
 
     @property
+    def undecided(self) -> int:
+        """How many expectations and averages have too few valid cells with a value to be decided."""
+        return sum(int((table["verdict"] == UNDECIDED).sum()) for table in (self.comparison, self.averages))
+
+    @property
     def exit_status(self) -> ExitStatus:
         """Of `qoslab run`."""
-        if not self.valid:
+        if not self.valid or self.undecided:
             return ExitStatus.RUN_INVALID
         return ExitStatus.OUTSIDE if self.outside else ExitStatus.WITHIN
 
@@ -157,6 +162,7 @@ def judge(
         arms=[arm.name for arm in experiment.arms],
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
         lab=lab,
+        planned=planned,
     )
     pairs = wanted.pairs if wanted else ()
     averages = averages_table(wanted.averages if wanted else (), metrics, cells, pairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -41,6 +41,18 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
         for parameters, each in groups.items()
         for figures in [tuple(values[cell.name] for cell in each)]
     ]
+
+
+def shared_repetitions(one: Point, other: Point) -> tuple[Point, Point] | None:
+    """Two points with the repetitions that both have; None where there is none."""
+    common = {cell.repetition for cell in one.cells} & {cell.repetition for cell in other.cells}
+    return (_with(one, common), _with(other, common)) if common else None
+
+
+def _with(point: Point, repetitions: set[int]) -> Point:
+    pairs = zip(point.cells, point.values, strict=True)
+    cells, values = zip(*((cell, value) for cell, value in pairs if cell.repetition in repetitions), strict=True)
+    return replace(point, cells=cells, values=values, estimate=average([values]))
 
 
 def overall(found: Sequence[Point]) -> Estimate:

@@ -6,6 +6,14 @@ INFORMATIVE = "informative"
 """Nothing is expected of it, or no valid cell tells."""
 IMPOSSIBLE = "impossible"
 """More, or less, than there can be: a mistake of the analysis or of a measurement, not of a router."""
+UNDECIDED = "undecided"
+"""Most of the cells that it is about are not valid or lack the value: neither passed nor failed."""
+
+
+def undecided(counted: int, planned: int) -> bool:
+    """Whether fewer than half of the planned cells count."""
+    return 2 * counted < planned
+
 
 AS_PREDICTED = "as predicted"
 """The publication has what the model predicts."""
