@@ -29,7 +29,8 @@ class ExitStatus(IntEnum):
     USER_MISTAKE = 2
     """The input, the machine or a device has to be mended first; nothing is left behind."""
     RUN_INVALID = 3
-    """The run ended, but its figures must not be trusted; the report says why."""
+    """The run ended, but its figures must not be trusted, or most cells of an expected value are not valid or lack it;
+    the report says why."""
     OUR_FAULT = 4
     """A defect in qoslab itself."""
     INTERRUPTED = 130

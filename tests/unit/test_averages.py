@@ -50,7 +50,8 @@ def sweep(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, lis
                     cells.append(cell)
                     value = share - (0.1 if policer == "dynamic" and pir == "1 Mb/s" else 0.0) + repetition / 1000
                     value = 0.3 if (link, pir) == ("2 Mb/s", "5 Mb/s") else value
-                    rows.append({"arm": "grid", "cell": cell.name, "metric": "goodput.of_pir", "value": value})
+                    row = {"arm": "grid", "cell": cell.name, "repetition": repetition, "metric": "goodput.of_pir"}
+                    rows.append(row | {"value": value})
     return pd.DataFrame(rows), cells
 
 

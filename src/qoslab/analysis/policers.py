@@ -28,6 +28,8 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.conformed_rate",
     "police.exceeded_rate",
     "police.exceed_share",
+    "police.violate_share",
+    "police.without_tokens_share",
     "police.tokens_lost",
     "police.tokens_lost.longest",
 )
@@ -49,9 +51,12 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
         yield f"police.{colour}_bytes", total(policed[f"police_{colour}_bytes"], "bytes of policers")
         yield f"police.{colour}_rate", total(printed(policed[f"police_{colour}_rate_bps"]), "rates of policers")
     if isinstance(conformed, Missing) or isinstance(exceeded, Missing) or isinstance(violated, Missing):
-        yield "police.exceed_share", Missing(next(each for each in (conformed, exceeded) if isinstance(each, Missing)))
-    elif conformed + exceeded + violated:
-        yield "police.exceed_share", exceeded / (conformed + exceeded + violated)
+        why = Missing(next(each for each in (conformed, exceeded, violated) if isinstance(each, Missing)))
+        yield from ((f"police.{name}_share", why) for name in ("exceed", "violate", "without_tokens"))
+    elif every := conformed + exceeded + violated:
+        yield "police.exceed_share", exceeded / every
+        yield "police.violate_share", violated / every
+        yield "police.without_tokens_share", (exceeded + violated) / every
     if policed["police_tokens_lost_bytes"].notna().any():
         yield "police.tokens_lost", total(policed["police_tokens_lost_bytes"], "lost tokens of policers")
         longest = most(policed["police_tokens_lost_longest_ns"], "lost tokens of policers")

@@ -133,7 +133,7 @@ def group() -> None:
       0    success; all values are within tolerance
       1    the run is valid, but a value is out of tolerance
       2    error in the input, on this machine or on a device
-      3    the run finished, but its results are invalid
+      3    the run finished, but its results are invalid or undecided
       4    bug in qoslab
       130  interrupted
     """

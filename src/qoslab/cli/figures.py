@@ -28,7 +28,13 @@ WIDTH = 200
 FIGURE_WIDTH = 24
 """Columns at least for the name of a figure."""
 
-_STYLE = {"within": "green", "outside": "bold red", "impossible": "bold red", "informative": "dim"}
+_STYLE = {
+    "within": "green",
+    "outside": "bold red",
+    "impossible": "bold red",
+    "undecided": "bold yellow",
+    "informative": "dim",
+}
 
 
 def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None:
@@ -51,6 +57,12 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:
             echo(f"  {reason}")
+    elif outcome.undecided:
+        values = "value is" if outcome.undecided == 1 else "values are"
+        echo(
+            f"The run is valid; {outcome.undecided} expected {values} undecided, as most of the cells are not valid or "
+            f"lack the value{f', and {outcome.outside} outside tolerance' if outcome.outside else ''}."
+        )
     elif outcome.outside:
         figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
         echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
@@ -102,7 +114,10 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
             *([foreseen] if predicted else []),
             *([published] if named else []),
-            (measured or "not measured") + _interval(row) + (f" (missing: {row['missing']})" if row["missing"] else ""),
+            (measured or "not measured")
+            + _interval(row)
+            + _pairs(row)
+            + (f" (missing: {row['missing']})" if row["missing"] else ""),
             *([_difference(row["published"], row["measured"])] if named else []),
             row["tolerance"],
             row["verdict"],
@@ -157,6 +172,11 @@ def _score(pairs: pd.DataFrame) -> str:
         f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
         f"{f'; {said}' if (said := claim(pairs)) else ''}"
     )
+
+
+def _pairs(row: dict[Any, Any]) -> str:
+    """Of how many pairs of cells a ratio of two arms is."""
+    return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
 
 
 def _interval(row: dict[Any, Any]) -> str:

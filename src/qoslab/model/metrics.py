@@ -122,7 +122,7 @@ _METRICS: dict[str, Metric] = {
                 (
                     "goodput.sum",
                     "b/s",
-                    "total goodput: TCP or UDP payload received by all flows, per second of traffic time",
+                    "total goodput: TCP or UDP payload received by all flows, from the first start to the last end",
                 ),
                 ("goodput.steady", "b/s", "total goodput without the warm-up (docs/statistics.md)"),
                 (
@@ -136,7 +136,7 @@ _METRICS: dict[str, Metric] = {
                 ("goodput.flow.second_min", "b/s", "goodput of the second-slowest flow"),
                 ("goodput.flow.second_max", "b/s", "goodput of the second-fastest flow"),
                 ("goodput.flow.median", "b/s", "median goodput of the flows"),
-                ("goodput.share", "fraction", "goodput relative to the total goodput of the arm"),
+                ("goodput.share", "fraction", "bytes received relative to those of all traffic of the arm"),
                 (
                     "goodput.of_pir",
                     "fraction",
@@ -161,7 +161,11 @@ _METRICS: dict[str, Metric] = {
                     "goodput relative to the lowest rate on the path, of a policer or a link, in IP bytes",
                 ),
                 ("goodput.spread", "ratio", "goodput of the fastest flow divided by that of the slowest flow"),
-                ("fairness.jain", "index", "Jain's fairness index of the flows' goodputs; 1 means equal shares"),
+                (
+                    "fairness.jain",
+                    "index",
+                    "Jain's fairness index of the flows' goodputs while all of them ran; 1 means equal shares",
+                ),
                 (
                     "tcp.transfer_time_ratio",
                     "ratio",
@@ -285,7 +289,17 @@ _METRICS: dict[str, Metric] = {
                 ("police.exceeded_bytes", "B", "bytes of the packets that exceeded, as counted by the policer"),
                 ("police.conformed_rate", "b/s", "conform rate in the output of the router"),
                 ("police.exceeded_rate", "b/s", "exceed rate in the output of the router"),
-                ("police.exceed_share", "fraction", "exceeded packets relative to all policed packets"),
+                (
+                    "police.exceed_share",
+                    "fraction",
+                    "exceeded packets relative to all policed packets; violating packets are not included",
+                ),
+                ("police.violate_share", "fraction", "violating packets relative to all policed packets"),
+                (
+                    "police.without_tokens_share",
+                    "fraction",
+                    "exceeding and violating packets relative to all policed packets",
+                ),
                 ("police.tokens_lost", "B", "tokens lost to a full bucket while there was demand"),
                 (
                     "police.tokens_lost.longest",

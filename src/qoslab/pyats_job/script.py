@@ -16,7 +16,7 @@ from typing import Any
 from pyats import aetest
 from pyats.easypy import runtime
 
-from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, WITHIN
+from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.cli.places import open_sweep
 from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
 from qoslab.errors import QoslabError
@@ -138,7 +138,7 @@ def _each(steps: Any, expected: Sequence[Expected]) -> None:
                 step.passed(each.said)
             elif each.verdict == OUTSIDE:
                 step.failed(each.said)
-            elif each.verdict == IMPOSSIBLE:
+            elif each.verdict in (IMPOSSIBLE, UNDECIDED):
                 step.errored(each.said)
             else:
                 step.skipped(each.said)

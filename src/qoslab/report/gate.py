@@ -14,7 +14,7 @@ import pandas as pd
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.figures import WIDE
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED
 from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
@@ -58,7 +58,9 @@ def expected(outcome: Outcome) -> Iterator[Expected]:
         value = row["measured"] if "measured" in row else row["value"]
         measured = "not measured" if pd.isna(value) else format_value(value, row["unit"])
         name = f"{key} ({where})" if where else key
-        yield Expected(row["arm"], key, name, measured, row["tolerance"], row["reason"], row["verdict"] != OUTSIDE)
+        yield Expected(
+            row["arm"], key, name, measured, row["tolerance"], row["reason"], row["verdict"] not in (OUTSIDE, UNDECIDED)
+        )
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -146,6 +146,8 @@ def _verdict(run: RunSummary) -> tuple[str, str]:
         return "invalid", f"not valid, {run.invalid} of {run.cells} cells"
     if run.count("outside") + run.count("impossible"):
         return "outside", "outside tolerance"
+    if run.count("undecided"):
+        return "invalid", "undecided"
     return ("within", "within tolerance") if run.count("within") else ("informative", "informative")
 
 

@@ -14,7 +14,7 @@ from qoslab import __version__
 from qoslab.analysis.compare import measured_figure, reproduced
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import (
     NOTE_FIGURE,
@@ -289,18 +289,46 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         )
     if total == 0:
         return Verdict("informative", "–", "Informative", "This run was expected to meet no figures.", [])
+    if outcome.undecided:
+        return _undecided(outcome, experiment, total)
     if outcome.outside == 0:
         sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
         return Verdict("within", "✓", "Within tolerance", sentence, [])
-    details = [
-        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
-        f"{_was(row)}, expected {text.bound(row['tolerance'])}"
-        for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
-    ] + failed(outcome.averages)
+    details = _failed(outcome, experiment)
     verb = "is" if outcome.outside == 1 else "are"
     return Verdict(
         "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected figures {verb} not met.", details
     )
+
+
+def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
+    """Values outside tolerance, for people."""
+    rows = outcome.comparison[outcome.comparison["verdict"] == OUTSIDE].to_dict("records")
+    return [
+        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
+        f"{_was(row)}, expected {text.bound(row['tolerance'])}"
+        for row in rows
+    ] + failed(outcome.averages)
+
+
+def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
+    """That of a run with expectations of which most cells do not count."""
+    rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
+    details = [
+        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
+        f"undecided: {row['n']} cells have it, {row['excluded']} are not valid"
+        for row in rows
+    ]
+    details += [
+        f"{row['title']} {row['each']}".strip() + " is undecided"
+        for row in outcome.averages.to_dict("records")
+        if row["verdict"] == UNDECIDED
+    ]
+    sentence = (
+        f"{outcome.undecided} of {total} expected values are undecided: most of their cells are not valid or lack the "
+        "value."
+    )
+    return Verdict("invalid", "?", "Undecided", sentence, details + _failed(outcome, experiment))
 
 
 def _cells(where: str) -> str:
