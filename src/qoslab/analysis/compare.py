@@ -22,6 +22,7 @@ from qoslab.analysis.verdicts import (
     OUTSIDE,
     OWN_REFERENCE,
     UNDECIDED,
+    WIDE,
     WITHIN,
     undecided,
 )
@@ -349,7 +350,10 @@ def reproduced(comparison: pd.DataFrame) -> str:
         return ""
     kinds, verdicts = published["publication"], published["verdict"]
     agreed = kinds == AS_PREDICTED
-    met, failed = int((agreed & (verdicts == WITHIN)).sum()), int((agreed & verdicts.isin([OUTSIDE, IMPOSSIBLE])).sum())
+    met, failed = (
+        int((agreed & verdicts.isin([WITHIN, WIDE])).sum()),
+        int((agreed & verdicts.isin([OUTSIDE, IMPOSSIBLE])).sum()),
+    )
     fitted, other, nothing = (int((kinds == kind).sum()) for kind in (FITTED, NOT_REPRODUCED, ""))
     undecided = int(agreed.sum()) - met - failed
     parts = [f"{met} {_are(met)} reproduced"]
@@ -374,7 +378,9 @@ def _verdict(expectation: Expectation, measured: Measured) -> str:
         return IMPOSSIBLE
     if measured.undecided:
         return UNDECIDED
-    return WITHIN if expectation.holds(measured.estimate.value) else OUTSIDE
+    if not expectation.holds(measured.estimate.value):
+        return OUTSIDE
+    return WIDE if expectation.wide else WITHIN
 
 
 def to_csv(comparison: pd.DataFrame) -> str:

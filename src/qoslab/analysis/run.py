@@ -13,7 +13,7 @@ from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
-from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED
+from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, WIDE
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
@@ -65,6 +65,11 @@ class Outcome:
     def undecided(self) -> int:
         """How many expectations and averages have too few valid cells with a value to be decided."""
         return sum(int((table["verdict"] == UNDECIDED).sum()) for table in (self.comparison, self.averages))
+
+    @property
+    def wide(self) -> int:
+        """How many values are within bounds that are too wide to count as passed."""
+        return int((self.comparison["verdict"] == WIDE).sum())
 
     @property
     def exit_status(self) -> ExitStatus:

@@ -132,7 +132,7 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Es
     """`average` of one arm over that of another, with its interval; nan over 0.
 
     The interval is that of E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
-    Society B 16, 1954. There is none where the lower figure may be 0. Groups of which none was repeated are pairs, one of
+    Society B 16, 1954; none where the lower figure may be 0. Groups of which none was repeated are pairs, one of
     each arm, where both have as many: the interval is that of a ratio of means of a sample of pairs (W. G. Cochran,
     "Sampling Techniques", 1977, 6.3). `ValueError` as `estimate`.
     """

@@ -1,6 +1,8 @@
 """What an expected figure came to, and what became of a published one."""
 
 WITHIN = "within"
+WIDE = "wide"
+"""Within bounds that say little (`qoslab.model.expectations.Expectation.wide`): not counted as passed."""
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
 """Nothing is expected of it, or no valid cell tells."""

@@ -33,6 +33,7 @@ _STYLE = {
     "outside": "bold red",
     "impossible": "bold red",
     "undecided": "bold yellow",
+    "wide": "dim green",
     "informative": "dim",
 }
 
@@ -67,7 +68,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
         echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
     else:
-        echo("The run is valid; all figures are within their tolerance.")
+        wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
+        echo(f"The run is valid; all figures are within their tolerance{wide}.")
     if sentence := reproduced(outcome.comparison):
         echo(sentence)
     echo(f"Report: {_near(folder.report)}")

@@ -16,7 +16,7 @@ from qoslab.results.baselines import Baseline, baselines_of
 WIDTH = 120
 BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
 _BLOCK = re.compile(r"<!-- baseline: (\S+) -->\n.*?<!-- end of baseline -->", re.DOTALL)
-_INFORMATIVE, _WITHIN = "informative", "within"
+_INFORMATIVE, _WITHIN, _WIDE = "informative", "within", "wide"
 _NOT_REPRODUCED, _FITTED, _OWN_REFERENCE = "not reproduced", "fitted", "own reference"
 
 
@@ -101,7 +101,7 @@ def _run(baseline: Baseline) -> str:
     cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
     repetitions = max((each.repetition for each in manifest.cells), default=1)
     cells += f", {repetitions} repetitions each (medians, 95 % intervals)" if repetitions > 1 else ""
-    judged = [row for row in baseline.rows if row.verdict != _INFORMATIVE]
+    judged = [row for row in baseline.rows if row.verdict not in (_INFORMATIVE, _WIDE)]
     within = sum(row.verdict == _WITHIN for row in judged)
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
 
@@ -127,7 +127,7 @@ def _measured(row: RunFigure | None) -> str:
     low, high = _value(row.low, row), _value(row.high, row)
     text += f" ({low} to {high})" if low != high else ""
     text += f"; lowest {row.lowest}" if row.lowest else ""
-    return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
+    return text if row.verdict in (_WITHIN, _WIDE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
 def _value(value: float | None, row: RunFigure) -> str:

@@ -63,6 +63,8 @@ DURATION = "duration"
 """What expressions call the experiment's traffic time, where no parameter is called so."""
 FORMS = ("between", "at_least", "at_most", "equals", "within")
 """Keys of an expectation that bound the figure; exactly one of them is given."""
+WIDE_FACTOR = 3.0
+"""A bound whose greatest value is more than so many times its least is wide: a value within it shows little."""
 FIGURES = ("predicted", *FORMS, "possible")
 """Keys of an expectation that may hold expressions."""
 
@@ -157,6 +159,19 @@ class Expectation(Frozen):
         return (least is None or measured + uncertain >= least) and (
             greatest is None or measured - uncertain <= greatest
         )
+
+    @property
+    def wide(self) -> bool:
+        """Whether the bounds say little: the greatest is more than `WIDE_FACTOR` times the least, or nothing is outside
+        them, as of a share of 0 % to 100 %."""
+        least, greatest = self.bounds
+        if greatest is None:
+            return least is not None and least <= 0
+        if least is None:
+            return False
+        if least <= 0:
+            return self.unit == "fraction" and greatest >= 1
+        return greatest > WIDE_FACTOR * least
 
     def can_be(self, measured: float) -> bool:
         """Whether a figure in `unit` is one that there can be at all."""

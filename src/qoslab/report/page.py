@@ -14,7 +14,7 @@ from qoslab import __version__
 from qoslab.analysis.compare import measured_figure, reproduced
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED, WIDE
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import (
     NOTE_FIGURE,
@@ -281,7 +281,7 @@ def _arm_title(experiment: Experiment, arm: str) -> str:
 
 def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """One sentence, and which figures or reasons are behind it."""
-    counted = outcome.comparison[outcome.comparison["verdict"] != INFORMATIVE]
+    counted = outcome.comparison[~outcome.comparison["verdict"].isin([INFORMATIVE, WIDE])]
     total = len(counted) + int((outcome.averages["verdict"] != INFORMATIVE).sum())
     if not outcome.valid:
         return Verdict(
@@ -293,6 +293,8 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         return _undecided(outcome, experiment, total)
     if outcome.outside == 0:
         sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
+        if outcome.wide:
+            sentence += f" {outcome.wide} more are within wide bounds and not counted."
         return Verdict("within", "✓", "Within tolerance", sentence, [])
     details = _failed(outcome, experiment)
     verb = "is" if outcome.outside == 1 else "are"
