@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import pandas as pd
 
+from qoslab.analysis import averages, compare, goodput, line_limit, series, statistics, steady, sweeps, timeline
 from qoslab.analysis import reading as analysis
-from qoslab.analysis import steady
 from qoslab.analysis.arrivals import Arriving
 from qoslab.analysis.statistics import Values, WarmUp
 
@@ -121,3 +122,101 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
         table("probes", swapped("rtt_avg_ms", "jitter_avg_ms")),
     ),
 ]
+
+
+@contextmanager
+def replaced(module: object, name: str, other: Callable[..., object]) -> Iterator[None]:
+    """A function is another one, which is given the right one first."""
+    with patch.object(module, name, partial(other, getattr(module, name))):
+        yield
+
+
+def _calculation(module: object, name: str, other: Callable[..., object]) -> Callable[[], AbstractContextManager[None]]:
+    return partial(replaced, module, name, other)
+
+
+def _own_rates(_: Callable[..., object], flows: pd.DataFrame) -> float:
+    """Rates of different times added up."""
+    return float((flows["bytes"] * 8 / flows["seconds"]).sum())
+
+
+def _longest(_: Callable[..., object], flows: pd.DataFrame) -> float:
+    """All bytes over the time of the longest flow, whenever it began."""
+    return float(flows["bytes"].sum()) * 8 / float(flows["seconds"].max())
+
+
+def _without_gaps(right: Callable[..., object], found: object, start: float, end: float) -> list[object]:
+    """Time without a report has no bytes."""
+    return []
+
+
+def _all_cells(_: Callable[..., object], sides: list[list[object]]) -> list[list[object]]:
+    """Cells are not paired."""
+    return sides
+
+
+CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
+    (
+        "rates-of-other-times",
+        "goodput.sum adds up rates of different times",
+        _calculation(goodput, "total_bps", _own_rates),
+    ),
+    ("span-of-longest", "goodput.sum is over the longest flow's time", _calculation(goodput, "total_bps", _longest)),
+    (
+        "span-to-first-end",
+        "flows together end with the first of them",
+        _calculation(goodput, "span", lambda right, flows: timeline.common_span(flows)),
+    ),
+    (
+        "gaps-as-nothing",
+        "time without a report counts as nothing",
+        _calculation(timeline, "_unreported", _without_gaps),
+    ),
+    (
+        "starts-forgotten",
+        "all flows are taken to start at once",
+        _calculation(timeline, "spans", lambda right, flows: right(flows.assign(offset_s=0.0))),
+    ),
+    (
+        "shortest-interval",
+        "steps of curves are as long as the shortest report, so that other streams seem to stop",
+        _calculation(series, "grid", lambda right, found, step: right((found[0], found[1] + 1.0), step)),
+    ),
+    (
+        "fairness-of-all-times",
+        "fairness is of the whole time, whenever flows ran",
+        _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
+    ),
+    ("cells-unpaired", "a ratio is of different cells", _calculation(compare, "alike", _all_cells)),
+    (
+        "cells-dropped",
+        "cells that lack the value are forgotten",
+        _calculation(compare, "undecided", lambda right, counted, planned: False),
+    ),
+    (
+        "averages-of-the-rest",
+        "an average is of the cells that are left",
+        _calculation(averages, "undecided", lambda right, counted, planned: False),
+    ),
+    (
+        "repetitions-unpaired",
+        "two values of a parameter are compared in different repetitions",
+        _calculation(sweeps, "shared_repetitions", lambda right, one, other: (one, other)),
+    ),
+    (
+        "normal-for-t",
+        "intervals of few repetitions are those of many",
+        _calculation(statistics, "_t", lambda right, free, confidence: right(1e6, confidence)),
+    ),
+    (
+        "variance-of-many",
+        "the variance of a median is that of a mean",
+        _calculation(statistics, "_of_median", lambda right, values: statistics._of_mean(values).times(0.5)),
+    ),
+    (
+        "line-without-headers",
+        "a line is taken to carry payload only",
+        _calculation(line_limit, "payload_share", lambda right, *_: 1.5),
+    ),
+]
+"""Mistakes of calculation, which no experiment has to notice: `tests/unit/test_calculation.py` does."""

@@ -1,8 +1,9 @@
-"""What flows got together: rates of traffic that comes and goes, step by step."""
+"""What flows received together: bytes of traffic that starts, ends and pauses at any time, on one time grid."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,94 +11,121 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.analysis import goodput
-from qoslab.analysis.goodput import apart, jain, summed, total_bps
+from qoslab.analysis.goodput import fairness, jain, share_figures, total_bps
+from qoslab.analysis.missing import Missing
+from qoslab.analysis.packets import ALL
+from qoslab.analysis.series import reported_throughput
+from qoslab.analysis.steady import steady_figures, steps, together
+from qoslab.analysis.timeline import Timeline, reported_flows
 
 
-def intervals(*rows: tuple[float, float, float, int]) -> pd.DataFrame:
-    """Offset of the flow, start and end in its own time, and bytes."""
-    return pd.DataFrame(rows, columns=["offset_s", "start_s", "end_s", "bytes"])
+def flow(traffic: str, start: float, seconds: float, bps: float, stream: int = 1) -> dict[str, object]:
+    size = round(bps * seconds / 8)
+    row = {"traffic": traffic, "stream": stream, "offset_s": start, "seconds": seconds, "bytes": size}
+    return row | {"goodput_bps": size * 8 / seconds, "local_port": 40000 + stream}
 
 
-def bits(table: pd.DataFrame) -> list[float]:
-    return [round(float(each), 6) for each in summed(table)[0]]
+def reports(row: dict[str, object], step: float) -> list[dict[str, object]]:
+    """Intervals of a flow with a constant rate; a last one is shorter, or as long and goes beyond the end."""
+    seconds, size = float(str(row["seconds"])), float(str(row["bytes"]))
+    edges = np.append(np.arange(0, seconds, step), seconds)
+    own = {name: row[name] for name in ("traffic", "stream", "offset_s")}
+    return [
+        own | {"start_s": low, "end_s": high, "bytes": size * (high - low) / seconds} for low, high in pairwise(edges)
+    ]
 
 
-def test_steps_are_as_long_as_the_usual_interval() -> None:
-    table = intervals(*((5.0, n / 2, (n + 1) / 2, 100) for n in range(4)), (6.0, 0.0, 0.5, 10))
-    found, seconds = summed(table)
-    assert list(found) == [800, 800, 880, 800] and list(seconds) == [0.5] * 4
+def cell(*rows: tuple[dict[str, object], float]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Flows and intervals of flows, each with the length of its reports."""
+    return pd.DataFrame([row for row, _ in rows]), pd.DataFrame([each for row in rows for each in reports(*row)])
 
 
-def test_an_interval_in_two_steps_is_divided_between_them() -> None:
-    table = intervals((0.0, 0.0, 2.0, 100), (0.0, 2.0, 4.0, 100), (0.5, 0.0, 2.0, 100))
-    assert bits(table) == [800 + 600, 800 + 200]
-    # What comes after a pause is where it is.
-    assert bits(intervals((0.0, 0.0, 1.0, 1), (3.0, 0.0, 1.0, 2))) == [8, 0, 0, 16]
+ENDS = cell((flow("long", 0, 10, 8.67e6), 0.5), (flow("short", 0, 2, 3.37e6), 0.5))
+MIXED = cell(
+    (flow("transfer", 0.25, 10, 1.84e6), 1.0), (flow("voice", 0, 9, 68_800), 0.4), (flow("late", 12, 3, 1e6), 1)
+)
 
 
-def test_a_single_interval_is_a_step() -> None:
-    found, seconds = summed(intervals((3.0, 0.0, 4.0, 100)))
-    assert (list(found), list(seconds)) == ([800], [4])
+def test_flows_with_other_ends_do_not_exceed_the_line() -> None:
+    flows, intervals = ENDS
+    assert total_bps(flows) == pytest.approx((8.67e6 * 10 + 3.37e6 * 2) / 10)
+    assert 8.67e6 - 1 <= dict(steady_figures(intervals, flows=flows))["goodput.steady"] <= 8.67e6 + 3.37e6 / 2
 
 
-def test_intervals_without_a_length_say_nothing() -> None:
-    found, seconds = summed(intervals((0.0, 1.0, 1.0, 100), (0.0, 0.0, 0.0, 100)))
-    assert found.shape == seconds.shape == (0,)
+def test_a_pause_between_flows_is_part_of_their_time() -> None:
+    flows, intervals = cell((flow("a", 0, 2, 1e6), 1), (flow("b", 8, 2, 1e6), 1))
+    assert total_bps(flows) == pytest.approx(4e6 / 10)
+    assert list(reported_throughput(intervals, flows)[ALL]) == pytest.approx([1e6, 1e6, *[0] * 6, 1e6, 1e6])
 
 
-def test_steps_become_longer_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = intervals(*((0.0, float(n), n + 1.0, 100) for n in range(6)))
-    monkeypatch.setattr(goodput, "PAIRS_MOST", 36)
-    assert bits(table) == [800] * 6
-    for pairs, steps in ((23, 3), (12, 2), (6, 1), (5, 1)):
-        monkeypatch.setattr(goodput, "PAIRS_MOST", pairs)
-        found, seconds = summed(table)
-        assert list(seconds) == [6 / steps] * steps and list(found) == [4800 / steps] * steps
-    # Just as many as may be are as long as they were, whatever is left in the end.
-    monkeypatch.setattr(goodput, "PAIRS_MOST", 9)
-    assert list(summed(intervals((0.0, 0.0, 1.0, 1), (0.0, 1.0, 2.0, 1), (0.0, 2.0, 3.5, 1)))[1]) == [1, 1, 1]
+def test_bytes_without_a_report_are_in_the_time_without_one() -> None:
+    flows, intervals = cell((flow("a", 0, 10, 1e6), 1))
+    lost = intervals[(intervals["start_s"] < 3) | (intervals["start_s"] >= 6)]
+    assert list(reported_throughput(lost, flows)[ALL]) == pytest.approx([1e6] * 10)
+    assert Timeline.of(flows, lost).between(3, 6) == pytest.approx(3e6)
+    # Where no time is left for the rest it is spread over all of it.
+    more = flows.assign(bytes=flows["bytes"] * 2)
+    assert Timeline.of(more, intervals).between(0, 5) == pytest.approx(10e6)
+
+
+def test_a_report_beyond_the_end_of_its_flow_ends_with_it() -> None:
+    flows, intervals = cell((flow("a", 0, 2.1, 1e6), 0.5))
+    intervals.loc[intervals.index[-1], "end_s"] = 2.5
+    assert Timeline.of(flows, intervals).between(2.0, 2.1) == pytest.approx(1e5)
+
+
+@pytest.mark.parametrize("given_cell", [ENDS, MIXED], ids=["other ends", "other intervals"])
+def test_the_mean_of_each_curve_is_the_goodput_of_its_flows(given_cell: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    flows, intervals = given_cell
+    curves = reported_throughput(intervals, flows)
+    assert curves[ALL].mean() == pytest.approx(total_bps(flows))
+    for name, table in flows.groupby("traffic"):
+        assert curves[f"{name} 1"].mean() == pytest.approx(float(table["goodput_bps"].iloc[0]))
+
+
+def test_shares_of_flows_of_other_times_add_up_to_all() -> None:
+    flows, _ = cell((flow("first", 0, 10, 2e6), 1), (flow("second", 7, 3, 2e6), 1))
+    parts = [dict(share_figures(table, flows))["goodput.share"] for _, table in flows.groupby("traffic")]
+    assert parts == [pytest.approx(20 / 26), pytest.approx(6 / 26)]
+
+
+def test_fairness_is_of_the_time_in_which_all_ran() -> None:
+    """The long flow has the line for itself for eight seconds, and shares it evenly for two."""
+    flows, intervals = cell((flow("long", 0, 10, 9e6), 1), (flow("short", 0, 2, 5e6), 1))
+    intervals.loc[intervals["traffic"] == "long", "bytes"] = [5e6 / 8] * 2 + [10e6 / 8] * 8
+    assert fairness(flows, intervals) == pytest.approx(1)
+    apart = cell((flow("a", 0, 2, 1e6), 1), (flow("b", 8, 2, 1e6), 1))
+    assert isinstance(fairness(*apart), Missing)
+
+
+def test_what_each_gets_together_adds_up() -> None:
+    flows, intervals = MIXED[0].iloc[:2], MIXED[1][MIXED[1]["traffic"] != "late"]
+    every = dict(together(intervals, intervals, flows))["goodput.together"]
+    each = [
+        dict(together(intervals[intervals["traffic"] == name], intervals, table))["goodput.together"]
+        for name, table in flows.groupby("traffic")
+    ]
+    assert every == pytest.approx(sum(each)) == pytest.approx(1.84e6 + 68_800, rel=1e-4)
 
 
 @given(
     rows=st.lists(
-        st.tuples(st.integers(0, 4), st.integers(0, 12), st.integers(1, 4), st.integers(0, 1000)),
+        st.tuples(st.integers(0, 4), st.integers(1, 12), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])),
         min_size=1,
-        max_size=9,
-    ),
-    at_once=st.integers(1, 20),
+        max_size=6,
+    )
 )
-def test_all_bits_are_in_some_step(rows: list[tuple[int, int, int, int]], at_once: int) -> None:
-    """However many are computed at once; of what lies behind the last whole step nothing."""
-    table = intervals(
-        *((float(offset), float(start), start + float(length), size) for offset, start, length, size in rows)
-    )
-    whole, seconds = summed(table)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(goodput, "PAIRS_AT_ONCE", at_once)
-        assert summed(table)[0] == pytest.approx(whole)
-    begin, step = min(offset + start for offset, start, _, _ in rows), float(seconds[0])
-    expected = np.zeros(len(whole))
-    for offset, start, length, size in rows:
-        for number in range(len(whole)):
-            low, high = begin + number * step, begin + (number + 1) * step
-            inside = min(high, offset + start + length) - max(low, offset + start)
-            expected[number] += max(inside, 0) / length * size * 8
-    assert whole == pytest.approx(expected)
+def test_all_bits_are_in_some_step(rows: list[tuple[int, int, int, float]]) -> None:
+    flows, intervals = cell(*((flow(str(place), *row[:3]), row[3]) for place, row in enumerate(rows)))
+    timeline = Timeline.of(flows, intervals)
+    assert timeline.between(-1, 99) == pytest.approx(float(flows["bytes"].sum()) * 8)
+    bits, seconds = steps(flows, intervals)
+    assert float(bits.sum()) <= float(flows["bytes"].sum()) * 8 + 1e-6 and (seconds > 0).all()
 
 
-def test_flows_that_start_a_second_apart_are_of_one_moment() -> None:
-    assert not apart(pd.Series([1.0, 2.0, None])) and apart(pd.Series([1.0, 2.001]))
-    assert not apart(pd.Series([None], dtype=float))
-
-
-def test_what_all_received_together() -> None:
-    flows = pd.DataFrame(
-        [("a", 0.0, 10.0, 1000), ("a", 0.5, 20.0, 1000), ("b", 1.0, 5.0, 500)],
-        columns=["traffic", "offset_s", "seconds", "bytes"],
-    )
-    assert total_bps(flows) == pytest.approx(16_000 / 20 + 4000 / 5)
-    assert total_bps(flows.assign(offset_s=[2.0, 0.5, 19.0])) == pytest.approx(20_000 / (24 - 0.5))
+def test_flows_that_were_only_reported_have_what_was_reported() -> None:
+    _, intervals = ENDS
+    assert total_bps(reported_flows(intervals)) == pytest.approx(total_bps(ENDS[0]))
 
 
 def test_an_index_of_fairness() -> None:

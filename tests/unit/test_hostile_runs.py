@@ -22,7 +22,8 @@ from rich.console import Console
 from hostile_captures import CAPTURES
 from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked, changed
 from processor import at_most
-from qoslab.analysis.goodput import summed
+from qoslab.analysis.steady import steps
+from qoslab.analysis.timeline import STEPS_MOST, reported_flows
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.live.openmetrics import exposition
@@ -467,10 +468,12 @@ def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(
 
 def test_intervals_of_no_length_take_no_memory(small_machine: None) -> None:
     starts = [0.0, *([1.0] * 40), 600.0]
-    table = pd.DataFrame({"start_s": starts, "end_s": starts, "offset_s": 0.0, "bytes": 1000})
-    assert len(summed(table)[0]) == 0
-    bits, seconds = summed(table.assign(end_s=table["start_s"] + 1e-9))
-    assert len(bits) == 2**28 // 42 and seconds.sum() == pytest.approx(600)
+    table = pd.DataFrame({"traffic": "x", "stream": 1, "start_s": starts, "end_s": starts, "offset_s": 0.0})
+    table = table.assign(bytes=1000)
+    assert len(steps(reported_flows(table), table)[0]) == 0
+    short = table.assign(end_s=table["start_s"] + 1e-8)
+    bits, seconds = steps(reported_flows(short), short)
+    assert len(bits) <= STEPS_MOST and seconds.sum() == pytest.approx(600)
 
 
 def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:

@@ -49,8 +49,8 @@ def jain(goodputs: pd.Series) -> float:
     "datagrams.jitter",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
-def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of one cell's `flows`; `intervals` are those of the cell."""
+def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
+    """Figures of one cell's `flows`; `intervals` are those of the cell, where there are any."""
     if flows.empty:
         return
     yield "goodput.sum", total_bps(flows)
@@ -78,7 +78,7 @@ def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame) -> Iterator[Fi
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
 
 
-def fairness(flows: pd.DataFrame, intervals: pd.DataFrame) -> float | Missing:
+def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> float | Missing:
     """Jain's index of what the flows received in the time in which all of them ran."""
     together = common_span(flows)
     if together is None:

@@ -13,7 +13,7 @@ from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.registry import Selection, metrics_of
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
-from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, span, usual_interval
+from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, reported_flows, span, usual_interval
 
 WHOLE = 0.9
 """A last step shorter than this share of the usual interval is broken, and left out."""
@@ -38,17 +38,17 @@ def of_selection(selection: Selection) -> pd.DataFrame:
 )
 def steady_figures(
     intervals: pd.DataFrame,
-    flows: pd.DataFrame,
     pir_bps: float | None = None,
     *,
+    flows: pd.DataFrame | None = None,
     policed: bool = False,
     bucket_bytes: float | None = None,
     dropped: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
-    `flows` are those that the intervals are of. All of them are added up on one time grid; where the sum is not steady
-    even in its second half, the whole time counts.
+    `flows` are those that the intervals are of; without them all that was received was reported. All of them are added
+    up on one time grid; where the sum is not steady even in its second half, the whole time counts.
 
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
     lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
@@ -58,7 +58,7 @@ def steady_figures(
     passed it is warm-up until the policer's counters had a packet that found no tokens (`dropped`). Where the bucket
     lasts to the end all three are missing: what goes beyond the rate there is of no steady state.
     """
-    bits, seconds = steps(flows, intervals)
+    bits, seconds = steps(reported_flows(intervals) if flows is None else flows, intervals)
     if not len(bits):
         return
     known, lasts = int(policed), False
@@ -142,7 +142,7 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 
 
 @metrics_of("intervals", "goodput.together", flows=of_selection, whole=lambda selection: selection.whole.rows)
-def together(intervals: pd.DataFrame, flows: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
+def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame | None = None) -> Iterator[Figure]:
     """`goodput.together`: what `flows` received in the time in which every traffic entry of the cell's `whole` ran.
 
     Nothing where there is no such time. An entry has ended where its last interval begins: no tool reports when within
@@ -151,6 +151,7 @@ def together(intervals: pd.DataFrame, flows: pd.DataFrame, whole: pd.DataFrame) 
     shared = whole_span(whole)
     if not intervals.empty and shared is not None:
         start, end = shared
+        flows = reported_flows(intervals) if flows is None else flows
         yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
 
 

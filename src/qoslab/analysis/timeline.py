@@ -43,6 +43,15 @@ def common_span(flows: pd.DataFrame) -> Span | None:
     return (start, end) if end - start > _EPSILON else None
 
 
+def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
+    """The streams of `intervals` as if each had received just what was reported, up to its last interval."""
+    keyed = intervals if "stream" in intervals else intervals.assign(stream=1)
+    found = keyed.groupby(_STREAM, sort=False).agg(
+        offset_s=("offset_s", "first"), seconds=("end_s", "max"), bytes=("bytes", "sum")
+    )
+    return found.reset_index()
+
+
 def usual_interval(intervals: pd.DataFrame) -> float | None:
     """Length of a usual interval, in seconds: that of the entry whose intervals are longest; None without any."""
     lengths = (intervals["end_s"] - intervals["start_s"]).astype(float)
@@ -59,12 +68,12 @@ class Timeline:
     bits: np.ndarray
 
     @classmethod
-    def of(cls, flows: pd.DataFrame, intervals: pd.DataFrame) -> Timeline:
+    def of(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Timeline:
         """That of the streams of `flows` in one cell; `intervals` may have those of others too."""
         return cls._of_pieces([piece for pieces in _by_stream(flows, intervals) for piece in pieces])
 
     @classmethod
-    def each(cls, flows: pd.DataFrame, intervals: pd.DataFrame) -> list[Timeline]:
+    def each(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> list[Timeline]:
         """That of each stream of `flows`, in their order."""
         return [cls._of_pieces(pieces) for pieces in _by_stream(flows, intervals)]
 
@@ -90,8 +99,10 @@ class Timeline:
         return float(come[1] - come[0])
 
 
-def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame) -> Iterator[list[Piece]]:
+def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Iterator[list[Piece]]:
     """The pieces of each stream; none of one that took no time."""
+    if intervals is None:
+        intervals = pd.DataFrame(columns=[*_STREAM, "start_s", "end_s", "bytes"])
     columns = [intervals[name].to_numpy(float) for name in ("start_s", "end_s", "bytes")]
     found = intervals.groupby(_STREAM).indices if len(intervals) else {}
     ran = spans(flows).reindex(flows.index)

@@ -1,0 +1,244 @@
+"""Calculations of metrics and verdicts: each of the catalogue's mistakes of calculation is noticed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+TOP = Path(__file__).parents[2]
+sys.path.insert(0, str(TOP / "tests/proof"))
+
+from analysis_mistakes import CALCULATION  # noqa: E402
+
+from qoslab.analysis import averages, compare, goodput, series, statistics, timeline  # noqa: E402
+from qoslab.analysis.line_limit import beyond_lines  # noqa: E402
+from qoslab.analysis.packets import ALL  # noqa: E402
+from qoslab.model.comparison import Average, Pair  # noqa: E402
+from qoslab.model.expectations import Expectation  # noqa: E402
+from qoslab.model.experiment import Experiment  # noqa: E402
+from qoslab.results import CellSummary, tables  # noqa: E402
+
+NODES = {"A": {"platform": "host"}, "R": {"platform": "ios", "model": "3725"}, "B": {"platform": "host"}}
+LAN = [{"node": "A", "interface": "eth0", "address": "10.0.1.2/24"}]
+LAN += [{"node": "R", "interface": "FastEthernet0/0", "address": "10.0.1.1/24"}]
+WAN = [{"node": "R", "interface": "FastEthernet0/1", "address": "10.0.2.1/24"}]
+WAN += [{"node": "B", "interface": "eth0", "address": "10.0.2.2/24"}]
+LINE_BPS = 10e6 * 972 / 1038
+"""Payload of datagrams of 1000 bytes that a line of 10 Mb/s carries."""
+
+
+def experiment(*names: str) -> Experiment:
+    flood = {"tool": "flood", "protocol": "udp", "from": "A", "to": "B", "rate": "12 Mb/s", "size": "1000 B"}
+    links = [{"name": "lan", "rate": "100 Mb/s", "ends": LAN}, {"name": "wan", "rate": "10 Mb/s", "ends": WAN}]
+    content = {
+        "name": "two",
+        "title": "Two",
+        "topology": {"nodes": NODES, "links": links},
+        "duration": "10 s",
+        "traffic": [{"name": name, "port": 5001 + place, **flood} for place, name in enumerate(names)],
+        "arms": [{"name": "free"}],
+    }
+    return Experiment.model_validate_json(json.dumps(content))
+
+
+def flows(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
+    """Traffic, start, seconds and bits per second."""
+    return tables.frame(
+        "flows",
+        [
+            {"arm": "free", "repetition": 1, "cell": "free/1", "traffic": traffic, "offset_s": start, "stream": 1}
+            | {"seconds": seconds, "bytes": round(bps * seconds / 8), "goodput_bps": bps, "protocol": "udp"}
+            for traffic, start, seconds, bps in rows
+        ],
+    )
+
+
+def reports(table: pd.DataFrame, step: float = 1.0) -> pd.DataFrame:
+    rows = [
+        {"arm": "free", "repetition": 1, "cell": "free/1", "traffic": row["traffic"], "offset_s": row["offset_s"]}
+        | {"stream": 1, "start_s": low, "end_s": low + step, "bytes": round(row["goodput_bps"] * step / 8)}
+        for row in table.to_dict("records")
+        for low in np.arange(0, row["seconds"], step)
+    ]
+    return tables.frame("intervals", rows)
+
+
+ENDS = flows(("long", 0, 10, 8.67e6), ("short", 0, 2, 3.37e6))
+STAGGERED = flows(("a", 0, 6, 4e6), ("b", 4, 6, 4e6))
+
+
+def metric(name: str, value: float) -> dict[str, object]:
+    return {"arm": "free", "repetition": 1, "cell": "free/1", "metric": name, "unit": "b/s", "value": value}
+
+
+def said(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
+    """What is said of figures of flows behind the line."""
+    found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
+    found["metrics"] = tables.frame("metrics", list(rows))
+    return list(beyond_lines(experiment(*table["traffic"]), "free", found))
+
+
+def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame, list[CellSummary]]:
+    """Of `goodput.sum`: arm, parameter, repetition, value, whether the cell is valid."""
+    summaries = [
+        CellSummary(arm=arm, parameters={"load": load}, repetition=number, valid=valid)
+        for arm, load, number, _, valid in rows
+    ]
+    table = tables.frame(
+        "metrics",
+        [
+            {"arm": each.arm, "repetition": each.repetition, "cell": each.name, "metric": "goodput.sum", "unit": "b/s"}
+            | {"value": row[3]}
+            for each, row in zip(summaries, rows, strict=True)
+        ],
+    )
+    table = tables.with_parameters(table, {each.name: each.values for each in summaries})
+    return table.assign(valid=[row[4] for row in rows]), summaries
+
+
+def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
+    wanted = Expectation.model_validate_json(json.dumps({"metric": "goodput.sum", **keys}))
+    planned = compare.Planned(summaries)
+    row: dict[str, object] = compare.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
+    return row
+
+
+def check_sums() -> None:
+    assert goodput.total_bps(ENDS) == pytest.approx((86.7e6 + 6.74e6) / 10, rel=1e-6)
+    assert goodput.total_bps(STAGGERED) == pytest.approx(4.8e6)
+
+
+def check_curves() -> None:
+    for table in (ENDS, STAGGERED):
+        lost = reports(table).iloc[2:-1]
+        for intervals in (reports(table), lost):
+            curve = series.reported_throughput(intervals, table)[ALL]
+            assert curve.mean() == pytest.approx((table["bytes"].sum() * 8) / _length(table), rel=1e-4)
+            assert curve.max() < 12.1e6
+
+
+def _length(table: pd.DataFrame) -> float:
+    return float((table["offset_s"] + table["seconds"]).max() - table["offset_s"].min())
+
+
+def check_gaps() -> None:
+    table = flows(("a", 0, 10, 1e6))
+    lost = reports(table).drop(index=[3, 4, 5])
+    assert timeline.Timeline.of(table, lost).between(3, 6) == pytest.approx(3e6)
+
+
+def check_fairness() -> None:
+    """Both have the same while both run."""
+    table = flows(("long", 0, 10, 9e6), ("short", 0, 2, 5e6))
+    intervals = reports(table)
+    intervals.loc[intervals["traffic"] == "long", "bytes"] = [625_000] * 2 + [1_250_000] * 8
+    assert goodput.fairness(table, intervals) == pytest.approx(1, abs=1e-3)
+
+
+def check_lines() -> None:
+    right = [metric("goodput.sum", goodput.total_bps(ENDS)), metric("goodput.sum(short)", 3.37e6)]
+    assert said(ENDS, *right) == []
+    (message,) = said(ENDS, metric("goodput.sum", 12.04e6))
+    assert message.startswith("goodput.sum: found 12.04 Mb/s, expected at most ")
+    (message,) = said(flows(("a", 0, 10, 9.6e6)), metric("goodput.sum", 9.6e6))
+    assert "goodput.sum: found 9.6 Mb/s" in message
+    assert said(flows(("a", 0, 10, LINE_BPS)), metric("goodput.sum", LINE_BPS)) == []
+
+
+def check_ratio() -> None:
+    rows = [(arm, load, 1, load * share) for arm, share in (("shaped", 0.8e6), ("policed", 1e6)) for load in (1, 10)]
+    table, summaries = cells(*((*row, row[:2] != ("policed", 10)) for row in rows))
+    row = expected(table, summaries, arm="shaped/policed", at_least=1.0)
+    assert (row["measured"], row["n"], row["verdict"]) == (pytest.approx(0.8), 1, "outside")
+    assert row["missing"] == "1 of 2 pairs of cells have it"
+    other, kept = cells(("a", 1, 1, 5.0, True), ("a", 1, 2, 9.0, True), ("b", 1, 2, 3.0, True), ("b", 1, 3, 9.0, True))
+    assert expected(other, kept, arm="a/b", at_least=1.0)["measured"] == pytest.approx(3.0)
+    apart, few = cells(("a", 1, 1, 5.0, True), ("a", 2, 1, 5.0, False), ("b", 1, 1, 5.0, False), ("b", 2, 1, 5.0, True))
+    none = expected(apart, few, arm="a/b", at_least=0.1)
+    assert math.isnan(float(str(none["measured"]))) and none["verdict"] == "undecided"
+    assert none["missing"] == "0 of 2 pairs of cells have it"
+
+
+def check_undecided() -> None:
+    table, summaries = cells(*(("a", load, 1, 1e6 if load == 1 else None, True) for load in (1, 2, 3, 4)))
+    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
+    table, summaries = cells(*(("a", 1, number, 1e6, number == 1) for number in (1, 2, 3)))
+    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "undecided"
+    table, summaries = cells(*(("a", 1, number, 1e6, number < 3) for number in (1, 2, 3)))
+    assert expected(table, summaries, arm="a", at_most="2 Mb/s")["verdict"] == "within"
+
+
+def check_averages() -> None:
+    wanted = Average.model_validate_json(
+        json.dumps({"title": "T", "arm": "a", "metric": "goodput.sum", "at_most": "2 Mb/s", "worst_at_most": "2 Mb/s"})
+    )
+    table, summaries = cells(*(("a", load, 1, 1e6 if load else None, True) for load in range(4)))
+    row = averages.averages_table([wanted], table, summaries).iloc[0]
+    assert (row["verdict"], row["unmeasured"]) == ("outside", 1)
+    table, summaries = cells(*(("a", load, 1, 1e6, load == 0) for load in range(4)))
+    assert averages.averages_table([wanted], table, summaries).iloc[0]["verdict"] == "undecided"
+
+
+def check_pairs() -> None:
+    """The second repetition of one value against the first of the other is no pair."""
+    pair = Pair.model_validate_json(
+        json.dumps({"title": "T", "arm": "a", "metric": "goodput.sum", "parameter": "load", "values": [1, 2]})
+    )
+    rows = [("a", 1, 1, 1e6, True), ("a", 1, 2, 9e6, True), ("a", 2, 1, 1e6, True), ("a", 2, 2, 9e6, False)]
+    table, summaries = cells(*rows)
+    (difference,) = averages.pairs_table([pair], table, summaries)["difference"]
+    assert difference == pytest.approx(0)
+
+
+def check_coverage() -> None:
+    generator = np.random.default_rng(5)
+    for count in (2, 3, 4):
+        samples = generator.normal(10, 1, (300, count))
+        hits = sum(found.low <= 10 <= found.high for found in map(statistics.estimate, samples))
+        assert hits >= 0.92 * 300
+
+
+CHECKS: list[Callable[[], None]] = [
+    check_sums,
+    check_curves,
+    check_gaps,
+    check_fairness,
+    check_lines,
+    check_ratio,
+    check_undecided,
+    check_averages,
+    check_pairs,
+    check_coverage,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_calculations_hold(check: Callable[[], None]) -> None:
+    check()
+
+
+def noticed() -> Iterator[str]:
+    """Checks that do not hold."""
+    for check in CHECKS:
+        try:
+            check()
+        except (AssertionError, ValueError, KeyError, AttributeError, TypeError):
+            yield check.__name__
+
+
+@pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
+def test_a_mistake_of_calculation_is_noticed(patched: Callable[[], object]) -> None:
+    with patched():  # type: ignore[attr-defined]
+        found = next(noticed(), "")
+    assert found, "no check notices it"
+
+
+def test_the_catalogue_has_enough_mistakes() -> None:
+    assert len({name for name, _, _ in CALCULATION}) == len(CALCULATION) >= 12
