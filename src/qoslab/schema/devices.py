@@ -5,7 +5,7 @@ These are rendered templates, then what the probes need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,17 +14,21 @@ from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import is_switch
+from qoslab.platforms import is_switch, routers_of
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
 from qoslab.schema.circuits import unfit
 from qoslab.schema.document import Document
 from qoslab.schema.loops import switched_loop
+from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
+from qoslab.schema.traffic_ways import unrouted
 from qoslab.schema.vlans import unmatched
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+LEAST_OF_INTERFACE = 3
+"""Letters of the command `interface` that are no other's."""
 
 
 def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[Finding]:
@@ -34,10 +38,12 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     """
     of_probes = probe_lines(experiment)
     switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
+    configured: dict[str, dict[str, Device]] = {}
+    complete = True
     for arm in experiment.arms:
         layers = experiment.configurations_of(arm)
-        devices: dict[str, Device] = {}
-        for router in dict.fromkeys((*layers, *of_probes, *switches)):
+        devices: dict[str, Device] = configured.setdefault(arm.name, {})
+        for router in routers_of(experiment.topology):
             node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
@@ -56,6 +62,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 )
             if refusal is None:
                 continue
+            complete = False
             text, place = lines[refusal.number - 1]
             said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
             what = node.model or "this router"
@@ -66,11 +73,34 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             yield place.finding(
                 f"arms.{arm.name}.configure.{router}",
                 f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
+                _near_interface(text, hardware(experiment.topology, router)),
             )
         yield from unfit(experiment, document, arm.name, devices)
         yield from unmatched(experiment, document, arm.name, devices)
-        configured = any(name in layers for name in switches)
-        yield from switched_loop(experiment, document, arm.name if configured else None, devices)
+        changed = any(name in layers for name in switches)
+        yield from switched_loop(experiment, document, arm.name if changed else None, devices)
+    if complete:
+        yield from unrouted(experiment, document, configured)
+
+
+def _near_interface(line: str, chassis: Hardware) -> str:
+    """The interfaces of the router, for a line that names one which it has not."""
+    word, _, name = line.strip().partition(" ")
+    if not name or not "interface".startswith(word.lower()) or len(word) < LEAST_OF_INTERFACE:
+        return ""
+    known = chassis.interfaces
+    return " ".join(filter(None, (f"expected {one_of(known)};", did_you_mean(name, known)))).rstrip(";")
+
+
+def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Device]:
+    """All routers with these texts of configuration, which nobody changes; those that refuse a line are left out."""
+    found = {}
+    for router in routers_of(experiment.topology):
+        base = startup_config(experiment.topology, router, LOGIN)
+        device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router))
+        if device is not None:
+            found[router] = device
+    return found
 
 
 def without_effect(experiment: Experiment, file: Path) -> list[Finding]:

@@ -262,8 +262,22 @@ class _Checker:
         if isinstance(tcp, str) and tcp not in TCP_PROFILES:
             yield self.unknown(steps, tcp, TCP_PROFILES, "settings or ")
 
+    def ports(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+        """Each server listens from the start on, so that a port of a host is that of one flow."""
+        for index, flow in enumerate(flows):
+            for before in flows[:index] if flow.port is not None else ():
+                alike = (before.port, before.destination, before.family) == (flow.port, flow.destination, flow.family)
+                if alike and (before.protocol == flow.protocol or before.tool == flow.tool):
+                    message = (
+                        f'found port {flow.port} of {flow.destination}, on which traffic "{before.name}" is received, '
+                        "expected another one"
+                    )
+                    yield self.document.finding((*here, index, "port"), message, "leave it out for a free one")
+                    break
+
     def flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         yield from self.unique(here, flows)
+        yield from self.ports(here, flows)
         hosts = hosts_of(self.experiment.topology)
         for index, flow in enumerate(flows):
             steps: Steps = (*here, index)

@@ -479,7 +479,7 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
-            **{f"{PROTOCOL_LIST}{name}": _of_protocol(name) for name in _protocols(device)},
+            **{f"{PROTOCOL_LIST}{name}": list(map(_engine_entry, of_protocol(name))) for name in _protocols(device)},
             **{name: _engine_access_list(device, each) for name, each in device.access_lists.items()},
         }
     }
@@ -495,7 +495,8 @@ def _protocols(device: Device) -> set[str]:
     return {name for name in names if name in BY_PORT or name in BY_NUMBER}
 
 
-def _of_protocol(name: str) -> list[formats.AccessListEntry]:
+def of_protocol(name: str) -> list[AccessEntry]:
+    """Return the entries that stand for a protocol that is known by its ports or number."""
     entries = [AccessEntry("permit", number) for number in BY_NUMBER.get(name, ())]
     for number, ports in BY_PORT.get(name, ()):
         match = PortMatch("eq", ports)
@@ -503,7 +504,7 @@ def _of_protocol(name: str) -> list[formats.AccessListEntry]:
             AccessEntry("permit", number, source_port=match),
             AccessEntry("permit", number, destination_port=match),
         ]
-    return [_engine_entry(entry) for entry in entries]
+    return entries
 
 
 def _named_lists(device: Device) -> set[str]:

@@ -1,0 +1,282 @@
+"""Sets of packets that class-maps and access lists match: whether a class can match any packet at all.
+
+A set is a union of boxes; a box has a range of values for some fields of a packet. Fields that have no model here
+(TCP flags, ICMP types, fragments) make a set larger than it is, never smaller: what is called empty is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from ipaddress import IPv4Address, IPv6Address
+from itertools import combinations
+
+from qoslab.ios.commands.access_list import expanded, of_protocol
+from qoslab.ios.commands.class_map import BY_LIST, match_line, ports_between
+from qoslab.ios.model.device import AccessEntry, Device
+from qoslab.ios.model.matches import AddressMatch, PortMatch
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
+
+PORTS = 1 << 16
+PORT_BITS = (1 << PORTS) - 1
+FULL = {
+    "network": 0b111,
+    "dscp": (1 << 64) - 1,
+    "protocol": (1 << 256) - 1,
+    # The bit above the ports is that of a packet without any.
+    "source_port": (1 << (PORTS + 1)) - 1,
+    "destination_port": (1 << (PORTS + 1)) - 1,
+    "cos": (1 << 8) - 1,
+    "vlan": (1 << 4096) - 1,
+    "length": (1 << (1 << 16)) - 1,
+    "qos_group": (1 << 100) - 1,
+    # The lowest bit is that of packets that the device sends itself.
+    "input": (1 << 1024) - 1,
+}
+"""The fields of a packet that have few values: a bit for each value."""
+IPV4, IPV6 = 0b001, 0b010
+ADDRESSES = ("source", "destination")
+"""Fields of an address: its bits, and which of them count."""
+WELL_KNOWN = {"bgp": 179, "http": 80, "secure-http": 443, "smtp": 25}
+"""TCP ports of protocols that the data plane knows itself."""
+NUMBERS = {"icmp": 1, "tcp": 6, "udp": 17, "eigrp": 88, "ospf": 89}
+RIP_PORT = 520
+MOST_BOXES = 2000
+"""Above this a set is taken for all packets."""
+
+Box = dict[str, tuple[int, int]]
+"""By field: the bits of the values that it may have, and 0; of an address its bits, and which of them count.
+
+A field that is left out may have any value.
+"""
+
+
+@dataclass(frozen=True)
+class PacketSet:
+    """A union of boxes; `exact` is False where it has packets more than meant."""
+
+    boxes: tuple[Box, ...]
+    exact: bool = True
+
+    @property
+    def empty(self) -> bool:
+        """Whether no packet is in it."""
+        return not self.boxes
+
+    def __and__(self, other: PacketSet) -> PacketSet:
+        if len(self.boxes) * len(other.boxes) > MOST_BOXES**2:
+            return EVERYTHING_LIKE
+        found = [box for one in self.boxes for two in other.boxes if (box := _both(one, two)) is not None]
+        return PacketSet(tuple(found), self.exact and other.exact) if len(found) <= MOST_BOXES else EVERYTHING_LIKE
+
+    def __or__(self, other: PacketSet) -> PacketSet:
+        return PacketSet((*self.boxes, *other.boxes), self.exact and other.exact)
+
+    def __invert__(self) -> PacketSet:
+        if not self.exact:
+            return EVERYTHING_LIKE
+        return reduce(lambda found, box: found & PacketSet(tuple(_outside(box))), self.boxes, EVERYTHING)
+
+
+EVERYTHING = PacketSet(({},))
+NOTHING = PacketSet(())
+EVERYTHING_LIKE = PacketSet(({},), exact=False)
+"""A set of which nothing is known."""
+
+
+def _both(one: Box, two: Box) -> Box | None:
+    found = dict(one)
+    for field, (bits, care) in two.items():
+        own = found.get(field)
+        if own is None:
+            found[field] = (bits, care)
+        elif field in ADDRESSES:
+            if (own[0] ^ bits) & own[1] & care:
+                return None
+            found[field] = ((own[0] & own[1]) | (bits & care), own[1] | care)
+        elif own[0] & bits:
+            found[field] = (own[0] & bits, 0)
+        else:
+            return None
+    return found
+
+
+def _outside(box: Box) -> Iterator[Box]:
+    """The boxes of all packets that are not in a box."""
+    for field, (bits, care) in box.items():
+        if field in ADDRESSES:
+            for place in range(care.bit_length()):
+                bit = care & (1 << place)
+                if bit:
+                    # Of this version of IP: other packets are outside by their network.
+                    yield {"network": box["network"], field: ((bits ^ bit) & bit, bit)}
+        elif FULL[field] ^ bits:
+            yield {field: (FULL[field] ^ bits, 0)}
+
+
+def _box(**fields: int) -> PacketSet:
+    return PacketSet(({name: (bits, 0) for name, bits in fields.items()},)) if all(fields.values()) else NOTHING
+
+
+def class_packets(device: Device, name: str) -> PacketSet:
+    """Return the packets that a class-map matches; those of a class that is not configured are not known."""
+    if name == CLASS_DEFAULT:
+        return EVERYTHING
+    class_map = device.class_maps.get(name)
+    if class_map is None:
+        return EVERYTHING_LIKE
+    parts = [criterion_packets(device, each) for each in class_map.criteria]
+    if not parts:
+        return NOTHING
+    return reduce(lambda one, two: one & two if class_map.match == "all" else one | two, parts)
+
+
+def criterion_packets(device: Device, criterion: Criterion) -> PacketSet:
+    """Return the packets that a `match` line means."""
+    found = _asked(device, criterion)
+    return ~found if criterion.negate else found
+
+
+def _asked(device: Device, criterion: Criterion) -> PacketSet:
+    network = IPV4 if criterion.ip_only else IPV4 | IPV6
+    match criterion.type:
+        case "dscp":
+            return _box(network=network, dscp=_bits(criterion.values))
+        case "precedence":
+            return _box(network=network, dscp=sum(0xFF << (8 * value) for value in criterion.values))
+        case "cos" | "qos_group":
+            return _box(**{criterion.type: _bits(criterion.values)})
+        case "vlan":
+            return _box(vlan=_bits(vlan for first, last in criterion.ranges for vlan in range(first, last + 1)))
+        case "packet_length":
+            lengths = range(criterion.minimum or 0, (0xFFFF if criterion.maximum is None else criterion.maximum) + 1)
+            return _box(network=network, length=_bits(lengths))
+        case "input_interface":
+            return _box(input=_inputs(device, criterion))
+        case "class_map":
+            return class_packets(device, criterion.name or "")
+        case "access_group":
+            return _listed(device, criterion.name or "")
+        case "protocol":
+            return _protocol(criterion.name or "")
+        case "any":
+            return EVERYTHING
+
+
+def _bits(values: Iterable[int]) -> int:
+    return reduce(lambda found, value: found | 1 << value, values, 0)
+
+
+def _inputs(device: Device, criterion: Criterion) -> int:
+    names = [criterion.name] if criterion.name is not None else []
+    names += [name for each in criterion.interfaces for name in ports_between(*each)]
+    known = list(device.interfaces)
+    return _bits(known.index(name) + 1 for name in names if name in known)
+
+
+def _protocol(name: str) -> PacketSet:
+    if name in BY_LIST:
+        return _entries(of_protocol(name), IPV4)
+    if name in ("ip", "ipv6"):
+        return _box(network=IPV4 if name == "ip" else IPV6)
+    if name in NUMBERS:
+        return _box(network=IPV4 | IPV6, protocol=1 << NUMBERS[name])
+    number, port = (NUMBERS["udp"], RIP_PORT) if name == "rip" else (NUMBERS["tcp"], WELL_KNOWN.get(name))
+    if port is None:
+        return EVERYTHING_LIKE
+    either = [{"protocol": 1 << number, f"{side}_port": 1 << port} for side in ADDRESSES]
+    return _box(network=IPV4 | IPV6, **either[0]) | _box(network=IPV4 | IPV6, **either[1])
+
+
+def _listed(device: Device, name: str) -> PacketSet:
+    """What an access list permits; one that nobody has configured nothing."""
+    found = device.access_lists.get(name)
+    if found is None:
+        return NOTHING
+    entries = [each for entry in found.entries for each in expanded(device, entry)]
+    return _entries(entries, IPV6 if found.kind == "ipv6" else IPV4)
+
+
+def _entries(entries: Iterable[AccessEntry], network: int) -> PacketSet:
+    found, left = NOTHING, EVERYTHING
+    for entry in entries:
+        matched = _entry(entry, network)
+        if entry.action == "permit":
+            found |= left & matched
+        else:
+            left &= ~matched
+        if len(found.boxes) > MOST_BOXES:
+            return EVERYTHING_LIKE
+    return found
+
+
+def _entry(entry: AccessEntry, network: int) -> PacketSet:
+    fields: Box = {"network": (network, 0)}
+    dscp = FULL["dscp"]
+    if entry.protocol is not None:
+        fields["protocol"] = (1 << entry.protocol, 0)
+    if entry.dscp is not None:
+        dscp &= 1 << entry.dscp
+    if entry.precedence is not None:
+        dscp &= 0xFF << (8 * entry.precedence)
+    if dscp != FULL["dscp"]:
+        fields["dscp"] = (dscp, 0)
+    for field, address in zip(ADDRESSES, (entry.source, entry.destination), strict=True):
+        if care := _care(address):
+            fields[field] = (int(address.address) & care, care)
+    for field, ports in (("source_port", entry.source_port), ("destination_port", entry.destination_port)):
+        if ports is not None:
+            fields[field] = (_ports(ports), 0)
+    if not all(bits or care or name in ADDRESSES for name, (bits, care) in fields.items()):
+        return NOTHING
+    opaque = entry.established or entry.fragments or entry.icmp_type is not None
+    return PacketSet((fields,), exact=not opaque)
+
+
+def _care(match: AddressMatch) -> int:
+    """The bits of an address that count."""
+    everything = int(IPv4Address("255.255.255.255") if match.address.version == 4 else IPv6Address((1 << 128) - 1))
+    return everything ^ int(match.wildcard)
+
+
+def _ports(match: PortMatch) -> int:
+    ports = match.ports
+    match match.op:
+        case "eq":
+            return _bits(ports)
+        case "neq":
+            return PORT_BITS ^ _bits(ports)
+        case "gt":
+            return PORT_BITS ^ ((1 << (ports[0] + 1)) - 1)
+        case "lt":
+            return (1 << ports[0]) - 1
+        case "range":
+            return ((1 << (ports[1] + 1)) - 1) ^ ((1 << ports[0]) - 1)
+
+
+def never_matches(device: Device, class_map: ClassMap) -> str:
+    """Return why a class-map can match no packet; empty where it can."""
+    if not class_map.criteria:
+        return "it has no match statement"
+    if not class_packets(device, class_map.name).empty:
+        return ""
+    parts = [(criterion_packets(device, each), each) for each in class_map.criteria]
+    dead = [each for packets, each in parts if packets.empty]
+    if dead and (class_map.match == "all" or len(dead) == len(parts)):
+        return _dead(device, dead[0])
+    for (one, first), (two, second) in combinations(parts, 2):
+        if (one & two).empty:
+            return f'no packet meets both "{match_line(first)}" and "{match_line(second)}"'
+    return "no packet meets all of its match statements"
+
+
+def _dead(device: Device, criterion: Criterion) -> str:
+    line, name = match_line(criterion), criterion.name or ""
+    if criterion.type == "access_group" and not criterion.negate:
+        lists = device.access_lists
+        about = f"access list {name} permits no packet" if name in lists else f"there is no access list {name}"
+        return f'"{line}": {about}'
+    if criterion.type == "class_map" and not criterion.negate:
+        return f'"{line}": {never_matches(device, device.class_maps[name])}'
+    return f'no packet meets "{line}"'

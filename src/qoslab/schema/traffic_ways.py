@@ -1,0 +1,91 @@
+"""The ways of all declared traffic and probes of an arm, in both directions; what of it does not arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from qoslab.errors import Finding
+from qoslab.ios.model.device import Device
+from qoslab.model.experiment import Arm, Experiment, Topology, probe_family, probe_target
+from qoslab.schema.document import Document
+from qoslab.schema.routing import Crossing, Fault, RoutedNetwork, Way, faults_of
+from qoslab.traffic.endpoints import ends_of
+
+
+@dataclass(frozen=True)
+class TrafficWay:
+    """The ways of a flow's or probe's packets."""
+
+    what: str
+    """`traffic "voice"`, `probe "rtt"`."""
+    forward: Way
+    back: Way | None
+    """None where the answers have no address to go to, as the way there is not known."""
+    answered: bool
+    """Whether packets go back."""
+
+    @property
+    def ways(self) -> list[Way]:
+        """Both."""
+        return [self.forward] if self.back is None else [self.forward, self.back]
+
+
+def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[TrafficWay]:
+    """The ways of an arm's flows and of the probes; `devices` are all routers as the arm configures them."""
+    network = RoutedNetwork(experiment.topology, devices)
+    found = []
+    for flow in experiment.flows_of(arm):
+        source, destination = ends_of(experiment.topology, flow)
+        forward, back = network.way(flow.source, destination), network.way(flow.destination, source)
+        found.append(TrafficWay(f'traffic "{flow.name}"', forward, back, flow.protocol == "tcp"))
+    for probe in experiment.probes:
+        target = probe_target(experiment, probe)
+        if target is None:
+            continue  # reported by the check of probes
+        forward = network.way(probe.source, target)
+        address = network.source_address(forward, probe_family(experiment, probe))
+        answer = None if address is None else network.way(probe.destination, address)
+        found.append(TrafficWay(f'probe "{probe.name}"', forward, answer, answered=True))
+    return found
+
+
+def used(ways: list[TrafficWay]) -> set[Crossing]:
+    """The interfaces that packets of these ways enter and leave by."""
+    passed = [way for each in ways for way in (each.ways if each.answered else [each.forward])]
+    return {crossing for way in passed for crossing in way.crossings}
+
+
+def unrouted(experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]) -> list[Finding]:
+    """What keeps declared traffic or its answers from arriving, each once; `devices` are those of each arm."""
+    found: dict[tuple[str, str], tuple[Fault, list[str], list[str]]] = {}
+    for arm in experiment.arms:
+        for each in traffic_ways(experiment, arm, devices[arm.name]):
+            for fault in faults_of(each.ways):
+                key = (fault.node, str(fault.prefix or fault.destination))
+                _, arms, whose = found.setdefault(key, (fault, [], []))
+                arms += [arm.name] if arm.name not in arms else []
+                whose += [each.what] if each.what not in whose else []
+    return list(_findings(experiment, document, found.values()))
+
+
+def _findings(
+    experiment: Experiment, document: Document, found: Iterable[tuple[Fault, list[str], list[str]]]
+) -> Iterator[Finding]:
+    for fault, arms, whose in found:
+        where = "" if len(arms) == len(experiment.arms) else f" in arm {', '.join(arms)}"
+        message = (
+            f"found {fault.reason} for {', '.join(whose)}{where}, expected its packets to arrive in both directions"
+        )
+        yield document.finding(
+            ("topology", "nodes", fault.node), message, _line_to_add(experiment.topology, fault), at_key=True
+        )
+
+
+def _line_to_add(topology: Topology, fault: Fault) -> str:
+    if fault.prefix is None:
+        return ""
+    route = f"{{prefix: {fault.prefix}, via: {fault.via}}}"
+    if topology.nodes[fault.node].routes:
+        return f"add {route} to the routes of {fault.node}"
+    return f"add to {fault.node}: routes: [{route}]"
