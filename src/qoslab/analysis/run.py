@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from qoslab.analysis import compare as comparing
+from qoslab.analysis.at_moment import unreached
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
+from qoslab.analysis.idle import idle_warnings
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import MisfitError, Readings, references
 from qoslab.analysis.statistics import estimate
-from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, WIDE
-from qoslab.errors import ExitStatus, RunInvalid
+from qoslab.analysis.values import unexpected_values
+from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, WIDE
+from qoslab.errors import ExitStatus, QoslabError, RunInvalid
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.left_out import STRICT
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.folder import MANIFEST
+from qoslab.schema.document import parse_document
+from qoslab.units import Duration, QuantityError
 
 
 class ImpossibleError(RunInvalid):
@@ -55,21 +61,37 @@ class Outcome:
     """The kind of lab that the figures come from."""
     invalid: frozenset[str] = frozenset()
     """Cells that do not count; those that were not needed are not among them."""
+    warnings: tuple[str, ...] = ()
+    """What did nothing in the run: see `qoslab.analysis.idle`. They do not change the verdict."""
 
     @property
     def outside(self) -> int:
         """How many expectations and averages are not met."""
-        return sum(int((table["verdict"] == OUTSIDE).sum()) for table in (self.comparison, self.averages))
+        return self._count(OUTSIDE)
+
+    @property
+    def not_measured(self) -> int:
+        """How many a shortened run did not come to."""
+        return self._count(NOT_MEASURED)
+
+    @property
+    def expected(self) -> int:
+        """How many expectations and averages count for the verdict."""
+        tables = (self.comparison, self.averages)
+        return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.wide
 
     @property
     def undecided(self) -> int:
         """How many expectations and averages have too few valid cells with a value to be decided."""
-        return sum(int((table["verdict"] == UNDECIDED).sum()) for table in (self.comparison, self.averages))
+        return self._count(UNDECIDED)
 
     @property
     def wide(self) -> int:
         """How many values are within bounds that are too wide to count as passed."""
-        return int((self.comparison["verdict"] == WIDE).sum())
+        return self._count(WIDE)
+
+    def _count(self, verdict: str) -> int:
+        return sum(int((table["verdict"] == verdict).sum()) for table in (self.comparison, self.averages))
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -124,6 +146,8 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     # What its own record says may be overruled by outputs that cannot be read.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
     judged = judge(experiment, manifest.published, found["metrics"], cells, manifest.lab)
+    if STRICT not in manifest.overrides and _shortened(folder, experiment):
+        judged = replace(judged, comparison=_without_unreached(judged.comparison))
     reasons += comparing.impossible(judged.comparison)
     folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
@@ -132,10 +156,35 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
         if not table.empty:
             folder.replace(file, table.to_csv(index=False))
+    warnings = idle_warnings(experiment, measured, found)
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
-        not reasons, tuple(reasons), untrusted, judged.comparison, judged.averages, judged.pairs, manifest.lab, left_out
+        not reasons,
+        tuple(reasons),
+        untrusted,
+        judged.comparison,
+        judged.averages,
+        judged.pairs,
+        manifest.lab,
+        left_out,
+        tuple(warnings),
     )
+
+
+def _shortened(folder: RunFolder, experiment: Experiment) -> bool:
+    """Whether there was less traffic than the experiment's file asks for."""
+    try:
+        data = parse_document(folder.experiment_text(), "").data
+        return experiment.duration < Duration.parse(str(data["duration"]))
+    except (QoslabError, QuantityError, KeyError, TypeError):
+        return False
+
+
+def _without_unreached(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The comparison, with a verdict of their own for values of a moment that the traffic did not come to."""
+    late = comparison["missing"].map(unreached).astype(bool) & comparison["measured"].isna()
+    verdicts = comparison["verdict"].mask(late & comparison["verdict"].isin([OUTSIDE, UNDECIDED]), NOT_MEASURED)
+    return comparison.assign(verdict=verdicts)
 
 
 @dataclass(frozen=True)
@@ -171,6 +220,9 @@ def judge(
     )
     pairs = wanted.pairs if wanted else ()
     averages = averages_table(wanted.averages if wanted else (), metrics, cells, pairs)
+    if comparison.empty and averages.empty:
+        valid = metrics.assign(valid=metrics["cell"].isin(trusted))
+        comparison = unexpected_values(experiment, valid, cells, lab)
     return Judged(comparison, averages, pairs_table(pairs, metrics, cells))
 
 

@@ -22,7 +22,7 @@ from qoslab.shipped import checkout
 if TYPE_CHECKING:
     from qoslab.results import RunFolder
 
-HARMLESS = ("--lab ", "--repetitions ")
+HARMLESS = ("--lab ", "--repetitions ", "--strict")
 """Options of a run that is whole all the same."""
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import cells_counted, claim, score
 from qoslab.analysis.compare import reproduced
+from qoslab.analysis.verdicts import INFORMATIVE
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
 from qoslab.printing import echo, printable
@@ -33,6 +34,7 @@ _STYLE = {
     "outside": "bold red",
     "impossible": "bold red",
     "undecided": "bold yellow",
+    "not measured": "yellow",
     "wide": "dim green",
     "informative": "dim",
 }
@@ -54,25 +56,38 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         _print_averages(console, averages, kind.found)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         echo(_score(pairs))
-    if not outcome.valid:
-        echo("The run is invalid; its figures must not be trusted:")
-        for reason in outcome.reasons:
-            echo(f"  {reason}")
-    elif outcome.undecided:
-        values = "value is" if outcome.undecided == 1 else "values are"
-        echo(
-            f"The run is valid; {outcome.undecided} expected {values} undecided, as most of the cells are not valid or "
-            f"lack the value{f', and {outcome.outside} outside tolerance' if outcome.outside else ''}."
-        )
-    elif outcome.outside:
-        figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
-        echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
-    else:
-        wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
-        echo(f"The run is valid; all figures are within their tolerance{wide}.")
+    for warning in outcome.warnings:
+        echo(f"Warning: {warning}")
+    echo(_verdict(outcome))
     if sentence := reproduced(outcome.comparison):
         echo(sentence)
     echo(f"Report: {_near(folder.report)}")
+
+
+def _verdict(outcome: Outcome) -> str:
+    """What the exit status says, in words."""
+    if not outcome.valid:
+        return "\n  ".join(("The run is invalid; its figures must not be trusted:", *outcome.reasons))
+    wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
+    if not outcome.expected:
+        none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"
+        return f"The run is valid. {none}, so there is no verdict."
+    late = outcome.not_measured
+    left = f"; {late} not measured, as the traffic was shortened (with --strict they fail)" if late else ""
+    failed = f"{outcome.outside} of {outcome.expected} expected values {_are(outcome.outside)} out of tolerance"
+    if outcome.undecided:
+        also = f"; {failed}" if outcome.outside else ""
+        return (
+            f"The run is valid, but {outcome.undecided} of {outcome.expected} expected values "
+            f"{_are(outcome.undecided)} undecided: most of their cells are invalid or lack the value{also}{left}."
+        )
+    if outcome.outside:
+        return f"The run is valid; {failed}{left}."
+    return f"The run is valid; all {'measured ' if late else ''}values are within their tolerance{left}{wide}."
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
@@ -82,6 +97,7 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
         "lab": outcome.lab,
         "valid": outcome.valid,
         "reasons": list(outcome.reasons),
+        "warnings": list(outcome.warnings),
         "comparison": json.loads((folder.path / "comparison.json").read_text(encoding="utf-8")),
         "averages": json.loads(outcome.averages.to_json(orient="records")),
         "pairs": json.loads(outcome.pairs.to_json(orient="records")),
@@ -96,7 +112,10 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
     names = ("published", found, "difference") if named else (found,)
     predicted = not comparison["predicted"].isna().all()
     names = ("predicted", *names) if predicted else names
-    for name in ("arm", "figure", *names, "tolerance", "verdict", *(["publication"] if named else [])):
+    # Where nothing is expected there is no verdict.
+    judged = not (comparison["verdict"] == INFORMATIVE).all()
+    ends = (*(("tolerance", "verdict") if judged else ()), *(["publication"] if named else []))
+    for name in ("arm", "figure", *names, *ends):
         width = FIGURE_WIDTH if name == "figure" else None
         justify: JustifyMethod = "right" if name in names else "left"
         table.add_column(Text(name, overflow="fold"), justify=justify, min_width=width)
@@ -121,10 +140,9 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
             + _pairs(row)
             + (f" (missing: {row['missing']})" if row["missing"] else ""),
             *([_difference(row["published"], row["measured"])] if named else []),
-            row["tolerance"],
-            row["verdict"],
+            *([row["tolerance"], row["verdict"]] if judged else []),
             *([row["publication"]] if named else []),
-            style=_STYLE[row["verdict"]],
+            style=_STYLE[row["verdict"]] if judged else "",
         )
     return table
 

@@ -56,7 +56,9 @@ class Gate:
             self._summarise(folder, outcome)
         if on_github():
             notes = gate.notes_at(outcome, folder.experiment_text())
-            _annotate(_file_of(folder), [(note.line, 1, note.title, note.text) for note in notes])
+            for level in ("error", "warning"):
+                chosen = [(note.line, 1, note.title, note.text) for note in notes if note.level == level]
+                _annotate(_file_of(folder), chosen, level)
 
     def _summarise(self, folder: RunFolder, outcome: Outcome) -> None:
         from qoslab.overview import read_run
@@ -173,12 +175,12 @@ def annotate_findings(findings: Sequence[Finding]) -> None:
         _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment does not hold", text)])
 
 
-def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]]) -> None:
-    """Workflow commands on standard error, where GitHub reads them, too."""
+def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]], level: str = "error") -> None:
+    """Workflow commands on standard error, where GitHub reads them, too; `level` is `error` or `warning`."""
     known = in_repository(file)
     for line, column, title, text in notes:
         place = f"file={_property(known)},line={line},col={column}," if known else ""
-        sys.stderr.write(f"::error {place}title={_property(title)}::{_data(text)}\n")
+        sys.stderr.write(f"::{level} {place}title={_property(title)}::{_data(text)}\n")
 
 
 def _data(text: str) -> str:

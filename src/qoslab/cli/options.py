@@ -17,6 +17,7 @@ from qoslab.errors import ExperimentError, UserError
 from qoslab.labs import LABS, LabKind, kind_at
 from qoslab.model.experiment import Order
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.left_out import STRICT
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.schema import Sweep
 from qoslab.schema.near import did_you_mean
@@ -123,6 +124,8 @@ class Choice:
     order: Order | None = None
     lab: str | None = None
     """A kind's name, or the place of a lab; None where it was not said."""
+    strict: bool = False
+    """Whether values that a shortened run did not come to are failures."""
 
     @property
     def kind(self) -> LabKind:
@@ -168,6 +171,7 @@ class Choice:
         found += [f"--only {each}" for each in self.only]
         found += [f"--order {self.order}"] if self.order is not None else []
         found += [f"--lab {self.lab}"] if self.lab is not None else []
+        found += [STRICT] if self.strict else []
         return tuple(found)
 
     def recorded(self, file: Path, sets: Sequence[str]) -> RunOptions:
@@ -183,6 +187,7 @@ class Choice:
             repetitions=self.repetitions,
             order=self.order,
             lab=self.lab or DEFAULT_LAB,
+            strict=self.strict,
         )
 
     def after(self, recorded: RunOptions) -> Choice:
@@ -199,6 +204,7 @@ class Choice:
             repetitions=self.repetitions or recorded.repetitions,
             order=self.order or recorded.order,
             lab=recorded.lab,
+            strict=self.strict or recorded.strict,
         )
 
 

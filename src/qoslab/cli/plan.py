@@ -15,6 +15,7 @@ from qoslab.model.steps import Step
 from qoslab.plan import Plan
 from qoslab.printing import echo
 from qoslab.schema.devices import without_effect
+from qoslab.schema.idle import idle_warnings
 
 
 @click.command()
@@ -31,29 +32,29 @@ def command(
     """Show the steps of a run without running it.
 
     EXPERIMENT is a file, or the name of a file in experiments/. Times are estimates, in seconds. Template lines that
-    the routers accept but do not act on are listed on standard error. With --lab INVENTORY the output includes every
+    the routers accept but do not act on, and the warnings of `qoslab validate`, go to standard error. With --lab INVENTORY the output includes every
     line that would be sent to each router and the lines that restore the router if the run is killed; no device is
     contacted.
     """
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)
-    for remark in without_effect(sweep.experiment, file):
+    for remark in (*without_effect(sweep.experiment, file), *idle_warnings(sweep)):
         echo(str(remark), err=True)
-    sent = list(_sent(choice, plan))
+    sent = sent_to_devices(choice, plan)
     if as_json:
         echo(json.dumps(plan.as_dict() | ({"sent": sent} if sent else {}), indent=2))
     else:
         echo("\n".join((*plan_lines(plan), *sent)))
 
 
-def _sent(choice: Choice, plan: Plan) -> Iterator[str]:
-    """What goes to devices that are there already."""
-    if choice.kind.placed:
-        from qoslab.run.labs import machinery
+def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
+    """Lines that are sent to the devices of an inventory; `UserError` where that cannot be used for the plan."""
+    if not choice.kind.placed:
+        return []
+    from qoslab.run.labs import machinery
 
-        told = machinery(choice.kind).sent
-        if told is not None:
-            yield from told(choice.place, plan)
+    sent = machinery(choice.kind).sent
+    return [] if sent is None else list(sent(choice.place, plan))
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
@@ -90,8 +91,10 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
     if plan.seconds is None:
         yield f"time: {UNKNOWN} before the first simulated cell of each arm"
         return
-    unit = lab_kind(plan.lab).worker
-    estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in sorted({1, 2, 4, labs})]
+    kind = lab_kind(plan.lab)
+    unit = kind.worker
+    counts = sorted(count for count in {1, 2, 4, labs} if kind.most is None or count <= kind.most)
+    estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in counts]
     yield f"time: {', '.join(estimates)} (estimates)"
     yield f"as it is asked for: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
 

@@ -33,7 +33,7 @@ from qoslab.cli.options import (
     tls_options,
 )
 from qoslab.cli.places import RUNS, open_sweep
-from qoslab.cli.plan import summary_lines
+from qoslab.cli.plan import sent_to_devices, summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.labs import LabKind, kind_at
 from qoslab.plan import Plan
@@ -41,6 +41,7 @@ from qoslab.platforms import routers_of
 from qoslab.printing import echo
 from qoslab.priority import processors
 from qoslab.schema import published_figures
+from qoslab.schema.idle import idle_warnings
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
@@ -80,6 +81,11 @@ NEWEST = ""
     help="Maximum attempts for a cell that was invalid because the machine was busy or the lab failed. "
     "[default: 3; 1 if cells run one at a time without a matrix]",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With --duration: fail on expected values that the shortened traffic did not reach.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the number of cells and the estimated time; run nothing.")
 @click.option(
     "--resume",
@@ -106,6 +112,7 @@ def command(
     choice: Choice,
     jobs: int | str | None,
     attempts: int | None,
+    strict: bool,
     dry_run: bool,
     resume: str | None,
     scheduler: str | None,
@@ -120,7 +127,8 @@ def command(
     EXPERIMENT is a file, or the name of a file in experiments/. Results go to standard output, progress to standard
     error; the last line contains the path of the report. The exit status is 0 if every value is within its tolerance, 1
     if a value is not, 3 if the run is invalid or an expectation is undecided because most of its cells are invalid or
-    lack the value.
+    lack the value. Warnings about classes and policies that matched no packet do not change it; `allow_idle` in the file
+    silences them by name.
 
     An interrupted run, or a run with invalid cells, continues with --resume; it uses the options of the original run
     unless you override them. For a run on an inventory, EXPERIMENT, --lab and --set must be given again.
@@ -130,6 +138,7 @@ def command(
         raise click.UsageError(
             "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them for a run"
         )
+    choice = replace(choice, strict=strict)
     folder = None
     if resume is not None:
         folder = _to_resume(experiment, resume, sets, choice.kind.name)
@@ -138,10 +147,13 @@ def command(
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     gate.check(sweep.experiment.name)
+    for warning in idle_warnings(sweep):
+        echo(str(warning), err=True)
     prepared = prepare(
         file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
     )
     if dry_run:
+        sent_to_devices(choice, prepared.request.plan)  # refuses an inventory that cannot be run
         _say_plan(prepared.request.plan, prepared.expected, as_json=as_json)
         return ExitStatus.WITHIN
     if choice.kind.real_time:

@@ -14,6 +14,7 @@ from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.printing import echo
 from qoslab.schema.devices import without_effect
+from qoslab.schema.idle import idle_warnings
 
 
 @click.command()
@@ -25,7 +26,9 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     """Check an experiment file and, with --lab, whether that lab can run it.
 
     EXPERIMENT is a file, or the name of a file in experiments/. Every error is listed with its location; with --json as
-    a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well.
+    a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well, and warnings about
+    classes that can match no packet and policies in the path of no declared traffic; warnings do not change the exit
+    status.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)
@@ -35,16 +38,17 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
         findings = [asdict(finding) for finding in error.findings]
         echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
         return error.exit_status
-    remarks = without_effect(sweep.experiment, file)
+    remarks, warnings = without_effect(sweep.experiment, file), idle_warnings(sweep)
     if as_json:
-        said = [asdict(remark) for remark in remarks]
-        echo(json.dumps({"valid": True, "message": "", "findings": [], "remarks": said}, indent=2))
+        said = {"remarks": list(map(asdict, remarks)), "warnings": list(map(asdict, warnings))}
+        echo(json.dumps({"valid": True, "message": "", "findings": [], **said}, indent=2))
     else:
-        for remark in remarks:
+        for remark in (*remarks, *warnings):
             echo(str(remark), err=True)
         checked = sweep.experiment
         arms = ", ".join(arm.name for arm in checked.arms)
         cells = sum(len(sweep.combinations(arm.name)) for arm in checked.arms) * checked.repetitions
         counted = f"; {cells} cells of {', '.join(sweep.parameters)}" if sweep.parameters else ""
-        echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}", err=True)
+        warned = f"; {len(warnings)} warning{'' if len(warnings) == 1 else 's'}" if warnings else ""
+        echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}{warned}", err=True)
     return ExitStatus.WITHIN

@@ -478,6 +478,8 @@ class Experiment(Frozen):
     """Where packets are captured."""
     observe: tuple[Observation, ...] = ()
     """Show commands to keep."""
+    allow_idle: tuple[str, ...] = ()
+    """Classes and policy-maps that may meet no packet without a warning, as VOICE or class-default/VOICE."""
     compare: Comparison | None = None
     """Published figures and expectations."""
     graphs: tuple[SweepGraph, ...] = ()

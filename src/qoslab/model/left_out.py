@@ -15,6 +15,10 @@ LeftOut = Callable[[RunFigure], bool]
 """Whether a run was not asked for a figure."""
 
 
+STRICT = "--strict"
+"""The option of a run in which values that shortened traffic did not come to are failures."""
+
+
 def part_of(overrides: Sequence[str]) -> str:
     """Those of a run's options that leave cells out, as typed; empty where it is of the whole file."""
     return ", ".join(each for each in overrides if each.startswith(PARTIAL))

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import pandas as pd
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.figures import WIDE
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED
+from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import ExperimentError
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
@@ -49,6 +49,8 @@ class Expected:
     tolerance: str
     reason: str
     met: bool
+    measurable: bool = True
+    """False of a value that a shortened run did not come to: it neither passes nor fails."""
 
 
 def expected(outcome: Outcome) -> Iterator[Expected]:
@@ -58,9 +60,8 @@ def expected(outcome: Outcome) -> Iterator[Expected]:
         value = row["measured"] if "measured" in row else row["value"]
         measured = "not measured" if pd.isna(value) else format_value(value, row["unit"])
         name = f"{key} ({where})" if where else key
-        yield Expected(
-            row["arm"], key, name, measured, row["tolerance"], row["reason"], row["verdict"] not in (OUTSIDE, UNDECIDED)
-        )
+        met, measurable = row["verdict"] not in (OUTSIDE, UNDECIDED), row["verdict"] != NOT_MEASURED
+        yield Expected(row["arm"], key, name, measured, row["tolerance"], row["reason"], met, measurable)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -73,18 +74,21 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file: str = "") -> bytes:
     """A JUnit report: a test case for each expected figure, and one for whether the run can be trusted.
 
+    Each warning is a test case that was skipped, with the warning as its message: it neither passes nor fails.
+
     `file` is the path of the experiment's file for the forge, `experiment_file` its text; without a path there are no
     lines.
     """
     name, cases = manifest.experiment.name, list(expected(outcome))
     seconds = f"{manifest.took_s or 0:.3f}"
     counts = {
-        "tests": str(len(cases) + 1),
+        "tests": str(len(cases) + 1 + len(outcome.warnings)),
         "failures": str(sum(not case.met for case in cases)),
         "errors": str(int(not outcome.valid)),
     }
+    skipped = str(len(outcome.warnings) + sum(not case.measurable for case in cases))
     top = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(top, "testsuite", {"name": name, **counts, "skipped": "0", "time": seconds})
+    suite = ElementTree.SubElement(top, "testsuite", {"name": name, **counts, "skipped": skipped, "time": seconds})
     suite.set("timestamp", manifest.started.strftime("%Y-%m-%dT%H:%M:%S"))
     trust = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": "the run is valid", "time": seconds})
     lines, places = _lines(experiment_file) if file else {}, [(trust, 1)]
@@ -98,6 +102,18 @@ def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file:
         if not case.met:
             message = _ILLEGAL.sub("?", f"{case.measured}, expected {case.tolerance}")
             ElementTree.SubElement(element, "failure", {"message": message}).text = _ILLEGAL.sub("?", case.reason)
+        elif not case.measurable:
+            message = "not measured: the traffic was shortened"
+            ElementTree.SubElement(element, "skipped", {"message": message})
+    for number, warning in enumerate(outcome.warnings, 1):
+        named = {
+            "classname": f"{name}.warnings",
+            "name": f"warning {number}: {_ILLEGAL.sub('?', warning)}",
+            "time": "0",
+        }
+        element = ElementTree.SubElement(suite, "testcase", named)
+        ElementTree.SubElement(element, "skipped", {"message": _ILLEGAL.sub("?", warning)})
+        places.append((element, 1))
     for element, line in places if file else ():
         element.set("file", _ILLEGAL.sub("?", file))
         element.set("line", str(line))
@@ -113,6 +129,7 @@ def markdown(
     found, kind = verdict(outcome, manifest.experiment), lab_kind(manifest.lab)
     parts = [f"## {found.sign} {_plain(manifest.experiment.title)}: {found.word}", _plain(found.sentence)]
     parts += ["\n".join(f"- {_plain(detail)}" for detail in found.details)] if found.details else []
+    parts += ["\n".join(f"- ⚠ {_plain(warning)}" for warning in outcome.warnings)] if outcome.warnings else []
     parts += [f"*{_plain(kind.remark)}*"] if kind.remark else []
     asked = text.part(manifest.overrides)
     parts += [_plain(asked)] if asked else []
@@ -209,12 +226,14 @@ class Note:
     line: int
     title: str
     text: str
+    level: Literal["error", "warning"] = "error"
 
 
 def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
     """Where the experiment's text expects figures that are not met; reasons of an invalid run at its top."""
     lines = _lines(experiment_file)
     found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
+    found += [Note(1, "Nothing happened there", warning, "warning") for warning in outcome.warnings]
     for each in expected(outcome):
         if not each.met:
             words = f"{each.name} is {each.measured}, expected {each.tolerance}"

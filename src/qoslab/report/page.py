@@ -14,7 +14,7 @@ from qoslab import __version__
 from qoslab.analysis.compare import measured_figure, reproduced
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, UNDECIDED, WIDE
+from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import (
     NOTE_FIGURE,
@@ -146,6 +146,8 @@ class Page:
     """Names the publication; empty where there is none."""
     repetitions: int
     verdict: Verdict
+    warnings: list[str]
+    """What did nothing in the run: the verdict is the same, but may say less than it seems."""
     lead: Graph | None
     """What answers the title, before all tables."""
     predicted: bool
@@ -216,6 +218,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
+        warnings=_some(outcome.warnings),
         lead=lead_graph(experiment, [each for each in cells if each.name not in invalid] or cells, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
@@ -281,25 +284,31 @@ def _arm_title(experiment: Experiment, arm: str) -> str:
 
 def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """One sentence, and which figures or reasons are behind it."""
-    counted = outcome.comparison[~outcome.comparison["verdict"].isin([INFORMATIVE, WIDE])]
-    total = len(counted) + int((outcome.averages["verdict"] != INFORMATIVE).sum())
+    total = outcome.expected
     if not outcome.valid:
         return Verdict(
             "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
-        return Verdict("informative", "–", "Informative", "This run was expected to meet no figures.", [])
+        why = "All expectations have wide bounds" if outcome.wide else "No expectations were set"
+        return Verdict("informative", "–", "No verdict", f"{why}; the values are below.", [])
+    late = [] if not outcome.not_measured else [_too_short(outcome, experiment)]
     if outcome.undecided:
         return _undecided(outcome, experiment, total)
+    if outcome.outside == 0 and outcome.not_measured == total:
+        return Verdict("informative", "–", "Not measured", "No expected value was measured.", late)
     if outcome.outside == 0:
-        sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
+        met = total - outcome.not_measured
+        sentence = f"All {met} expected values are within tolerance." if total > 1 else "The expected value is met."
+        if late:
+            sentence = f"{met} of {total} expected values are within tolerance, the others were not measured."
         if outcome.wide:
             sentence += f" {outcome.wide} more are within wide bounds and not counted."
-        return Verdict("within", "✓", "Within tolerance", sentence, [])
-    details = _failed(outcome, experiment)
+        return Verdict("within", "✓", "Within tolerance", sentence, late)
+    details = [*_failed(outcome, experiment), *late]
     verb = "is" if outcome.outside == 1 else "are"
     return Verdict(
-        "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected figures {verb} not met.", details
+        "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected values {verb} out of tolerance.", details
     )
 
 
@@ -331,6 +340,14 @@ def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
         "value."
     )
     return Verdict("invalid", "?", "Undecided", sentence, details + _failed(outcome, experiment))
+
+
+def _too_short(outcome: Outcome, experiment: Experiment) -> str:
+    late = outcome.not_measured
+    return (
+        f"{late} expected value{'s were' if late > 1 else ' was'} not measured: {experiment.duration} of traffic is "
+        "less than that of the experiment's file and ended before their moment. With --strict they fail."
+    )
 
 
 def _cells(where: str) -> str:

@@ -52,6 +52,8 @@ class RunOptions(Record):
     order: Order | None = None
     lab: str = DEFAULT_LAB
     """A kind's name, or the place of a lab."""
+    strict: bool = False
+    """Whether values that a shortened run did not come to are failures."""
 
 
 class Step(Record):

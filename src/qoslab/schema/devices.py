@@ -12,6 +12,7 @@ from pathlib import Path
 from qoslab.errors import Finding
 from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import is_switch, routers_of
@@ -81,6 +82,20 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
         yield from switched_loop(experiment, document, arm.name if changed else None, devices)
     if complete:
         yield from unrouted(experiment, document, configured)
+        yield from _unknown_idle(experiment, document, configured)
+
+
+def _unknown_idle(
+    experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]
+) -> Iterator[Finding]:
+    """Names under `allow_idle` that no router has; `devices` are those of each arm."""
+    every = [device for of_arm in devices.values() for device in of_arm.values()]
+    known = {CLASS_DEFAULT: None, **{name: None for each in every for name in (*each.class_maps, *each.policy_maps)}}
+    for index, name in enumerate(experiment.allow_idle):
+        last = name.rpartition("/")[2]
+        if last not in known:
+            message = f'found "{name}", expected a class or policy-map of a router, {one_of(known)}'
+            yield document.finding(("allow_idle", index), message, did_you_mean(name, known))
 
 
 def _near_interface(line: str, chassis: Hardware) -> str:

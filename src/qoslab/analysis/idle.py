@@ -1,0 +1,155 @@
+"""What did nothing in a run that went well otherwise: idle classes and policies, silent traffic, unread output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from qoslab.analysis.classes import CLASS
+from qoslab.errors import UserError
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.labs import lab_kind
+from qoslab.model.experiment import Arm, Experiment
+from qoslab.platforms import is_switch, routers_of
+from qoslab.results import Cell
+from qoslab.schema.devices import configured_devices
+from qoslab.schema.idle import Attachment, Idle, has_explicit_class, idle_of_arm
+
+SHOWN_ARMS = 4
+"""Arms that a warning names at most."""
+
+
+def idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return what did nothing in the arms of a run, each once with its arms; `found` are the tables of the cells."""
+    arms: dict[str, list[str]] = {}
+    of_arm: dict[str, list[Cell]] = {}
+    for cell in cells:
+        of_arm.setdefault(cell.arm, []).append(cell)
+    for arm, own in of_arm.items():
+        for message in dict.fromkeys(_of_arm(own, found)):
+            arms.setdefault(message, []).append(arm)
+    warnings = [_with_arms(message, names, len(of_arm)) for message, names in arms.items()]
+    return warnings + list(_unparsed(experiment, cells))
+
+
+def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
+    """Which arms it is said of, unless there are no others."""
+    if len(arms) == count:
+        return message
+    named = ", ".join(arms[:SHOWN_ARMS]) + (f" and {len(arms) - SHOWN_ARMS} more" if len(arms) > SHOWN_ARMS else "")
+    return f"arm{'s' if len(arms) > 1 else ''} {named}: {message}"
+
+
+def _of_arm(cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    first = cells[0]
+    experiment = first.experiment()
+    arm = experiment.arm(first.arm)
+    devices = configured_devices(experiment, _texts(first, experiment))
+    static = idle_of_arm(experiment, arm, devices)
+    covered: set[tuple[str, str]] = set()
+    for idle in _idle_classes(experiment, first, found["classes"], devices):
+        why = next((each.message for each in static if _same(each, idle)), "")
+        covered.add((idle.router, idle.name))
+        if not idle.allowed(frozenset(experiment.allow_idle)):
+            yield f"{idle.message} ({why.partition(': ')[2]})" if why else idle.message
+    yield from (each.message for each in static if (each.router, each.name) not in covered)
+    yield from _silent(experiment, arm, found["flows"])
+
+
+def _texts(cell: Cell, experiment: Experiment) -> dict[str, str]:
+    """The configurations that the routers were given."""
+    files = {name: cell.configuration(f"{name}.ios") for name in routers_of(experiment.topology)}
+    return {name: cell.text(file) for name, file in files.items() if file.exists()}
+
+
+def _same(static: Idle, idle: Idle) -> bool:
+    """Whether the configuration says why a class or policy met no packet."""
+    if (static.router, static.name) != (idle.router, idle.name):
+        return False
+    return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
+
+
+def _idle_classes(
+    experiment: Experiment, cell: Cell, classes: pd.DataFrame, devices: Mapping[str, Device]
+) -> Iterator[Idle]:
+    """The policies and classes of an arm that counted no packet in any of its cells."""
+    own = classes[classes["arm"] == cell.arm]
+    # Real switches count nothing for the classes of a policy.
+    real = lab_kind(cell.record().lab).placed
+    own = own[[not (real and is_switch(experiment.topology.nodes[each])) for each in own["device"]]]
+    last = own.sort_values("time_s").groupby(["cell", *CLASS], as_index=False, sort=False).tail(1)
+    for (router, interface, direction, policy), table in last.groupby(CLASS[:-1], sort=False):
+        packets: dict[str, int] = {
+            str(name): int(rows.astype("Int64").sum(skipna=True))
+            for name, rows in table.groupby("class", sort=False)["packets"]
+            if not rows.isna().any()
+        }
+        yield from _of_policy(str(router), Attachment(str(interface), str(direction), str(policy)), packets, devices)
+
+
+def _of_policy(
+    router: str, at: Attachment, packets: Mapping[str, int], devices: Mapping[str, Device]
+) -> Iterator[Idle]:
+    where = f"{router} {at.interface} {at.direction}"
+    total = sum(count for path, count in packets.items() if "/" not in path)
+    if packets and not total:
+        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} met no packet", at=at)
+        return
+    for path, count in packets.items():
+        parent, _, name = path.rpartition("/")
+        of = packets.get(parent, 0) if parent else total
+        # An idle parent is reported itself, and nobody has written the class-default that every policy has.
+        explicit = (
+            name != CLASS_DEFAULT or router not in devices or has_explicit_class(devices[router], at.policy, path)
+        )
+        if count or not of or not explicit:
+            continue
+        yield Idle(router, name, f"{where}: class {path} matched 0 of {of:,} packets", path, at)
+
+
+def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[str]:
+    """Traffic of which nothing arrived."""
+    own = flows[flows["arm"] == arm.name]
+    for flow in experiment.flows_of(arm):
+        arrived = own[own["traffic"] == flow.name]["bytes"]
+        if len(arrived) and not flow.may_fail and not arrived.fillna(0).sum():
+            yield f'traffic "{flow.name}": nothing arrived'
+
+
+def _unparsed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
+    """Show commands of whose output nothing was parsed in any cell."""
+    for each in experiment.observe:
+        moments = {str(moment) for moment in each.moments}
+        outputs = [
+            (cell, taken.moment)
+            for cell in cells
+            if not each.arms or cell.arm in each.arms
+            for taken in cell.record().observed
+            if (taken.device, taken.command) == (each.node, each.command) and taken.moment in moments
+        ]
+        reasons = []
+        for cell, moment in outputs:
+            reason = _why_unparsed(cell, each.node, moment, each.command)
+            if not reason:
+                break
+            reasons.append(reason)
+        else:
+            if reasons:
+                count = "its output" if len(reasons) == 1 else f"any of {len(reasons)} outputs"
+                yield f'{each.node} "{each.command}": nothing was parsed of {count}: {reasons[0]}'
+
+
+def _why_unparsed(cell: Cell, device: str, moment: str, command: str) -> str:
+    """Why nothing was parsed of what a router showed; empty where something was."""
+    path = cell.observation(device, moment, command)
+    path = path.with_name(f"{path.name}.json")
+    try:
+        content = json.loads(cell.text(path)) if path.exists() else {"unparsed": "its file is missing"}
+    except (UserError, ValueError, RecursionError):
+        return "its file is damaged"
+    if not isinstance(content, dict):
+        return "its file is damaged"
+    return str(content["unparsed"]) if "unparsed" in content else ("" if content else "the output has no values")

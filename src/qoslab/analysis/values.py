@@ -1,0 +1,67 @@
+"""Values of a run of which nothing is expected: those of each arm, and of each combination of its parameters. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from qoslab.analysis.compare import COLUMNS, measured_figure
+from qoslab.analysis.verdicts import INFORMATIVE
+from qoslab.model.expectations import selection_text
+from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.matrix import Scalar
+from qoslab.model.metrics import Reference, Selector
+from qoslab.results import CellSummary
+
+MOST_ROWS = 400
+"""Of a large sweep the metrics of its graphs are shown alone, and no more rows than these."""
+OF_SELECTOR: Mapping[Selector, tuple[str, ...]] = {
+    "traffic": ("goodput.sum", "datagrams.loss", "datagrams.jitter"),
+    "probe": ("rtt.avg", "rtt.max", "jitter.avg"),
+    "class": ("class.passed", "class.drops"),
+    "interface": ("interface.delay.p99",),
+}
+"""Metrics that are shown of each traffic, probe, class and interface by itself."""
+DATAGRAMS = ("datagrams.loss", "datagrams.jitter")
+
+
+def unexpected_values(
+    experiment: Experiment, metrics: pd.DataFrame, cells: Sequence[CellSummary], lab: str = DEFAULT_LAB
+) -> pd.DataFrame:
+    """Return rows of `qoslab.analysis.compare.compare` without a verdict; `metrics` has a column `valid`."""
+    rows = [
+        {"article": "", "lab": lab, "arm": arm.name, "where": selection_text(where), "metric": metric}
+        | {"unit": Reference.parse(metric).metric.unit, **measured.columns(), "verdict": INFORMATIVE}
+        | dict.fromkeys(("tolerance", "reason", "publication", "explanation"), "")
+        for arm in experiment.arms
+        for where in _combinations(arm, cells)
+        for metric in _named(experiment, arm, metrics, len(cells))
+        if (measured := measured_figure(metrics, arm.name, metric, where)).estimate is not None
+    ]
+    return pd.DataFrame(rows[:MOST_ROWS], columns=COLUMNS)
+
+
+def _combinations(arm: Arm, cells: Sequence[CellSummary]) -> list[Mapping[str, Scalar]]:
+    """The parameters of an arm's cells, each combination once; none of an arm that was not run."""
+    found = {tuple(cell.values.items()): cell.parameters for cell in cells if cell.arm == arm.name}
+    return list(found.values())
+
+
+def _named(experiment: Experiment, arm: Arm, metrics: pd.DataFrame, cells: int) -> list[str]:
+    """The metrics that tell most of an arm: those of its graphs, then of all that is measured by itself."""
+    graphs = [graph.metric for graph in experiment.graphs if not graph.arms or arm.name in graph.arms]
+    own = [str(name) for name in metrics[metrics["arm"] == arm.name]["metric"].unique()]
+    found = [] if graphs and cells * len(own) > MOST_ROWS else list(_by_itself(experiment, arm, own))
+    return list(dict.fromkeys([*graphs, *found]))
+
+
+def _by_itself(experiment: Experiment, arm: Arm, known: Sequence[str]) -> Iterator[str]:
+    tcp = {flow.name for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
+    parsed = [each for each in map(Reference.parse, known) if each.selector is not None and each.at is None]
+    for selector, names in OF_SELECTOR.items():
+        each_of = dict.fromkeys(each.selector for each in parsed if each.metric.selector == selector)
+        for one in each_of:
+            wanted = [name for name in names if not (name in DATAGRAMS and one in tcp)]
+            yield from (f"{name}({one})" for name in wanted if f"{name}({one})" in known)

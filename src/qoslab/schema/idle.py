@@ -1,0 +1,184 @@
+"""Classes and policies that do nothing in an experiment: classes that can match no packet, policies without traffic.
+
+Each is a warning: `allow_idle` of the experiment names those that are meant so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from qoslab.errors import Finding
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.packet_sets import EVERYTHING, NOTHING, PacketSet, class_packets, never_matches
+from qoslab.model.experiment import Arm, Experiment
+from qoslab.schema.devices import configured_devices
+from qoslab.schema.document import Place
+from qoslab.schema.routing import Crossing
+from qoslab.schema.sweep import CellIdentity, Sweep
+from qoslab.schema.templates import render_lines
+from qoslab.schema.traffic_ways import traffic_ways, used
+
+COMBINATIONS = 20
+"""Combinations of parameters of each arm whose configurations are looked at."""
+VERBS = {"input": "enters", "output": "leaves"}
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A policy-map on an interface."""
+
+    interface: str
+    direction: str
+    policy: str
+
+    def __str__(self) -> str:
+        return f"service-policy {self.direction} {self.policy} on {self.interface}"
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A class or policy of a router that can do nothing."""
+
+    router: str
+    name: str
+    """The class-map or policy-map, as the configuration and `allow_idle` name it."""
+    message: str
+    """`class-map match-all VOICE of R1 can match no packet: …`."""
+    path: str = ""
+    """Of a class of an attached policy: `class-default/VOICE`; of a policy and of a class-map empty."""
+    at: Attachment | None = None
+    """Where it is attached; None of a class-map."""
+
+    def allowed(self, names: Set[str]) -> bool:
+        """Whether the experiment says that it is meant so."""
+        return not names.isdisjoint({self.name, self.path} - {""})
+
+
+def attachments(device: Device) -> Iterator[Attachment]:
+    """The policies of a device's interfaces."""
+    for interface in device.interfaces.values():
+        for direction in ("input", "output"):
+            policy: str | None = getattr(interface, f"service_policy_{direction}")
+            if policy is not None:
+                yield Attachment(interface.name, direction, policy)
+    for virtual in device.host_interfaces.values():
+        if virtual.service_policy_input is not None:
+            yield Attachment(virtual.name, "input", virtual.service_policy_input)
+
+
+def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
+    """What can do nothing in an arm, without what `allow_idle` names; `devices` are its routers as configured."""
+    passed = used(traffic_ways(experiment, arm, devices))
+    found = [each for router, device in devices.items() for each in _of_router(router, device, passed)]
+    allowed = frozenset(experiment.allow_idle)
+    return [each for each in found if not each.allowed(allowed)]
+
+
+def _of_router(router: str, device: Device, passed: Set[Crossing]) -> Iterator[Idle]:
+    for class_map in device.class_maps.values():
+        if why := never_matches(device, class_map):
+            about = f"class-map match-{class_map.match} {class_map.name} of {router} can match no packet: {why}"
+            yield Idle(router, class_map.name, about)
+    seen: set[tuple[str, str]] = set()
+    for at in attachments(device):
+        # The port of a VLAN is not known by the configuration alone.
+        if at.interface not in device.host_interfaces and not _used(router, at, passed):
+            yield Idle(router, at.policy, _unused(router, at, passed), at=at)
+        for path, why in _unreachable(device, at.policy):
+            if (at.policy, path) not in seen:
+                seen.add((at.policy, path))
+                about = f"class {path} of policy-map {at.policy} of {router} can match no packet: {why}"
+                yield Idle(router, path.rpartition("/")[2], about, path, at)
+
+
+def _used(router: str, at: Attachment, passed: Set[Crossing]) -> bool:
+    return any((each.node, each.interface, each.direction) == (router, at.interface, at.direction) for each in passed)
+
+
+def _unused(router: str, at: Attachment, passed: Set[Crossing]) -> str:
+    known = sorted(each.interface for each in passed if (each.node, each.direction) == (router, at.direction))
+    verb = VERBS[at.direction]
+    instead = f"; {at.direction} traffic of {router} {verb} by {', '.join(known)}" if known else ""
+    return f"{at} of {router}: no declared traffic {verb} there{instead}"
+
+
+def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:
+    """Paths of the classes of an attached policy that no packet reaches, with the reason."""
+    yield from _walk(device, device.policy_maps.get(policy), "", EVERYTHING)
+
+
+def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: PacketSet) -> Iterator[tuple[str, str]]:
+    taken = NOTHING
+    for each in () if policy is None else policy.classes:
+        matched = class_packets(device, each.name)
+        path = f"{above}{each.name}"
+        if matched.empty:
+            continue  # reported of its class-map
+        within = matched & arriving
+        left = within & ~taken
+        if each.name != CLASS_DEFAULT and left.empty:
+            parent = above.rstrip("/")
+            why = (
+                f"no packet of class {parent} meets it" if within.empty else "classes above it take all of its packets"
+            )
+            yield path, why
+            continue
+        taken |= matched
+        # What a class marks, the classes within it may see as marked.
+        inside = EVERYTHING if _marks(each) else left
+        if each.service_policy is not None:
+            yield from _walk(device, device.policy_maps.get(each.service_policy), f"{path}/", inside)
+
+
+def _marks(policy_class: PolicyClass) -> bool:
+    police = policy_class.police
+    colours = () if police is None else (police.conform, police.exceed, police.violate)
+    actions = [action.action for colour in colours for action in colour or ()]
+    return bool(policy_class.marks) or any(action.startswith("set-") for action in actions)
+
+
+def has_explicit_class(device: Device, policy: str, path: str) -> bool:
+    """Whether the configuration has a class of a policy, by its path; class-default is in every policy otherwise."""
+    found = device.policy_maps.get(policy)
+    for name in path.split("/"):
+        each = None if found is None else found.find(name)
+        if each is None:
+            return False
+        found = None if each.service_policy is None else device.policy_maps.get(each.service_policy)
+    return True
+
+
+def idle_warnings(sweep: Sweep) -> list[Finding]:
+    """What can do nothing in some arm, each once, at its line of a template."""
+    found: dict[tuple[str, int, str], Finding] = {}
+    for arm in sweep.experiment.arms:
+        for parameters in sweep.combinations(arm.name)[:COMBINATIONS]:
+            experiment = sweep.resolve(CellIdentity(arm.name, tuple(parameters.items()), 1))
+            own = experiment.arms[0]
+            devices = configured_devices(experiment, sweep.configuration_text(experiment, own))
+            for idle in idle_of_arm(experiment, own, devices):
+                place = _place(sweep.file, experiment, own, idle)
+                hint = f"fix it, or say that it is meant so with allow_idle: [{idle.name}]"
+                finding = place.finding(f"arms.{arm.name}.configure.{idle.router}", f"warning: {idle.message}", hint)
+                found.setdefault((finding.file, finding.line, finding.message), finding)
+    return list(found.values())
+
+
+def _place(file: Path, experiment: Experiment, arm: Arm, idle: Idle) -> Place:
+    """The line of a template that configures it: `class-map`, `class`, or `service-policy` below its interface."""
+    layers = experiment.configurations_of(arm).get(idle.router, ())
+    lines = [line for layer in layers for line in render_lines(file, layer)]
+    command = "cl" if idle.at is None or idle.path else "se"
+    port = "" if idle.at is None or idle.path else re.sub(r"^\D+", "", idle.at.interface)
+    interface, found = "", []
+    for text, place in lines:
+        words = text.split()
+        if words and words[0].lower().startswith("int"):
+            interface = text.strip()
+        if words and words[0].lower().startswith(command) and words[-1] == idle.name and interface.endswith(port):
+            found.append(place)
+    return found[0] if found else Place(str(file))
