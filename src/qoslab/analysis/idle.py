@@ -77,9 +77,10 @@ def _idle_classes(
 ) -> Iterator[Idle]:
     """The policies and classes of an arm that counted no packet in any of its cells."""
     own = classes[classes["arm"] == cell.arm]
-    # Real switches count nothing for the classes of a policy.
-    real = lab_kind(cell.record().lab).placed
-    own = own[[not (real and is_switch(experiment.topology.nodes[each])) for each in own["device"]]]
+    if lab_kind(cell.record().lab).placed:
+        # Real switches count nothing for the classes of a policy.
+        switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
+        own = own[~own["device"].isin(switches)]
     last = own.sort_values("time_s").groupby(["cell", *CLASS], as_index=False, sort=False).tail(1)
     for (router, interface, direction, policy), table in last.groupby(CLASS[:-1], sort=False):
         packets: dict[str, int] = {

@@ -479,7 +479,8 @@ class Experiment(Frozen):
     observe: tuple[Observation, ...] = ()
     """Show commands to keep."""
     allow_idle: tuple[str, ...] = ()
-    """Classes and policy-maps that may meet no packet without a warning, as VOICE or class-default/VOICE."""
+    """Classes and policy-maps that may meet no packet without a warning: VOICE, class-default/VOICE, or with the
+    policy-map UPLINK/class-default/VOICE."""
     compare: Comparison | None = None
     """Published figures and expectations."""
     graphs: tuple[SweepGraph, ...] = ()

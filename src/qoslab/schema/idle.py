@@ -55,7 +55,8 @@ class Idle:
 
     def allowed(self, names: Set[str]) -> bool:
         """Whether the experiment says that it is meant so."""
-        return not names.isdisjoint({self.name, self.path} - {""})
+        whole = "" if self.at is None else f"{self.at.policy}/{self.path}"
+        return not names.isdisjoint({self.name, self.path, whole} - {""})
 
 
 def attachments(device: Device) -> Iterator[Attachment]:
