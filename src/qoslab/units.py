@@ -391,3 +391,21 @@ class Percent(Quantity):
     @classmethod
     def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
         return f'did you mean "{number} %"?' if unit.lower() in ("percent", "pct") else ""
+
+
+# Code points: RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (expedited forwarding).
+DSCP_NUMBERS: dict[str, int] = {
+    "default": 0,
+    **{f"cs{n}": 8 * n for n in range(1, 8)},
+    **{f"af{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
+    "ef": 46,
+}
+
+
+def dscp_number(word: object) -> object:
+    """Return the code point that a name means; anything but a text unchanged. `QuantityError` for another name."""
+    if not isinstance(word, str):
+        return word
+    if word.lower() not in DSCP_NUMBERS:
+        raise QuantityError(f'found "{word}", expected a DSCP: 0 to 63, or one of {", ".join(DSCP_NUMBERS)}')
+    return DSCP_NUMBERS[word.lower()]

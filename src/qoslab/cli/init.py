@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from qoslab.cli.program import program
 from qoslab.errors import UserError
 from qoslab.printing import echo
 from qoslab.results.files import drafted, filled
@@ -29,8 +31,8 @@ def command(folder: Path) -> None:
     """
     make_project(folder)
     echo(f"{folder} is made. Next:")
-    echo(f"  cd {folder}")
-    echo("  qoslab run first-policy --lab simulated")
+    echo(f"  cd {shlex.quote(str(folder))}")
+    echo(f"  {program()} run first-policy --lab simulated")
 
 
 def make_project(folder: Path) -> None:

@@ -14,6 +14,7 @@ import click
 
 from qoslab.cli.options import DURATION, RATE
 from qoslab.cli.places import EXPERIMENTS
+from qoslab.cli.program import program
 from qoslab.errors import UserError
 from qoslab.printing import echo
 from qoslab.results.files import draft_folder, made_folder
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 MODEL, LAN, WAN = "3725", "FastEthernet0/0", "FastEthernet0/1"
 VOICE = Rate.parse("80 kb/s")
-"""A call of G.711 with 20 ms a packet: 172 bytes above UDP fifty times a second are 68.8 kb/s; a little more."""
+"""A call of G.711 with 20 ms a packet: 50 IP packets of 200 bytes a second, with 160 bytes of speech each."""
 POLICIES = {
     "police": ("Policed to {rate}", "a policer drops what comes faster"),
     "shape": ("Shaped to {rate}", "a shaper delays what comes faster"),
@@ -100,7 +101,7 @@ def experiment(
     for file in make_experiment(answers, EXPERIMENTS):
         echo(f"Written: {file}")
     echo("Next:")
-    echo(f"  qoslab run {name} --lab simulated")
+    echo(f"  {program()} run {name} --lab simulated")
 
 
 @command.command()
@@ -131,7 +132,7 @@ def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple
         echo(f"  {note}")
     echo(f"Written: {target}")
     echo("Next:")
-    echo(f"  qoslab lab up {shlex.quote(str(target))}")
+    echo(f"  {program()} lab up {shlex.quote(str(target))}")
 
 
 def _kind(text: str) -> tuple[str, str]:

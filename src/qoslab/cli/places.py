@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from qoslab.errors import UserError
+from qoslab.errors import ExperimentError, UserError
 from qoslab.labs import kind_at
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.schema import Sweep, load_sweep, parse_set
-from qoslab.schema.near import shown
+from qoslab.schema.near import did_you_mean, shown
 from qoslab.shipped import shipped
 
 EXPERIMENTS = Path("experiments")
@@ -41,4 +41,8 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
     `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
     """
     file = experiment_file(given)
+    if not file.exists() and file.name == given:
+        folders = (EXPERIMENTS, shipped("experiments"))
+        known = [each.stem for folder in folders if folder.is_dir() for each in sorted(folder.glob("*.yml"))]
+        raise ExperimentError(f"{file}: there is no such file or experiment", hint=did_you_mean(given, known))
     return file, load_sweep(file, dict(map(parse_set, sets)), kind_at(lab).check)

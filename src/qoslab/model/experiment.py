@@ -17,7 +17,7 @@ from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import Matrix
 from qoslab.model.metrics import COUNTERS, At
 from qoslab.plugins import installed
-from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityError, Rate, Size, dscp_number
 
 SECOND_NS = 10**9
 BACKGROUND_MORE_S = 4
@@ -225,6 +225,16 @@ def _tcp_kind(value: object) -> str:
 Tcp = Annotated[Annotated[str, Tag("name")] | Annotated[TcpProfile, Tag("settings")], Discriminator(_tcp_kind)]
 
 
+Dscp = Annotated[
+    int,
+    Field(ge=0, le=63),
+    BeforeValidator(dscp_number),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 63}, {"type": "string", "enum": list(DSCP_NUMBERS)}]}
+    ),
+]
+
+
 class Flow(Frozen):
     """One traffic generator run: `streams` parallel connections or a datagram flood."""
 
@@ -262,8 +272,8 @@ class Flow(Frozen):
     """Socket buffer (`-w`); the kernel's own sizing where absent."""
     congestion_control: str | None = None
     """The TCP profile's where absent."""
-    dscp: int | None = Field(default=None, ge=0, le=63)
-    """DSCP of every packet; 0 where absent."""
+    dscp: Dscp | None = None
+    """DSCP of every packet, 0 to 63 or a name (ef, af41, cs5, default); 0 where absent."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """Server port; the tool's own where absent."""
 

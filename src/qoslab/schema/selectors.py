@@ -44,7 +44,15 @@ def unknown_metric(found: str, expected: str) -> Problem:
     if bracket and name in METRICS:
         return Problem(f'found "{found}", expected {expected}', f'did you mean "{name}({rest.rstrip("]")})"?')
     name = found.partition("(")[0]
-    return Problem(f'found "{found}", expected {expected}', did_you_mean(name, METRICS) if name not in METRICS else "")
+    if name in METRICS:
+        return Problem(f'found "{found}", expected {expected}')
+    # As people say it in short: loss of datagrams.loss.
+    whole = [known for known in METRICS if known.endswith(f".{name}")]
+    return Problem(f'found "{found}", expected {expected}', did_you_mean(name, whole or METRICS) or _named(whole))
+
+
+def _named(whole: list[str]) -> str:
+    return f'did you mean "{whole[0]}"?' if whole else ""
 
 
 class Selectors:

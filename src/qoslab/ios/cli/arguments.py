@@ -12,6 +12,7 @@ from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Interface
 
 from qoslab.ios.model import names, ports
+from qoslab.units import DSCP_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ TYPES: dict[str, ArgumentType] = {
     "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
     "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
     "hexadecimal-octet": ArgumentType("<0-FF>", _octet),
-    "dscp": ArgumentType("<0-63>", _coded(names.DSCP_NUMBERS, 63)),
+    "dscp": ArgumentType("<0-63>", _coded(DSCP_NUMBERS, 63)),
     "vlans": ArgumentType("<1-4094>", _vlans),
     "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
 }

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
+from qoslab.units import DSCP_NUMBERS
+
 INTERFACE_TYPES = (
     "FastEthernet",
     "GigabitEthernet",
@@ -74,13 +76,6 @@ def _is_subinterface(number: str | None) -> bool:
     return number is None or int(number) <= MOST_SUBINTERFACE
 
 
-# Code points: RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (expedited forwarding).
-DSCP_NUMBERS: dict[str, int] = {
-    "default": 0,
-    **{f"cs{n}": 8 * n for n in range(1, 8)},
-    **{f"af{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
-    "ef": 46,
-}
 DSCP_NAMES: dict[int, str] = {number: name for name, number in DSCP_NUMBERS.items()}
 
 # RFC 791, section 3.1, in the spelling of IOS.
