@@ -56,7 +56,7 @@ def test_it_runs_and_meets_what_it_expects(
         assert main(["run", policy, "--lab", "simulated", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         verdicts = [row["verdict"] for row in found["comparison"]]
-        assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 3)
+        assert found["valid"] and verdicts.count("within") == (2 if policy == "police" else 4)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
