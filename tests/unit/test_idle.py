@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,9 +14,11 @@ from qoslab.analysis import analyse
 from qoslab.analysis.verdicts import NOT_MEASURED
 from qoslab.cli import main
 from qoslab.errors import ExitStatus, ExperimentError
+from qoslab.model.experiment import Node, Route
 from qoslab.report import gate
 from qoslab.report.page import build_page, verdict
 from qoslab.results import RunFolder
+from qoslab.run.cell.flows import unreached
 from qoslab.schema import load_sweep
 from qoslab.schema.idle import idle_warnings
 
@@ -58,6 +62,7 @@ policy-map UPLINK
   service-policy INSIDE
 """
 VOICE = "class-map match-all VOICE\n match dscp ef\n"
+ELSEWHERE = {"prefix": IPv4Network("10.9.0.0/16"), "via": IPv4Address("10.0.2.1")}
 OUT = "interface FastEthernet0/1\n service-policy output UPLINK\n"
 
 
@@ -252,3 +257,13 @@ def test_a_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monke
     assert (outcome.outside, outcome.not_measured) == (2, 0)
     assert NOT_MEASURED not in set(outcome.comparison["verdict"])
     assert verdict(outcome, run.manifest().experiment).kind == "outside"
+
+
+def test_traffic_that_waits_for_something_unreachable_names_the_missing_route(tmp_path: Path) -> None:
+    routed = load_sweep(written(tmp_path, VOICE + POLICY + OUT)).experiment
+    nodes = routed.topology.nodes | {"server": Node(platform="host", routes=(Route.model_validate(ELSEWHERE),))}
+    experiment = routed.model_copy(update={"topology": routed.topology.model_copy(update={"nodes": nodes})})
+    cell = RunFolder.create(tmp_path / "runs", "e", datetime(2026, 1, 1, tzinfo=UTC)).cell("policy")
+    cell.write_experiment(experiment)
+    (flow,) = experiment.traffic
+    assert unreached(cell, flow) == "no route from server to 10.0.1.2"

@@ -47,7 +47,7 @@ def _of_arm(cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> Iterato
     first = cells[0]
     experiment = first.experiment()
     arm = experiment.arm(first.arm)
-    devices = configured_devices(experiment, _texts(first, experiment))
+    devices = configured_devices(experiment, first.configurations(routers_of(experiment.topology)))
     static = idle_of_arm(experiment, arm, devices)
     covered: set[tuple[str, str]] = set()
     for idle in _idle_classes(experiment, first, found["classes"], devices):
@@ -57,12 +57,6 @@ def _of_arm(cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> Iterato
             yield f"{idle.message} ({why.partition(': ')[2]})" if why else idle.message
     yield from (each.message for each in static if (each.router, each.name) not in covered)
     yield from _silent(experiment, arm, found["flows"])
-
-
-def _texts(cell: Cell, experiment: Experiment) -> dict[str, str]:
-    """The configurations that the routers were given."""
-    files = {name: cell.configuration(f"{name}.ios") for name in routers_of(experiment.topology)}
-    return {name: cell.text(file) for name, file in files.items() if file.exists()}
 
 
 def _same(static: Idle, idle: Idle) -> bool:

@@ -93,6 +93,11 @@ class Cell(Identified):
         """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
         return self.path / "config" / name
 
+    def configurations(self, routers: Iterable[str]) -> dict[str, str]:
+        """The configurations that these routers were given; those that were given none are left out."""
+        files = {name: self.configuration(f"{name}.ios") for name in routers}
+        return {name: self.text(file) for name, file in files.items() if file.exists()}
+
     def ansible(self, intent: str) -> Path:
         """Folder of what ansible-runner left of a playbook; made where it is missing."""
         folder = self.path / "ansible" / intent

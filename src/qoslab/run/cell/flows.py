@@ -14,10 +14,14 @@ from pathlib import Path
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow, Topology
 from qoslab.model.moments import during as moment_during
+from qoslab.platforms import routers_of
 from qoslab.programs import how_ended
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
 from qoslab.run.lab import Lab, Process
+from qoslab.schema.devices import configured_devices
+from qoslab.schema.routing import faults_of
+from qoslab.schema.traffic_ways import traffic_ways
 from qoslab.traffic import (
     Commands,
     Endpoints,
@@ -64,6 +68,15 @@ class FlowPlace:
     seed: int
     """Of whatever its tool draws at random."""
     cell: Cell
+
+
+def unreached(cell: Cell, flow: Flow) -> str:
+    """Why packets of a flow, or its answers, do not arrive by what a cell's routers were given: `no route from …`."""
+    experiment = cell.experiment()
+    devices = configured_devices(experiment, cell.configurations(routers_of(experiment.topology)))
+    ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
+    faults = faults_of(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
+    return "; ".join(fault.reason for fault in faults)
 
 
 class RunningFlow:
@@ -201,10 +214,18 @@ class RunningFlow:
                 return False
             side = "server" if client_ended else "client"
             raise TrafficError(
-                f'{self.flow.tool} {side}, traffic "{self.flow.name}": not done {self.commands.deadline_s:.0f} s after '
-                "its start"
+                f'{self.flow.tool} {side}, traffic "{self.flow.name}": {self._unreached() or "not done"} '
+                f"{self.commands.deadline_s:.0f} s after its start"
             )
         return False
+
+    def _unreached(self) -> str:
+        """Why nothing arrives, by the routers' configurations and by connections that never were; else empty."""
+        if reason := unreached(self._cell, self.flow):
+            return f"{reason},"
+        if self.flow.protocol == "tcp" and self._began is None:
+            return f"no connection from {self._ends.source} to {self._ends.destination},"
+        return ""
 
     def result(self) -> FlowResult:
         """The figures; `TrafficError` where a side failed."""
