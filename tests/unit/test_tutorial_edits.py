@@ -1,0 +1,49 @@
+"""The tutorial's expectations fail where its policy does nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.errors import ExitStatus
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+UPLINK = """policy-map Uplink
+ class class-default
+  shape average {{ rate }}
+interface FastEthernet0/1
+ service-policy output Uplink
+"""
+
+
+def block(language: str, first: str) -> str:
+    """The code of the page that begins so."""
+    found = re.findall(rf"```{language}\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+    (text,) = (each for each in found if each.startswith(first))
+    return str(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("interface FastEthernet0/1", "interface FastEthernet0/0"),
+        (" match ip dscp ef\n", ""),
+        (" match ip dscp ef\n", " match ip dscp ef\n match ip dscp af41\n"),
+    ],
+    ids=["wrong-interface", "no-match", "two-code-points"],
+)
+def test_an_edit_that_makes_the_policy_idle_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    template = block("ios", "! experiments/templates/voice.ios.j2").replace("priorty", "priority")
+    assert old in template
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "voice.ios.j2").write_text(template.replace(old, new))
+    (tmp_path / "templates" / "uplink.ios.j2").write_text(UPLINK)
+    (tmp_path / "voice.yml").write_text(block("yaml", "# experiments/voice.yml"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "voice.yml", "--lab", "simulated", "--arm", "priority"]) == ExitStatus.OUTSIDE
+    assert "Warning: " in capsys.readouterr().out
