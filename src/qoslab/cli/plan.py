@@ -32,9 +32,9 @@ def command(
     """Show the steps of a run without running it.
 
     EXPERIMENT is a file, or the name of a file in experiments/. Times are estimates, in seconds. Template lines that
-    the routers accept but do not act on, and the warnings of `qoslab validate`, go to standard error. With --lab INVENTORY the output includes every
-    line that would be sent to each router and the lines that restore the router if the run is killed; no device is
-    contacted.
+    the routers accept but do not act on, and the warnings of `qoslab validate`, go to standard error. With --lab
+    INVENTORY the output includes every line that would be sent to each router and the lines that restore the router if
+    the run is killed; no device is contacted.
     """
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)

@@ -26,9 +26,9 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     """Check an experiment file and, with --lab, whether that lab can run it.
 
     EXPERIMENT is a file, or the name of a file in experiments/. Every error is listed with its location; with --json as
-    a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well, and warnings about
-    classes that can match no packet and policies in the path of no declared traffic; warnings do not change the exit
-    status.
+    a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well.
+    So are warnings about classes that can match no packet and policies that no declared traffic passes; warnings do not
+    change the exit status.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)

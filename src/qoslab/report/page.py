@@ -308,7 +308,11 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     details = [*_failed(outcome, experiment), *late]
     verb = "is" if outcome.outside == 1 else "are"
     return Verdict(
-        "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected values {verb} out of tolerance.", details
+        "outside",
+        "!",
+        "Outside tolerance",
+        f"{outcome.outside} of {total} expected values {verb} out of tolerance.",
+        details,
     )
 
 
