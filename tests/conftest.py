@@ -11,18 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
+import levels
 from made_again import (  # noqa: F401 (hooks)
     pytest_sessionfinish,
     pytest_terminal_summary,
     pytest_warning_recorded,
 )
 from qoslab.redaction import KNOWN
-
-# How long an example takes is the machine's affair, and a busy one fails no test.
-settings.register_profile("qoslab", deadline=None)
-settings.load_profile("qoslab")
 
 # mutmut puts calls of its own between those of a program: brackets at their limit need more room than Python gives.
 if "MUTANT_UNDER_TEST" in os.environ:
@@ -47,6 +43,23 @@ MADE_UNTIL_COLLECTED = 100_000
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write goldens instead of comparing with them")
+    parser.addoption("--all", action="store_true", help="run the long level: every test, case and random example")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the level before test modules are imported: samples and Hypothesis examples depend on it."""
+    if config.getoption("--all"):
+        os.environ[levels.VARIABLE] = "1"
+    levels.load_hypothesis_profile()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what belongs to the long level."""
+    chosen = list(levels.select(items))
+    if left_out := [item for item, runs in chosen if not runs]:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item, runs in chosen if runs]
 
 
 def pytest_collection_finish() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-EVERY = "QOSLAB_EVERY_VALUE"
-"""Variable that says that all of them are tried, which takes hours."""
+from levels import every
+
 VALUES: tuple[Any, ...] = (
     *(None, True, "", "x", "../x", "\x1b[31m", "1 s", "1 Mb/s", "$(x)"),
     *(-1, 0, 10**30, 1e308, [], [1], {}, {"a": 1}),
@@ -26,9 +25,9 @@ def places(content: Any) -> Iterator[PLACED]:
 
 
 def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
-    """What was done to a document, and what became of it: one of so many, all of them where `EVERY` is set."""
+    """Yield each change of a document and the changed document; in the short level one of `each` changes."""
     content, number = json.loads(text), count()
-    each = 1 if EVERY in os.environ else each
+    each = every(each)
     for around, key in places(content):
         value = around[key]
         for told, change in changes(around, key):

@@ -94,6 +94,7 @@ def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
     time.sleep(0.3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.quiet
 @pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
 def test_the_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls: bool, hogs: int) -> None:

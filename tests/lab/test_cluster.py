@@ -77,6 +77,7 @@ def grid(clean: Path) -> Path:
     return experiment_file(clean, "grid.yml", GRID)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
     workers = [cluster.worker(), cluster.worker()]

@@ -100,6 +100,7 @@ def test_a_run_leaves_what_it_does_not_know_and_sends_none_of_it(clean: Path, cl
     assert [line for line in sent if line.removeprefix("no ") in unknown] == []
 
 
+@pytest.mark.long
 def test_a_router_that_restarts_has_its_clutter_again(cluttered: tuple[Lab, Path]) -> None:
     lab, _ = cluttered
     running = configuration(lab, "running")

@@ -160,6 +160,7 @@ def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: [line for line in lines if "bytes free" not in line] for name, lines in routers.items()}
 
 
+@pytest.mark.long
 def test_a_run_sends_what_plan_has_told(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     session(lab, "write memory", router="R3")

@@ -174,6 +174,7 @@ def test_both_ends_of_tcp_take_the_size_that_the_router_names(edges: Lab, interf
         configure(edges, f"interface {interface}", "no ip tcp adjust-mss")
 
 
+@pytest.mark.long
 def test_iperf3_sends_segments_of_the_size_that_the_router_names(edges: Lab) -> None:
     configure(edges, "interface FastEthernet0/1", "ip tcp adjust-mss 1000")
     try:

@@ -180,6 +180,7 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert shown.returncode == 0 and lab.alive()
 
 
+@pytest.mark.long
 def test_two_hosts_are_one_machine_with_a_card_each(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,7 +274,7 @@ def _running(lab: Lab, file: Path) -> str:
     return asyncio.run(ask())
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_hosts_are_clean_after_sigkill_of_the_run(
     clean: Path, exposed: tuple[Lab, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,6 +447,7 @@ def test_an_interface_is_held_by_one_run_and_free_after_its_end(exposed: tuple[L
     _isolated(agent(file, "client", "in place"))
 
 
+@pytest.mark.long
 def test_a_host_that_is_to_stay_as_it_is_is_held_as_well(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     first = agent(file, "client", "as it is", "the run of alice, since 10:20")

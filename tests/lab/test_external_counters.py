@@ -316,6 +316,7 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
         assert most - least < grown / 4, "this tells little"
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize(
     ("table", "place", "columns"),
@@ -327,7 +328,7 @@ def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
     _near(ran_long, table, place, columns)
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_so_are_those_of_a_class_that_drops_evenly(

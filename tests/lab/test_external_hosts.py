@@ -15,7 +15,6 @@ from test_external import EXPERIMENT_OF_IT, agent, state, wait_until_clean
 from test_iosd import session
 from test_run import EXPERIMENT
 
-from nightly import nightly
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
@@ -47,7 +46,8 @@ def settled(lab: Lab, host: str) -> str:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("together", [*nightly(False), True], ids=["in place", "namespace"])
+@pytest.mark.long
+@pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
 def test_ipv6_runs_where_only_ssh_leads(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
@@ -159,6 +159,7 @@ def test_a_card_by_which_the_host_is_reached_is_not_moved_behind_sudo(exposed: t
         assert state(lab, "client") == before
 
 
+@pytest.mark.long
 def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     file.write_text(file.read_text().replace("qoslab_isolate: in place", "qoslab_isolate: as it is"))
@@ -197,6 +198,7 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
     assert "expected 300" not in errors and "expected reno" not in errors, errors
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("who", ["host", "router"])
 def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: tuple[Lab, Path], who: str) -> None:
     lab, file = exposed
@@ -227,7 +229,7 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
         assert sent() != before and checked.seen
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_card_that_is_down_is_up_for_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["sh", "-e", "-c", "ip addr flush dev eth0; ip link set eth0 down"], check=True)

@@ -18,7 +18,7 @@ from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
 from alive import alive
-from nightly import nightly
+from levels import long_cases
 from qoslab.lab import Lab
 from verdicts import newest_run, status_of
 
@@ -153,7 +153,7 @@ def record(folder: Path, cell: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [("lab up", signal.SIGHUP), ("traffic", signal.SIGHUP)],
+    [pytest.param("lab up", signal.SIGHUP, marks=pytest.mark.long), ("traffic", signal.SIGHUP)],
 )
 def test_a_signal_ends_a_run_as_ctrl_c_does(clean: Path, moment: str, number: signal.Signals) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
@@ -221,7 +221,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
     assert (newest_run(clean) / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("moment", ["configure the routers", *nightly("lab up", "traffic")])
+@pytest.mark.parametrize("moment", ["configure the routers", *long_cases("lab up", "traffic")])
 def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
     command.wait_for(moment)

@@ -78,6 +78,7 @@ def configuration(folder: Path) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 def test_a_door_opens_to_frr(frr: tuple[int, Path]) -> None:
     port, folder = frr
     before = configuration(folder)

@@ -32,7 +32,7 @@ from qoslab.run.door.client import Door
 from qoslab.run.door.ways import Way
 
 # One makes the environments.
-pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.xdist_group("foreign packages")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("foreign packages")]
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / ".tox/foreign"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ios_commands import typed_line
 from ios_strategies import PORTS, devices, hardware
+from levels import by_level
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
@@ -73,7 +74,9 @@ def enter(bench: Bench, device: Device, lines: list[str]) -> None:
 
 
 ENGINE = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=8, long=20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -260,6 +260,7 @@ def inventory(lab: Lab) -> str:
     )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
     """become, a push that changes, the same push that does not, saving, a refused line."""
@@ -303,6 +304,7 @@ def play(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
     """The facts that inventories are made of, and what resource modules read of the configuration."""
@@ -497,6 +499,7 @@ def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:
     with knocking(routed) as process:
         assert process.stdout is not None

@@ -99,7 +99,7 @@ BUCKET_BITS = 31_250 * 8
 """What the policer lets through at once, at the start."""
 
 
-@pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=pytest.mark.quiet)])
+@pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.quiet, pytest.mark.long])])
 def test_a_policer_takes_the_longer_header_from_the_goodput(clean: Path, lab: str) -> None:
     # In real time six are enough: a bucket of a quarter of a megabit adds at most 4.2 % to them, and 200 bytes of
     # payload that were counted with the other family's header would be 8 % off.
@@ -247,6 +247,7 @@ def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, ad
         session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("random_port", [False, True])
 def test_a_flood_of_a_size_counts_alike_in_both_families(

@@ -19,6 +19,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         yield made
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("cut", "guard"),
     [

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from test_external import state
 from test_iosd import session
 
-from nightly import nightly
+from levels import long_cases
 from project_inventory import project_inventory
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
@@ -118,6 +118,7 @@ CONFIGURED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", CONFIGURED)
 def test_what_is_configured_wrongly_is_named(here: tuple[Lab, Path], collector: Collector, fault: str) -> None:
     lab, file = here
@@ -129,6 +130,7 @@ def test_what_is_configured_wrongly_is_named(here: tuple[Lab, Path], collector: 
         configured(lab, "R1", *right)
 
 
+@pytest.mark.long
 def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
     card = "ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up"
@@ -193,6 +195,7 @@ def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> 
         ]
 
 
+@pytest.mark.long
 def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
     cut = topology(client="host", R1=ROUTER, server="host", other="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
@@ -206,6 +209,7 @@ def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
         ]
 
 
+@pytest.mark.long
 def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
     other = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
@@ -219,7 +223,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
         ]
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, clean: Path) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
@@ -276,6 +280,7 @@ def test_a_run_beside_a_policy_of_the_routers_own(tmp_path: Path, clean: Path) -
         assert session(lab, "show running-config") == before
 
 
+@pytest.mark.long
 def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the inventory of the documents: another model, other interfaces of routers and hosts, hosts in place."""
     project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
@@ -337,8 +342,9 @@ def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, 
 VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, probability: 10 %}"}
 
 
+@pytest.mark.long
 @pytest.mark.quiet
-@pytest.mark.parametrize("link", ["wan", *nightly("second")])
+@pytest.mark.parametrize("link", ["wan", *long_cases("second")])
 def test_what_the_line_makes_of_jitter_and_loss_is_compared(tmp_path: Path, collector: Collector, link: str) -> None:
     """At a host, which asks for addresses, and between two routers, which ping."""
     source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")

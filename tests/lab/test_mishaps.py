@@ -173,6 +173,7 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
     wait_until_clean(lab, kept)
 
 
+@pytest.mark.long
 def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -196,6 +197,7 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
     assert running(lab) == before
 
 
+@pytest.mark.long
 def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "configure terminal", BANNER, "end")
@@ -209,7 +211,7 @@ def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: 
     wait_until_clean(lab, kept)
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_router_that_is_called_otherwise_meanwhile_is_told(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -291,7 +293,7 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
     wait_until_clean(lab, kept)
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -318,7 +320,7 @@ def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple
     wait_until_clean(lab, kept)
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
@@ -347,7 +349,7 @@ def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[La
     assert running(lab) == before
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 def test_a_router_that_falls_silent_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)

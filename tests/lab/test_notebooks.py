@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from nbclient import NotebookClient
 
-from nightly import nightly
+from levels import long_cases
 from verdicts import newest_run, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -19,7 +19,7 @@ STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-preceden
 """How many graphs each notebook draws. All others are in tests/notebook/test_simulated_runs.py."""
 
 
-@pytest.mark.parametrize("name", ["hqf-classes", *nightly("hqf-fair-queue", "hqf-nested", "wfq-precedence")])
+@pytest.mark.parametrize("name", ["hqf-classes", *long_cases("hqf-fair-queue", "hqf-nested", "wfq-precedence")])
 def test_a_notebook_shows_a_simulated_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, output, errors = run(clean, "run", name, "--lab", "simulated", "--duration", "12s")
     assert status == status_of(newest_run(clean)) in (0, 1), output + errors

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from labs import topology
 
+from levels import long_cases
 from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.errors import DeviceError, RunInvalid, UserError
@@ -487,7 +488,7 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
 
 
 @pytest.mark.quiet
-@pytest.mark.parametrize("kind", ["icmp-jitter", "icmp-echo"])
+@pytest.mark.parametrize("kind", ["icmp-jitter", *long_cases("icmp-echo")])
 def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     kind: str, routers: Lab, collector: Collector, cell: Cell
 ) -> None:

@@ -91,6 +91,7 @@ def configured(lab: Lab) -> list[str]:
     return [line for line in shown if "Current configuration" not in line]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("left", "result"), [((), "passed"), (("+ip host bob 10.9.9.9",), "passx"), (None, "failed")])
 def test_what_is_left_on_a_router_decides_the_result_of_the_cleanup(
     left: tuple[str, ...] | None, result: str, monkeypatch: pytest.MonkeyPatch
@@ -123,6 +124,7 @@ def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> No
     assert not any("/" in name for name in found)
 
 
+@pytest.mark.long
 def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> None:
     from pyats.aetest import signals
 
@@ -143,6 +145,7 @@ def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> 
             Cell.measured(Cell(), cell=name, results=results)
 
 
+@pytest.mark.long
 def test_an_expectation_is_of_the_cells_that_it_chooses() -> None:
     import pandas as pd
 

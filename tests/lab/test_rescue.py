@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED
 
-from nightly import nightly
+from levels import long_cases
 from qoslab.cli import main
 from qoslab.lab import Lab
 from qoslab.lab.ios_routers import WaysIn
@@ -69,7 +69,7 @@ def significant(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
 
 
-@pytest.mark.parametrize("by_console", ["", "of the inventory", *nightly("named")])
+@pytest.mark.parametrize("by_console", ["", *long_cases("of the inventory", "named")])
 def test_a_run_that_was_killed_is_undone_by_rescue(
     lab: Lab, by_console: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,7 +32,7 @@ from dataplane import (
     with_sink,
 )
 
-pytestmark = [pytest.mark.lab, pytest.mark.quiet]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("router")]
 
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 #: Payload that makes an Ethernet frame of 1014 bytes, which is what the router counts.
@@ -60,12 +60,14 @@ def interfaces(lab: Lab) -> dict:  # type: ignore[type-arg]
     return lab.ask("counters")["interfaces"]
 
 
+@pytest.mark.quiet
 def test_packets_pass_both_ways(lab: Lab) -> None:
     assert len(ping(lab, "client", SERVER, 10)) == 10
     assert len(ping(lab, "server", CLIENT, 10)) == 10
     assert len(ping(lab, "client", "10.0.10.1", 3)) == 3  # the router itself
 
 
+@pytest.mark.quiet
 def test_what_was_sent_is_what_is_counted(lab: Lab) -> None:
     send_udp(lab, SIZE, 500, 5e6)
     counters = interfaces(lab)
@@ -78,6 +80,8 @@ def test_what_was_sent_is_what_is_counted(lab: Lab) -> None:
     assert health["lateness_ns"]["count"] == 500
 
 
+@pytest.mark.quiet
+@pytest.mark.long
 def test_an_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
     police = {"cir": {"bps": 1_000_000}}
     lab.ask("configure", config=configuration({"P": policy(police=police)}, Fa0_1={"service_policy_output": "P"}))
@@ -91,6 +95,8 @@ def test_an_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
     assert output["output"]["drops"] == figures["drops"]["police"]["packets"] == dropped["packets"] > 0
 
 
+@pytest.mark.quiet
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("direction", ["input", "output"])
 def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     bc = 3000
@@ -105,6 +111,7 @@ def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     assert passed <= 1e6 / 8 * (times[-1] - times[0]) + bc + COUNTED
 
 
+@pytest.mark.quiet
 def test_a_stopped_daemon_decides_as_if_it_had_not_been_stopped(lab: Lab) -> None:
     # The bucket holds 16 ms: a policer that goes by its own clock would lose two thirds of each stop's tokens.
     bc = 2000
@@ -127,6 +134,7 @@ def test_a_stopped_daemon_decides_as_if_it_had_not_been_stopped(lab: Lab) -> Non
         assert health["late_arrivals"] < 75
 
 
+@pytest.mark.quiet
 def test_a_line_keeps_its_rate(lab: Lab) -> None:
     maps = {"S": policy(shape={"mode": "average", "rate": {"bps": 2_000_000}}, queue_limit={"packets": 1000})}
     lab.ask("configure", config=configuration(maps, Fa0_1={"service_policy_output": "S"}))
@@ -321,6 +329,7 @@ def busy(lab: Lab) -> float:
     return (int(file.read_text().split()[0]) - before) / 1e9
 
 
+@pytest.mark.quiet
 def test_an_idle_daemon_sleeps(lab: Lab) -> None:
     assert busy(lab) < 0.01
 

@@ -18,7 +18,7 @@ from commands import Command, run
 from labs import inside
 
 from experiment_files import experiment_file
-from nightly import nightly
+from levels import long_cases
 from qoslab.lab import Lab
 from verdicts import beside_lateness, newest_run, status_of
 
@@ -98,6 +98,7 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
     assert engines["ios"]["ip_sla"]["responder"] is True
 
 
+@pytest.mark.long
 def test_a_locale_without_umlauts_and_a_home_that_cannot_be_written(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +166,7 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
     assert len(session) == 2 and session["bytes"].sum() < 20_000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
 def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jobs: tuple[str, ...]) -> None:
     """Where a machine has one processor, they run one by one in any case."""
@@ -230,7 +232,7 @@ KILLED = {
 """A program of a cell, and what is said of its end."""
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 @pytest.mark.slow
 def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
     """Its cell names it, the run goes on to the next one and to its end, and nothing is left; `clean` looks."""
@@ -269,7 +271,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["configure the routers", "traffic", *nightly("lab up", "capture on", "observe after")]
+    "moment", ["configure the routers", "traffic", *long_cases("lab up", "capture on", "observe after")]
 )
 def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
     """Also while it imports, so that it is started."""
@@ -281,6 +283,7 @@ def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_runs_of_one_experiment_at_the_same_time(clean: Path) -> None:
     both = [Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "shaped") for _ in range(2)]

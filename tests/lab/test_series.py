@@ -164,6 +164,7 @@ def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> N
     assert reason.startswith("the lab has died: R2: it was told to stop") and reason in output
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
     for _ in range(ATTEMPTS):

@@ -48,6 +48,7 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
     return record, keys(planned.steps)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_simulated(file: Path, tmp_path: Path) -> None:
     record, planned = run_first_cell("simulated", file, tmp_path)

@@ -74,6 +74,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
     return {str(file.parent.relative_to(cells)): json.loads(file.read_text()) for file in cells.rglob("cell.json")}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
     command = Command(clean, "run", str(grid), *JOBS)
@@ -134,7 +135,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
     assert "kept its data plane from working" in cell["earlier"][0]["reasons"][0]
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
     """The run folder is on a disk that has room for a cell or two; then it gets more."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED, POLICE
 
+from levels import long_cases
 from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.cli.lab import _ssh_argv
@@ -83,6 +84,7 @@ def carried_through(door: Door, collector: Collector, folder: Path) -> None:
         assert significant(after) == significant(before)
 
 
+@pytest.mark.long
 def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     with AnsibleSession(inventory, before=tmp_path / "before") as session:
@@ -92,7 +94,7 @@ def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
             session.carry_out(["prepare"])
 
 
-@pytest.mark.parametrize("by", ["ssh", "telnet"])
+@pytest.mark.parametrize("by", ["ssh", *long_cases("telnet")])
 def test_ansible_and_unicon_come_through_a_door(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
     with Door({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
@@ -105,6 +107,7 @@ def test_ansible_and_unicon_come_through_a_door(old: Lab, collector: Collector, 
     assert "enable secret 5 <removed>" in kept and "$1$" not in kept
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
 def test_ansible_and_unicon_bear_a_slow_line(
@@ -119,6 +122,7 @@ def test_ansible_and_unicon_bear_a_slow_line(
         carried_through(door, collector, tmp_path)
 
 
+@pytest.mark.long
 def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     (tmp_path / "config").mkdir()

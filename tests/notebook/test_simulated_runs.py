@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from plotly.graph_objects import Figure
 
+from levels import long_cases
 from qoslab.cli import main
 from qoslab.errors import ExitStatus
 
@@ -52,6 +53,8 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
 """How many graphs each draws, and options by which the run is as short as the story allows."""
+ARTICLES = ("policing-vs-shaping", "srr-3750", "tcp-friendly-policer", "tx-ring-limit")
+"""Experiments of the articles; the others belong to the long level."""
 
 
 def shown(name: str) -> list[Any]:
@@ -90,7 +93,7 @@ def test_an_experiment_without_a_run_is_simulated_first(
             exec("".join(cell["source"]), names)
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", [*ARTICLES, *long_cases(*(name for name in STORIES if name not in ARTICLES))])
 def test_a_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs, options = STORIES[name]
     monkeypatch.chdir(tmp_path)

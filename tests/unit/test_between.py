@@ -17,6 +17,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
+from levels import examples
 from qoslab.analysis.between import infer, join
 from qoslab.analysis.between.bucket import infer_bucket
 from qoslab.analysis.between.releases import infer_releases
@@ -136,7 +137,7 @@ class Load:
 LOADS = {"seed": st.integers(0, 10**6), "equal": st.booleans(), "paced": st.booleans()}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(rate=st.floats(1e5, 1e8), burst_ms=st.floats(30, 500), over=st.floats(1.2, 3), **LOADS)
 @example(rate=1e5, burst_ms=30.0, over=1.2, seed=3489, equal=False, paced=False)  # two packets in the bucket
 def test_any_policer_is_inferred(
@@ -158,7 +159,7 @@ def test_any_policer_is_inferred(
     assert found.rate_bps.low <= rate <= found.rate_bps.high
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     rate=st.floats(3e6, 1e8),
     burst_ms=st.floats(100, 500),
@@ -183,7 +184,7 @@ def test_two_buckets_of_one_rate_are_inferred_together(
     assert found.burst_bytes.low <= found.burst_bytes.value <= found.burst_bytes.high
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     rate=st.sampled_from([256e3, 1e6, 1.5e6, 8e6]),
     tc_ms=st.sampled_from([4.0, 8.0, 10.0, 25.0, 125.0]),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from levels import every
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
@@ -102,7 +103,7 @@ def test_damage_of_any_file_of_a_cell_is_named(
 ) -> None:
     files = files_of_the_cell(run)
     assert len(files) > 10 and {".json", ".jsonl", ".pcapng", ".txt", ".ios"} <= {path.suffix for path in files}
-    for path in files:
+    for path in files[:: every(5)]:
         content = path.read_bytes()
         damage(path)
         name = path.relative_to(run / CELL).as_posix()
@@ -177,7 +178,8 @@ def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -
     content = path.read_bytes()
     unreadable = 0
     # What the table is said to be stands at its end.
-    for place in {*range(0, len(content), len(content) // 60 + 1), *range(len(content) - 40, len(content))}:
+    some, step = every(3), len(content) // 60 + 1
+    for place in {*range(0, len(content), some * step), *range(len(content) - 40, len(content), some)}:
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x80]) + content[place + 1 :])
         damage = verify(RunFolder(run)).damage
         assert all(each.startswith(f"tables/{name}.parquet: ") for each in damage), damage
@@ -186,7 +188,7 @@ def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -
         except UserError as error:
             assert str(path) in error.message and "computes the tables again" in error.hint
             unreadable += 1
-    assert unreadable >= 20
+    assert unreadable >= 20 // some
 
 
 def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from levels import by_level, every
 from qoslab.cli import main
 from qoslab.results import Cell, RunFolder
 from qoslab.results.files import Disk
@@ -31,10 +32,8 @@ RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=
 HERE = [word for word in RUN if word not in ("--scheduler", "local")]
 """The same in this process, which writes the cell where it stays."""
 CHANGING = ("create", "append", "sync", "rename")
-EVERY = "QOSLAB_EVERY_WRITE"
-"""Variable that says that each write of the tables fails once, too, which takes some minutes."""
 RESUMED = 13
-"""After every so many-th failure the run is taken up again; it falls on each of the four steps of a file in turn."""
+"""Resume the run after every 13th failure (long level); odd, which meets each of the four steps of a file."""
 
 
 class Workers:
@@ -157,10 +156,10 @@ def test_every_write_of_a_run_may_fail(
     made = changes_of_a_run(monkeypatch)
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
-    # Each table is written as the manifest is, in four steps: every seventh change, which is each of the four in turn.
-    some = 1 if EVERY in os.environ else 7
+    # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
+    numbers = [*range(1, derived, every(9)), *range(derived, len(made), every(61))]
     resumed = 0
-    for number in (*range(1, derived), *range(derived, len(made), some)):
+    for position, number in enumerate(numbers):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
             status = main(RUN)
@@ -171,12 +170,12 @@ def test_every_write_of_a_run_may_fail(
         assert_nothing_half_written(run := newest(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
-            if number % RESUMED == 0:
+            if position % by_level(short=5, long=RESUMED) == 0:
                 assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
                 assert sorted(raw_of(run).values()) == sorted(raw_of(whole).values()), made[number - 1]
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
-    assert resumed >= 5
+    assert resumed >= by_level(short=2, long=5)
     # The last one says to those who watch that the run is over, and decides nothing.
     assert made[-1].endswith(PROGRESS)
     with monkeypatch.context() as patch:
@@ -290,7 +289,8 @@ def test_power_may_be_lost_at_any_moment(
             getattr(disk, name)(
                 path.absolute(), *(each.absolute() if isinstance(each, Path) else each for each in rest)
             )
-            disk.after(left / f"{next(moments):04}", names=names)
+            if (moment := next(moments)) % every(7) == 0:
+                disk.after(left / f"{moment:04}", names=names)
 
         return change
 
@@ -302,7 +302,7 @@ def test_power_may_be_lost_at_any_moment(
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
     states = sorted(left.iterdir())
-    assert len(states) > 100
+    assert len(states) > 100 // every(7)
     complete = 0
     for state in states:
         run = newest(state)
@@ -315,9 +315,9 @@ def test_power_may_be_lost_at_any_moment(
         if (run / "manifest.json").exists():
             assert kept and RunFolder(run).damaged() == {}
     # Once a cell is there, it stays.
-    assert complete > 50
+    assert complete > 50 // every(7)
     capsys.readouterr()
-    for state in states[30 :: len(states) // 4]:
+    for state in states[30 // every(7) :: len(states) // by_level(short=2, long=4)]:
         run = newest(state)
         assert run is not None
         monkeypatch.chdir(state)
@@ -360,7 +360,7 @@ def test_a_run_may_be_killed_at_any_write(
 ) -> None:
     """Nothing is lost then of what was written, but a file may be half there, under its own name."""
     left = tmp_path / "left"
-    some = 1 if EVERY in os.environ else 7
+    some = every(31)
     with monkeypatch.context() as patch:
         killed_at_each_write(patch, left, some)
         status = main(words)

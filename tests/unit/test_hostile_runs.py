@@ -21,6 +21,7 @@ from rich.console import Console
 
 from hostile_captures import CAPTURES
 from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked, changed
+from levels import examples
 from processor import at_most
 from qoslab.analysis.steady import steps
 from qoslab.analysis.timeline import STEPS_MOST, reported_flows
@@ -136,6 +137,7 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
     assert "expected one below cells/" in capsys.readouterr().err
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("pattern", "damage", "sealed"),
     [
@@ -275,6 +277,7 @@ def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.C
         assert exposition(watched)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "value", ["1e999", "-1e999", "NaN", "9" * 4300, "9" * 300, '"x"', "[]", "{}"], ids=lambda value: value[:6]
 )
@@ -297,6 +300,7 @@ def ask(run: Path, text: str) -> None:
     (run / PROGRESS).write_text("")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [*RUNS, *TEXTS])
 @pytest.mark.usefixtures("small_machine")
 def test_no_command_trips_over_a_hostile_run(
@@ -439,6 +443,7 @@ def test_changes_without_end_say_nothing(run: Path, small_machine: None) -> None
     assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -502,7 +507,7 @@ def test_a_hostile_capture_is_no_figures(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_change_of_a_file_is_a_fault_of_qoslab(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

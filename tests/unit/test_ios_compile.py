@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
+from levels import examples
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
@@ -185,7 +186,9 @@ def test_the_schema_is_one() -> None:
 
 
 @given(devices())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_every_device_has_a_valid_configuration(device: Device) -> None:
     compiled = json.loads(json.dumps(compile_device(device)))
     VALIDATOR.validate(compiled)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from ios_strategies import bandwidths, hardware, polices, priorities, shapes
+from levels import examples
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
@@ -89,7 +90,9 @@ def device_with(generation: Generation, each: PolicyClass, percent: int | None =
 
 @pytest.mark.parametrize("feature", ["police", "shape", "priority", "queue_limit"])
 @given(st.data(), st.sampled_from(("classic", "hqf")))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject, generation: Generation) -> None:
     each = PolicyClass("A")
     if feature == "police":

@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_commands import lines_of_each_command
 from ios_strategies import devices, hardware
+from levels import examples
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import KEPT
@@ -32,7 +33,9 @@ def pairs(draw: DrawFn) -> tuple[Device, Device]:
 
 
 @given(pairs())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_the_lines_lead_back(pair: tuple[Device, Device]) -> None:
     before, after = pair
     lines = undo_lines(render(before), render(after), before.hardware)
@@ -43,7 +46,9 @@ def test_the_lines_lead_back(pair: tuple[Device, Device]) -> None:
 
 
 @given(pairs())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_ansible_sends_every_line(pair: tuple[Device, Device]) -> None:
     before, after = (replace(device, banner_motd=None) for device in pair)
     lines = undo_lines(render(before), render(after), before.hardware)

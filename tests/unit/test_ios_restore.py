@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices
+from levels import examples
 from qoslab.errors import QoslabError
 from qoslab.ios.diff import lines_between, subject, table_of, tree
 from qoslab.ios.in_force import configuration_differences
@@ -543,13 +544,17 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
 
 
 @given(pushes(), st.integers(0, 2**16))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
     undone(*push, seed, "router")
 
 
 @given(switches(), switches(), st.integers(0, 2**16))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, seed: int) -> None:
     undone(before, "\n".join(lines_between(other, before)), seed, "switch")
 
@@ -558,7 +563,9 @@ def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, see
     pushes(),
     st.sampled_from(("snmp-server location Lab", "class-map match-any Theirs\n match dscp 7", "load-interval 90")),
 )
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_what_somebody_else_did_is_still_there(push: tuple[Device, str], theirs: str) -> None:
     before, text = push
     assume(theirs.split()[0] not in text or not theirs.startswith("load"))

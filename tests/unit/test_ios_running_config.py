@@ -11,6 +11,7 @@ from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.c
 from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
+from levels import examples
 from qoslab.errors import IosError
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device, Generation, Hardware
@@ -55,7 +56,9 @@ def test_articles_configurations(name: str) -> None:
 
 
 @given(devices())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_what_is_printed_reads_back_as_the_same_device(device: Device) -> None:
     text = render(device)
     again = parse_config(text, device.hardware)
@@ -64,7 +67,9 @@ def test_what_is_printed_reads_back_as_the_same_device(device: Device) -> None:
 
 
 @given(devices())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_entering_everything_again_changes_nothing(device: Device) -> None:
     again = device.copy()
     apply(again, render(device))
@@ -100,7 +105,9 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
 
 
 @given(devices())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device) -> None:
     # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))

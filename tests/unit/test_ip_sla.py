@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.parse import parse
 from qoslab.ios.cli.grammar import CliError
@@ -383,7 +384,7 @@ def _state(state: tuple[dict[int, tuple[str, int | None, str | None]], bool, set
     return _running("\n".join(lines))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STATES, STATES)
 def test_any_state_is_restored(before: Any, after: Any) -> None:
     device = parse_config(_state(after), HARDWARE, source="after")

@@ -22,7 +22,7 @@ from qoslab.plan import make_plan
 from qoslab.schema import load_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 2003, 11
+OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 4001, 23
 """Of so many changes one is tried: primes, so that each kind of change has its turn."""
 CELLS = 3
 """Of a plan."""
@@ -33,6 +33,7 @@ def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(EXPERIMENTS, tmp_path_factory.mktemp("copy") / "experiments"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yml")))
 def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name: str) -> None:
     file = experiments / "mistaken.yml"
@@ -68,11 +69,11 @@ def test_no_value_of_a_foreign_topology_is_a_fault_of_qoslab(tmp_path: Path, tex
 
 
 RECORDS = {
-    "manifest.json": 701,
-    "cell.json": 307,
-    "experiment.json": 307,
+    "manifest.json": 1999,
+    "cell.json": 907,
+    "experiment.json": 907,
     "transfer.server.json": 5003,
-    "R1.jsonl": 503,
+    "R1.jsonl": 1499,
 }
 """Names of files, and of how many changes one is tried."""
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ios_commands import typed_line
 from ios_strategies import hardware
+from levels import examples
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.compile import compile_device
@@ -24,7 +25,7 @@ from undoing import undo_lines
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 QUIET = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 PORT = "GigabitEthernet1/0/15"
@@ -82,7 +83,7 @@ def test_the_lines_lead_back(before: Device, after: Device) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_typed_is_taken_whole_or_not_at_all(seed: int) -> None:
     random = Random(seed)
     session = ConfigSession(
