@@ -41,9 +41,7 @@ HEADING = "## Refusals"
 FILE = Path(__file__).resolve().parents[1] / "experiments" / "policing-vs-shaping.yml"
 QOSLAB = str(Path(sys.executable).with_name("qoslab"))
 PATIENCE_S = 120.0
-HELD = "<!-- held by: tests/lab/test_external.py::test_hosts_are_clean_after_sigkill_of_the_run -->"
-"""Which test holds what is said of a run that is killed."""
-FREE = f"hosts free after SIGKILL {HELD}"
+FREE = "hosts free after SIGKILL"
 SECOND = "a second user"
 WRONG_S = 15.0
 """What a look at all nodes may take, with the start of what it needs."""

@@ -1,21 +1,22 @@
-"""What the documents promise about faults is held by tests, and each promise says by which.
+"""Documented behaviour under faults and fixed weaknesses have tests, which `tests/promises.toml` maps.
 
-A paragraph, list item or row of a table that speaks of a fault names its tests in a comment that readers do not see:
-`<!-- held by: tests/lab/test_faults.py::test_… -->`.
+A paragraph, list item or table row that speaks of a fault needs an entry there: its first words and its tests.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).parents[2]
+MAP = tomllib.loads((TOP / "tests/promises.toml").read_text(encoding="utf-8"))
 PAGES = [
-    *(TOP / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "crates/README.md", "project/README.md")),
-    *sorted((TOP / "docs").rglob("*.md")),
+    *("README.md", "SECURITY.md", "CONTRIBUTING.md", "crates/README.md", "project/README.md"),
+    *sorted(str(page.relative_to(TOP)) for page in (TOP / "docs").rglob("*.md")),
 ]
 FAULT = re.compile(
     r"\b(?:dies|died|dead|killed|SIG(?:TERM|INT|KILL|HUP)|Ctrl-C|interrupted|loss of power|full disk|suspended|"
@@ -26,63 +27,78 @@ FAULT = re.compile(
     r"invalid, not wrong|too long is invalid|was invalid|begins with \*invalid|captures and tools disagree|"
     r"configuration is not what was asked|fails|failed cell|gives up|invalid (?:cells?|run))\b"
 )
-HELD = re.compile(r"<!-- held by:\s(.*?) -->", re.DOTALL)
 BEGINS = re.compile(r"\s*(?:[-*] |\d+\. |\|)")
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, list items and rows of tables, each with its first line's number; no code and no headings."""
+    """Yield each paragraph, list item and table row with its line number; code and headings are skipped."""
     start, passage, code = 0, "", False
     for number, line in enumerate([*text.splitlines(), ""], 1):
         code ^= line.startswith("```")
         ends = not line.strip() or line.startswith(("#", "```", "    ")) or code
         if passage and (ends or BEGINS.match(line)):
-            yield start, passage
+            yield start, " ".join(passage.split())
             passage = ""
         if not ends:
             start = start if passage else number
             passage += line + "\n"
 
 
-def unheld(text: str) -> list[str]:
-    """Passages that speak of a fault and name no test."""
+def without_test(text: str, entries: dict[str, list[str]]) -> list[str]:
+    """Return passages about a fault that no entry begins."""
     return [
-        f"{number}: {passage.strip()[:100]}"
+        f"{number}: {passage[:100]}"
         for number, passage in passages(text)
-        if FAULT.search(HELD.sub("", passage)) and not HELD.search(passage)
+        if FAULT.search(passage) and not passage.startswith(tuple(entries))
     ]
 
 
-def there_is(test: str) -> bool:
-    """Whether a test exists, given as `FILE::NAME`: a function of Python or Rust."""
+def without_passage(text: str, entries: dict[str, list[str]]) -> list[str]:
+    """Return entries that begin no passage of a page."""
+    found = [passage for _, passage in passages(text)]
+    return [words for words in entries if not any(passage.startswith(words) for passage in found)]
+
+
+def exists(test: str) -> bool:
+    """Return whether a test exists: `FILE::NAME` of pytest or Rust, `CRATE:NAME` of cargo."""
     file, _, name = test.partition("::")
+    name = name.partition("[")[0].rpartition("::")[2]
+    if not name:
+        crate, _, name = test.partition(":")
+        return bool(name) and any(f"fn {name}" in each.read_text() for each in (TOP / "crates" / crate).rglob("*.rs"))
     path = TOP / file
-    return (
-        bool(name) and path.is_file() and re.search(rf"\b(?:def|fn) {re.escape(name)}\(", path.read_text()) is not None
-    )
+    return path.is_file() and re.search(rf"\b(?:def|fn) {re.escape(name)}\(", path.read_text()) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
-def test_every_promise_about_a_fault_has_its_test(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert not unheld(text), "say which test holds it: <!-- held by: FILE::TEST -->"
-    # Between backquotes it is how such a comment looks.
-    named = [test.strip() for found in HELD.findall(re.sub("`<!--.*?-->`", "", text)) for test in found.split(",")]
-    assert [test for test in named if not there_is(test)] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_every_passage_about_a_fault_has_a_test(page: str) -> None:
+    text, entries = (TOP / page).read_text(encoding="utf-8"), MAP["pages"].get(page, {})
+    name = f'[pages."{page}"] of tests/promises.toml'
+    assert not without_test(text, entries), f"add the first words of each passage and its tests to {name}"
+    assert not without_passage(text, entries), f"{name} names passages that {page} has not; their first words changed"
+    assert [test for tests in entries.values() for test in tests if not exists(test)] == []
 
 
-def test_what_holds_nothing_is_found() -> None:
-    text = "# When it dies\n\nIt was killed.\n- Ctrl-C ends it. <!-- held by: a::b -->\n- A full\n  disk: a full disk\n"
-    assert unheld(text + "\n    killed\n\n| SIGTERM | x |\n") == [
+def test_every_page_of_the_map_exists() -> None:
+    assert MAP["pages"].keys() <= set(PAGES)
+
+
+def test_every_fixed_weakness_keeps_its_test() -> None:
+    fixes = {weakness: test for danger in MAP["fixes"].values() for weakness, test in danger.items()}
+    assert len(fixes) >= 128
+    assert {weakness: test for weakness, test in fixes.items() if not exists(test)} == {}
+
+
+def test_missing_tests_and_missing_passages_are_found() -> None:
+    text = "# When it dies\n\nIt was killed.\n- Ctrl-C ends it.\n- A full\n  disk: a full disk\n"
+    entries = {"Ctrl-C": ["a::b"], "- Ctrl-C ends": ["a::b"]}
+    assert without_test(text + "\n    killed\n\n| SIGTERM | x |\n", entries) == [
         "3: It was killed.",
-        "5: - A full\n  disk: a full disk",
+        "5: - A full disk: a full disk",
         "10: | SIGTERM | x |",
     ]
-    # What neither dies nor breaks may be a fault as well.
-    said = "A plane has failed.\n\nIt does not answer.\n\nA cell is ended and invalid.\n\nIt is tried again.\n"
-    assert [each.partition(":")[0] for each in unheld(said)] == ["1", "3", "5", "7"]
-    said = "The gate fails.\n\nIt is a failed cell.\n\nIt gives up.\n\nInvalid\n\nan invalid run\n"
-    assert [each.partition(":")[0] for each in unheld(said)] == ["1", "3", "5", "9"]
-    assert there_is("tests/unit/test_promises.py::there_is")
-    assert not there_is("tests/unit/test_promises.py::there_was")
-    assert not there_is("tests/unit/no_such.py::there_is")
+    assert without_passage(text, entries) == ["Ctrl-C"]
+    assert exists("tests/unit/test_promises.py::exists")
+    assert exists("ip-sla:ten_thousand_control_messages")
+    assert not exists("tests/unit/test_promises.py::existed")
+    assert not exists("tests/unit/no_such.py::exists")
