@@ -217,7 +217,6 @@ def section(found: dict[str, list[float]], machine: str) -> str:
         HEADING,
         "",
         textwrap.fill(told, page.WIDTH),
-        HELD,
         "",
         f"{machine}.",
         "",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from levels import every
+from levels import by_level
 
 VALUES: tuple[Any, ...] = (
     *(None, True, "", "x", "../x", "\x1b[31m", "1 s", "1 Mb/s", "$(x)"),
     *(-1, 0, 10**30, 1e308, [], [1], {}, {"a": 1}),
 )
+LONG = 40
+"""Trying every change takes hours."""
 PLACED = tuple[dict[Any, Any] | list[Any], Any]
 
 
@@ -25,9 +28,14 @@ def places(content: Any) -> Iterator[PLACED]:
 
 
 def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
-    """Yield each change of a document and the changed document; in the short level one of `each` changes."""
-    content, number = json.loads(text), count()
-    each = every(each)
+    """Yield changes of a document, and the changed document.
+
+    The short level tries one of `each` changes, always the same ones. The long level tries `LONG` times as many,
+    beginning at random; the description of a change repeats it.
+    """
+    content = json.loads(text)
+    each = by_level(short=each, long=max(1, each // LONG))
+    number = count(by_level(short=0, long=random.randrange(each)))
     for around, key in places(content):
         value = around[key]
         for told, change in changes(around, key):

@@ -17,10 +17,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from waiting import listens, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target" / "release" / "qos-router"
@@ -152,13 +153,14 @@ class Lab:
         if self._follow:
             files += ["--kernel-netns", f"/proc/{self._nodes['R1']}/ns/net"]
         self.process = self.spawn("R1.dp", [str(BINARY), "--name", "R1", *files, *options])
-        end = time.monotonic() + PATIENCE
-        while not self.control.exists():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"qos-router: {self.process.communicate()[1].decode()}")
-            if time.monotonic() > end:
-                raise RuntimeError("qos-router did not make its control socket")
-            time.sleep(0.01)
+        wait_until(self._answers, "qos-router answers on its control socket", PATIENCE)
+
+    def _answers(self) -> bool:
+        """Whether the daemon takes connections: its socket exists before it listens."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise RuntimeError(f"qos-router: {self.process.communicate()[1].decode()}")
+        return listens(self.control)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends the daemon a signal."""

@@ -16,6 +16,7 @@ from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
 from verdicts import newest_run, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -30,11 +31,11 @@ class Cluster:
         self._stack = stack
         self._file = folder / "scheduler.json"
         self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file))
-        deadline = time.monotonic() + START_S
-        while not self._file.exists():
-            assert time.monotonic() < deadline, (folder / "dask_scheduler.log").read_text()
-            time.sleep(0.1)
-        self.address: str = json.loads(self._file.read_text())["address"]
+        log = folder / "dask_scheduler.log"
+        # The file exists before the scheduler has written it.
+        self.address: str = wait_until(
+            lambda: json.loads(self._file.read_text())["address"], "the scheduler has its address", report=log.read_text
+        )
 
     def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.folder / f"{program}.log").open("ab"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ruamel.yaml import YAML
 from qoslab.errors import ExperimentError
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -69,10 +69,7 @@ def test_a_lost_connection_ends_the_input_and_not_the_command(file: Path, lab: L
     assert not mark.exists()
     client.send_signal(signal.SIGKILL)
     client.wait()
-    deadline = time.monotonic() + 10
-    while not mark.exists():
-        assert time.monotonic() < deadline, "the command did not see the end of its input, or was killed"
-        time.sleep(0.02)
+    wait_until(mark.exists, "the command has seen the end of its input")
     client.stdin.close()
     client.stdout.close()
     assert lab.alive()

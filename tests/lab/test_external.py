@@ -40,6 +40,7 @@ from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalHost, Place
 from qoslab.schema import load_sweep
 from verdicts import beside_lateness, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -101,10 +102,14 @@ def programs(lab: Lab) -> dict[int, str]:
 
 def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
     """Fail where a host is not as it was in time."""
-    deadline = time.monotonic() + CLEAN_S
-    while programs(lab) or any(state(lab, host) != shown for host, shown in before.items()):
-        assert time.monotonic() < deadline, "\n".join([*programs(lab).values(), *_changes(lab, before)])
-        time.sleep(0.05)
+
+    def clean() -> bool:
+        return not programs(lab) and all(state(lab, host) == shown for host, shown in before.items())
+
+    def left() -> str:
+        return "\n".join([*programs(lab).values(), *_changes(lab, before)])
+
+    wait_until(clean, "hosts are as they were", CLEAN_S, left)
 
 
 def _changes(lab: Lab, before: dict[str, str]) -> Iterator[str]:
@@ -122,10 +127,7 @@ def sending(lab: Lab) -> bool:
 
 
 def iperf3_runs(lab: Lab) -> None:
-    deadline = time.monotonic() + 90
-    while not sending(lab):
-        assert time.monotonic() < deadline, programs(lab)
-        time.sleep(0.05)
+    wait_until(lambda: sending(lab), "the client's iperf3 runs", 90, lambda: str(programs(lab)))
 
 
 def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab, Path]) -> None:

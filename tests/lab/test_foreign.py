@@ -9,7 +9,6 @@ import getpass
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.run.door.client import Door
 from qoslab.run.door.ways import Way
+from waiting import listens, wait_until
 
 FRR = Path("/usr/lib/frr/zebra")
 VTYSH = shutil.which("vtysh")
@@ -58,10 +58,7 @@ def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, 
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     monkeypatch.setenv("HOME", str(ssh.parent))
     try:
-        deadline = time.monotonic() + 20
-        while not (folder / "zebra.vty").exists():
-            assert zebra.poll() is None and time.monotonic() < deadline, (tmp_path / "zebra.log").read_text()
-            time.sleep(0.05)
+        wait_until(lambda: listens(folder / "zebra.vty"), "zebra listens", report=(tmp_path / "zebra.log").read_text)
         with sshd(tmp_path / "sshd", key, vtysh(folder), words=False) as port:
             (ssh / "known_hosts").write_text(known(port, tmp_path / "sshd"))
             yield port, folder

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import time
 from pathlib import Path
 
 import asyncssh
@@ -21,6 +20,7 @@ from qoslab.lab import Lab, LabError
 from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
 from qoslab.run.labs.virtual.lab import VirtualLab
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -32,11 +32,7 @@ IOS = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="h
 
 
 def wait_for_failure(lab: Lab) -> str:
-    deadline = time.monotonic() + 5
-    while not (failures := lab.failures()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return str(failures[0])
+    return str(wait_until(lab.failures, "the lab reports a failure")[0])
 
 
 def test_a_linux_router_routes_and_is_watched(name: str) -> None:

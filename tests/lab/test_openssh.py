@@ -13,7 +13,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from test_run import EXPERIMENT, latest
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from verdicts import beside_lateness, newest_run, status_of
+from waiting import wait_until
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 pytestmark = [
@@ -51,6 +51,12 @@ PermitRootLogin prohibit-password
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+def identified(port: int) -> bool:
+    """Whether an SSH server answers: its port listens before."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        return client.recv(4) == b"SSH-"
 
 
 @contextmanager
@@ -79,10 +85,7 @@ def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True
     log = (folder / "log").open("wb")
     server = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log, stdout=log)
     try:
-        deadline = time.monotonic() + 20
-        while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
-            assert server.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.05)
+        wait_until(lambda: identified(port), "sshd identifies itself", report=(folder / "log").read_text)
         yield port
     finally:
         server.terminate()

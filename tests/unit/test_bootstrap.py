@@ -181,10 +181,10 @@ def test_a_first_start_and_a_second(fresh: Path) -> None:
 
 def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
     (clone / ".qoslab/ready-test").write_text("")
-    (clone / "tox").mkdir()
-    (clone / "tox/__main__.py").write_text("import sys\nprint('tox', *sys.argv[1:])\n")
+    (clone / "tests").mkdir()
+    (clone / "tests/run.py").write_text("import sys\nprint('checks', *sys.argv[1:])\n")
     done = start(clone, "test", "-e", "lint")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "tox run -e lint\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "checks -e lint\n", "")
     assert calls(clone) == [] and not (clone / ".venv").exists()
     # As tox does where there is none.
     (clone / ".venv").write_text(".tox/lint\n")

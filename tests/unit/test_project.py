@@ -96,36 +96,44 @@ def test_the_length_of_a_function_is_that_of_its_whole_text(lines: int, found: l
     assert too_long("@cached\ndef f():\n" + "    pass\n" * (lines - 1)) == found
 
 
-def test_the_workflow_runs_every_environment() -> None:
+def tox_lists() -> tuple[list[str], list[str], configparser.ConfigParser]:
+    """Return the environments of the short level, those of the long one, and the file."""
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(TOP / "tox.ini")
-    listed = re.split(r",\s*", tox["tox"]["env_list"])
+    _, _, long = tox["tox"]["labels"].partition("all =")
+    return re.split(r",\s*", tox["tox"]["env_list"]), re.split(r",\s*", long.strip()), tox
+
+
+def test_the_workflow_runs_the_short_level() -> None:
+    short, _, _ = tox_lists()
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/checks.yml")
-    assert workflow["jobs"]["tox"]["strategy"]["matrix"]["environment"] == listed
+    assert workflow["jobs"]["tox"]["strategy"]["matrix"]["environment"] == short
     commands = [step["run"] for step in workflow["jobs"]["tox"]["steps"] if "run" in step]
     assert commands[-1] == "./qoslab test -e ${{ matrix.environment }}"
 
 
-def test_what_takes_hours_runs_each_night() -> None:
-    tox = configparser.ConfigParser(interpolation=None)
-    tox.read(TOP / "tox.ini")
+def test_the_long_level_has_every_test_of_the_short_level() -> None:
+    short, long, tox = tox_lists()
+    # `long` runs pytest on the folders of `unit` and `lab`.
+    assert set(short) - set(long) == {"unit", "lab"}
+    assert all(f"testenv:{name}" in tox for name in (*short, *long))
+    for name in ("unit", "lab"):
+        folders = set(re.findall(r"tests/\w+", tox[f"testenv:{name}"]["commands"]))
+        assert folders <= set(re.findall(r"tests/\w+", tox["testenv:long"]["commands"]))
+    commands = [line for line in tox["testenv:long"]["commands"].splitlines() if "pytest" in line]
+    assert commands and all("--all" in line for line in commands)
+
+
+def test_the_long_level_runs_each_night() -> None:
+    _, long, _ = tox_lists()
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
     assert [each["cron"] for each in workflow["on"]["schedule"]]
     each = workflow["jobs"]["tox"]["strategy"]["matrix"]["include"]
-    nightly = {entry["environment"]: entry for entry in each}
-    hours = {"audit", "disk", "mends", "mistaken", "mutants", "mutants-python", "fuzz", "nemesis"}
-    assert nightly.keys() == hours | {"interchange", "nightly", "random", "site"}
-    assert all(f"testenv:{name}" in tox for name in nightly)
+    # Lint, types and wheel ran with the change.
+    assert [entry["environment"] for entry in each] == [name for name in long if name not in ("lint", "types", "wheel")]
     # With `--` and nothing behind it an environment would have no default, either.
     given = [entry["arguments"] for entry in each if "arguments" in entry]
     assert given and all(re.match("-- .", arguments) for arguments in given)
-    # Without that some writes alone fail, and some values alone are others.
-    for environment, every, file in (
-        ("disk", "QOSLAB_EVERY_WRITE", "unit/test_faulty_disk.py"),
-        ("mistaken", "QOSLAB_EVERY_VALUE", "mistaken.py"),
-    ):
-        assert f"{every} = 1" in tox[f"testenv:{environment}"]["set_env"]
-        assert f'EVERY = "{every}"' in (TOP / "tests" / file).read_text(encoding="utf-8")
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     assert "./qoslab test -e ${{ matrix.environment }} ${{ matrix.arguments }}" in commands
     assert "cargo check --locked --manifest-path fuzz/Cargo.toml" in commands

@@ -1,0 +1,44 @@
+"""One way to wait: for a condition, which the failure names."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+PATIENCE_S = 60.0
+"""Far above what any condition takes on a busy machine."""
+STEP_S = 0.05
+
+
+def wait_until(
+    condition: Callable[[], T], what: str, seconds: float = PATIENCE_S, report: Callable[[], str] = str
+) -> T:
+    """Return the first true value of a condition; `what` names it, and `report` adds details, if that never comes.
+
+    A condition that reads a file which another process is still writing may raise `ValueError` (as JSON does) or
+    `OSError`: it is not true yet.
+    """
+    deadline = time.monotonic() + seconds
+    failure: Exception | None = None
+    while True:
+        try:
+            if value := condition():
+                return value
+            failure = None
+        except (OSError, ValueError) as error:
+            failure = error
+        if time.monotonic() > deadline:
+            details = " ".join(filter(None, (repr(failure) if failure else "", report())))
+            raise AssertionError(f"waited {seconds:.0f} s in vain until {what}. {details}".rstrip()) from failure
+        time.sleep(STEP_S)
+
+
+def listens(path: Path) -> bool:
+    """Return whether a process takes connections on a Unix socket; the file exists before. `OSError` if none does."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+    return True
