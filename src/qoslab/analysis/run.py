@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -124,23 +124,16 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     if gathered.beyond:
         raise ImpossibleError(gathered.beyond)
     found = gathered.tables
-    invalid = set(gathered.problems)
-    reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
     recorded = {cell.name for cell in measured}
-    damaged = folder.damaged()
-    for summary in manifest.cells:
-        if summary.name not in recorded and not summary.spared:
-            why = damaged.get(summary.name) or summary.reasons or ("it was not run to the end",)
-            reasons += [f"{summary.name}: {reason}" for reason in why]
-    if not manifest.cells:
-        reasons.append("no cell was run")
+    reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
+    reasons += _unrecorded(folder, recorded)
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
         found[name] = tables.with_parameters(table, parameters)
         tables.write_table(folder, name, found[name])
 
-    trusted = recorded - invalid
+    trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
     # What its own record says may be overruled by outputs that cannot be read.
@@ -156,7 +149,6 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
         if not table.empty:
             folder.replace(file, table.to_csv(index=False))
-    warnings = idle_warnings(experiment, measured, found)
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
         not reasons,
@@ -167,8 +159,19 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
         judged.pairs,
         manifest.lab,
         left_out,
-        tuple(warnings),
+        tuple(idle_warnings(experiment, measured, found)),
     )
+
+
+def _unrecorded(folder: RunFolder, recorded: Set[str]) -> list[str]:
+    """Reasons why planned cells have no record, each with the name of its cell."""
+    cells, damaged = folder.manifest().cells, folder.damaged()
+    missing = [each for each in cells if each.name not in recorded and not each.spared]
+    return [
+        f"{each.name}: {reason}"
+        for each in missing
+        for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
+    ] or ([] if cells else ["no cell was run"])
 
 
 def _shortened(folder: RunFolder, experiment: Experiment) -> bool:
