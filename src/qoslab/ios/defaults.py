@@ -21,11 +21,16 @@ from qoslab.ios.model.policy import (
     PolicyMap,
     Priority,
     QueueLimit,
+    RandomDetect,
+    RedThresholds,
     Shape,
 )
 
 GREATEST_POLICE_BURST = 512_000_000
 """Bytes."""
+EF = 46
+ASSURED = range(1, 5)
+"""Classes of assured forwarding (RFC 2597)."""
 
 
 def spelled_out(device: Device) -> Device:
@@ -124,3 +129,82 @@ def _priority(priority: Priority) -> Priority:
     if priority.unit != "kbps" or priority.number is None or priority.burst_bytes is not None:
         return priority
     return replace(priority, burst_bytes=priority.number * figures.PRIORITY_BURST_MS // 8)
+
+
+def at_rate(each: PolicyClass, rate_bps: int | None, guaranteed_bps: int | None, generation: Generation) -> PolicyClass:
+    """Return a class with its percentages as rates and its defaults filled in, as the engine has it in force.
+
+    `rate_bps` is the base of percentages of `police` and `shape`, `guaranteed_bps` that of `bandwidth` and `priority`;
+    without a base they stay as they are.
+    """
+    police, shape = each.police, each.shape
+    if police is not None:
+        pir = None if police.pir is None else _rate(police.pir, rate_bps)
+        police = replace(police, cir=_rate(police.cir, rate_bps), pir=pir)
+    if shape is not None:
+        shape = replace(shape, rate=_rate(shape.rate, rate_bps))
+    bandwidth, priority = each.bandwidth, each.priority
+    if guaranteed_bps is not None and bandwidth is not None and bandwidth.unit == "percent":
+        bandwidth = replace(bandwidth, unit="kbps", number=guaranteed_bps * bandwidth.number // 100_000)
+    if guaranteed_bps is not None and priority is not None and priority.unit == "percent":
+        priority = replace(priority, unit="kbps", number=guaranteed_bps * (priority.number or 0) // 100_000)
+    made = replace(each, police=police, shape=shape, bandwidth=bandwidth, priority=priority)
+    made = _class(made, generation)
+    # Defaults that `spelled_out` leaves out.
+    return replace(made, queue_limit=each.queue_limit, shape_buffers=each.shape_buffers)
+
+
+def _rate(amount: Amount, base_bps: int | None) -> Amount:
+    if amount.unit != "percent" or base_bps is None:
+        return amount
+    return Amount(base_bps * amount.number // 100, "bps")
+
+
+def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit_bytes: int | None) -> RedThresholds:
+    """Return the thresholds of a precedence or code point, in packets, or bytes where the queue has `limit_bytes`."""
+    denominator = figures.RANDOM_DETECT_DENOMINATOR
+    typed = dict(red.thresholds).get(value)
+    if typed is not None:
+        return replace(typed, denominator=typed.denominator or denominator)
+    by_dscp = red.basis == "dscp"
+    if limit_bytes is not None:
+        greatest = max(limit_bytes // 2, 1)
+        return RedThresholds(greatest * _red_parts(value, by_dscp=by_dscp) // 16, greatest, denominator)
+    hqf = generation == "hqf"
+    least = figures.HQF_RANDOM_DETECT_MIN if hqf else figures.CLASSIC_RANDOM_DETECT_MIN
+    by_drop = figures.HQF_RANDOM_DETECT_MIN_BY_DSCP if hqf else figures.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP
+    minimum = _red_least_by_dscp(value, least, by_drop) if by_dscp else least[value]
+    return RedThresholds(minimum, figures.RANDOM_DETECT_MAX, denominator)
+
+
+def _red_parts(value: int, *, by_dscp: bool) -> int:
+    """Return the least threshold in parts of 16 of the greatest (`random_detect_bytes`)."""
+    if not by_dscp:
+        return 8 + value
+    above, drop = divmod(value, 8)
+    if value == EF:
+        return 15
+    if above in ASSURED and drop in (2, 4, 6):
+        return 16 - drop
+    return 8 + above if drop == 0 else 8
+
+
+def _red_least_by_dscp(value: int, by_precedence: tuple[int, ...], by_drop: tuple[tuple[int, ...], int]) -> int:
+    """Return the least threshold of a code point in packets (`random_detect_min_by_dscp`)."""
+    above, drop = divmod(value, 8)
+    if value == EF:
+        return by_drop[1]
+    if above in ASSURED and drop in (2, 4, 6):
+        return by_drop[0][drop // 2 - 1]
+    return by_precedence[above] if above and drop == 0 else by_precedence[0]
+
+
+def flow_queues(bandwidth_kbps: int) -> int:
+    """Return the flow queues of weighted fair queueing (`dynamic_queues`)."""
+    return next((queues for most, queues in ((64, 16), (128, 32), (256, 64), (512, 128)) if bandwidth_kbps <= most), 256)
+
+
+def class_weight_constant(queues: int) -> int:
+    """Return the constant of the weights of classes by the number of flow queues. Unconfirmed."""
+    table = ((32, 64), (64, 57), (128, 30), (256, 16), (512, 8), (1024, 4), (2048, 2))
+    return next((constant for most, constant in table if queues <= most), 1)

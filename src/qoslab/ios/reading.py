@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
-from qoslab.ios.config import MODES, ConfigSession
+from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.diff import subject
 from qoslab.ios.model.device import Clutter, Device, Generation, Hardware, Interface
 from qoslab.ios.model.names import interface_kind, interface_name
@@ -51,6 +51,20 @@ class Unread:
     """The lines above it that are known, outermost first, as they stand in a running configuration."""
     depth: int = field(default=0, compare=False)
     """How many lines are above it there, known or not."""
+    number: int = field(default=0, compare=False)
+    """Line of the text, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A line that was carried out."""
+
+    number: int
+    """Line of the text, from 1."""
+    position: Position
+    """Mode and names after the line."""
+    text: str
+    """One blank between words."""
 
 
 @dataclass(slots=True)
@@ -61,6 +75,8 @@ class Reading:
     unread: list[Unread] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
     """Where lines were carried out: mode and names."""
+    carried: list[Carried] = field(default_factory=list)
+    """The lines that were carried out, in order."""
 
 
 def clutter_of(reading: Reading) -> Clutter:
@@ -145,7 +161,7 @@ def read_onto(device: Device, text: str) -> Reading:
     reading = Reading(device)
     session = ConfigSession(reading.device)
     above: list[_Above] = []
-    for line in _lines(text, lambda: session.collecting):
+    for number, line in _lines(text, lambda: session.collecting):
         if session.collecting:
             session.execute(line)
             continue
@@ -161,7 +177,9 @@ def read_onto(device: Device, text: str) -> Reading:
         if reason:
             place = tuple(block_name(each.text) for each in above)
             head = tuple(each.text for each in above if not each.unread)
-            reading.unread.append(Unread(place, normalised(line), reason, head, len(above)))
+            reading.unread.append(Unread(place, normalised(line), reason, head, len(above), number))
+        else:
+            reading.carried.append(Carried(number, session.position, normalised(line)))
         above.append(_Above(depth, normalised(line), bool(reason)))
         session.finished = False
     return reading
@@ -192,12 +210,14 @@ def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
     return ""
 
 
-def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[str]:
-    """Yield the lines of configuration; banners that the model does not have are left out with all their text."""
+def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of configuration with their numbers, from 1; banners that the model does not have are left out
+    with all their text.
+    """
     delimiter = ""
-    for line in text.expandtabs(1).splitlines():
+    for number, line in enumerate(text.expandtabs(1).splitlines(), 1):
         if collecting():
-            yield line
+            yield number, line
         elif delimiter:
             delimiter = "" if delimiter in line else delimiter
         elif (banner := _BANNER.fullmatch(line)) is not None:
@@ -205,7 +225,7 @@ def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[str]:
         elif line.strip() and not line.lstrip().startswith("!") and not HEADING.fullmatch(line.strip()):
             if line.strip() == "end":
                 return
-            yield line.rstrip()
+            yield number, line.rstrip()
 
 
 def enter_lines(reading: Reading, text: str) -> None:
@@ -216,24 +236,59 @@ def enter_lines(reading: Reading, text: str) -> None:
     session = ConfigSession(reading.device)
     indented = any(line.startswith(" ") for line in text.splitlines())
     refused: _Above | None = None
-    for line in _lines(text, lambda: session.collecting):
+    for number, line in _lines(text, lambda: session.collecting):
         depth = len(line) - len(line.lstrip())
         if session.collecting:
             session.execute(line)
             continue
         if refused is not None and depth > refused.depth:
             place = (*place_of(session.position), block_name(refused.text))
-            reading.unread.append(Unread(place, normalised(line), "the line above it was refused"))
+            reading.unread.append(Unread(place, normalised(line), "the line above it was refused", number=number))
             continue
         refused = None
         if reason := _entered(session, line):
             if depth == 0 and indented:
                 # The line would have led into a block of its own, or belongs to none.
                 session.position = Position("config")
-            reading.unread.append(Unread(place_of(session.position), normalised(line), reason))
+            reading.unread.append(Unread(place_of(session.position), normalised(line), reason, number=number))
             refused = _Above(depth, normalised(line), unread=True)
+        else:
+            reading.carried.append(Carried(number, session.position, normalised(line)))
         reading.entered.add(session.position)
         session.finished = False
+
+
+def read_typed(reading: Reading, text: str) -> None:
+    """Carry out lines without indentation on top of `reading`, as they are typed at the prompt of a router.
+
+    The mode is that of the commands. Lines below a block that is not known are set aside up to the next command for the
+    whole device.
+    """
+    session = ConfigSession(reading.device)
+    lost = ""
+    for number, line in _lines(text, lambda: session.collecting):
+        if session.collecting:
+            session.execute(line)
+            continue
+        line = line.strip()
+        outer = session.position
+        reason = _carry_out(session, line, nested=False)
+        if not reason:
+            lost = "" if not lost or session.position != Position("config") or _leads(line) else lost
+            reading.carried.append(Carried(number, session.position, normalised(line)))
+        else:
+            place = (block_name(lost),) if lost else place_of(outer)
+            reading.unread.append(Unread(place, normalised(line), reason, number=number))
+            if _leads(line):
+                session.position, lost = Position("config"), normalised(line)
+        session.finished = False
+
+
+def _leads(line: str) -> bool:
+    """Whether a line begins a block, or is a command for the whole device, by its first word alone."""
+    first = line.split()[0].lower()
+    inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
+    return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)
 
 
 def _entered(session: ConfigSession, line: str) -> str:

@@ -66,6 +66,19 @@ RANDOM_DETECT_MAX = 40
 RANDOM_DETECT_DENOMINATOR = 10
 """Just below the greatest threshold one packet in this many is dropped."""
 
+HQF_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 30, 32, 34)
+"""Least thresholds by precedence, later generation (a router's print)."""
+
+CLASSIC_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 31, 33, 35)
+"""Least thresholds by precedence, classic generation. Unconfirmed."""
+
+HQF_RANDOM_DETECT_MIN_BY_DSCP = ((32, 28, 24), 36)
+"""Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
+but for EF, which is remembered."""
+
+CLASSIC_RANDOM_DETECT_MIN_BY_DSCP = ((33, 28, 24), 37)
+"""The same of the classic generation. Unconfirmed."""
+
 WEIGHTED_FAIR_UP_TO_KBPS = 2_048
 """Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit."""
 
@@ -157,6 +170,9 @@ WEIGHT_NUMERATOR = 32_384
 
 GTS_BUFFERS = 1_000
 """Buffers of `traffic-shape`: packets that may wait for a shaper (`traffic-shape rate 8000` is printed with 1000)."""
+
+PRIORITY_LIST_LIMITS = (20, 40, 60, 80)
+"""`priority-list N queue-limit`: packets of the queues high, medium, normal and low."""
 
 CUSTOM_QUEUE_LIMIT = 20
 """`queue-list N queue Q limit`, packets."""

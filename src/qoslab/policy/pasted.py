@@ -1,0 +1,99 @@
+"""Text of a terminal to text of a configuration: prompts, paging, wrapped lines and other marks are removed.
+
+Each line of the result has the number that it has in the input.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
+_MORE = re.compile(r"[ \t]*(?:<-+ *|-+ *)More(?: *-+>?|\b\.{0,3})[ \t\x08]*", re.IGNORECASE)
+_BACKSPACES = re.compile(r"\x08[ \x08]*")
+_PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
+_CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
+_LOG = re.compile(r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:")
+_NUMBERED = re.compile(r"^ *(\d{1,6})[:|]?[ \t]?(.*)$")
+_EXEC = re.compile(r"^(?:do )?(?:sh(?:o|ow)?|conf(?:i|ig|igure)?|en(?:able)?|ter(?:m|minal)?|wr(?:ite)?|copy|exit|end)\b")
+_FENCE = re.compile(r"^ *(?:```\w*|~~~\w*) *$")
+_ANSWERS = re.compile(r"^(?:Enter configuration commands|% Invalid input|% Incomplete|% Ambiguous| *\^ *$)")
+_COMMANDS = (
+    "access-list|bandwidth|class|class-map|description|encapsulation|fair-queue|interface|ip|match|police|policy-map"
+    "|priority|queue-limit|random-detect|service-policy|set|shape"
+)
+_BEGINS = re.compile(rf"^ *(?:no )?(?:{_COMMANDS})\b")
+_WIDTHS = (80, 132)
+"""Columns at which terminals wrap a line."""
+
+
+def configuration_text(pasted: str) -> str:
+    """Return the configuration that was pasted, line by line; a line that is none of it is empty."""
+    text = pasted.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").replace("\xa0", " ")
+    lines = [_unmarked(line) for line in text.split("\n")]
+    lines = _without_numbers(_without_quotes(lines))
+    lines = [_command(line) for line in lines]
+    return "\n".join(_dedented(_joined(lines))) + "\n"
+
+
+def is_indented(text: str) -> bool:
+    """Whether the lines below a command are indented, as a router prints them."""
+    return any(line.startswith((" ", "\t")) and line.strip() and not line.strip().startswith("!") for line in text.splitlines())
+
+
+def _unmarked(line: str) -> str:
+    """Remove what a terminal was sent beside the text of a line."""
+    line = _ESCAPES.sub("", line).replace("\t", " ")
+    line = _MORE.sub("", line)
+    line = _BACKSPACES.sub("", line)
+    # A carriage return inside a line: the terminal shows the last part.
+    line = line.rstrip("\r").rpartition("\r")[2]
+    return "".join(each for each in line if each.isprintable()).rstrip()
+
+
+def _without_quotes(lines: list[str]) -> list[str]:
+    """Remove the marks of a quoted mail, where every line has them."""
+    written = [line for line in lines if line.strip()]
+    if written and all(line.startswith(">") for line in written):
+        return [re.sub(r"^> ?", "", line) for line in lines]
+    return lines
+
+
+def _without_numbers(lines: list[str]) -> list[str]:
+    """Remove line numbers, where every line has a higher one than the line before."""
+    written = [line for line in lines if line.strip()]
+    found = [_NUMBERED.match(line) for line in written]
+    numbers = [int(each[1]) for each in found if each]
+    if len(written) < 3 or len(numbers) < len(written) or any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+        return lines
+    return [each[2] if (each := _NUMBERED.match(line)) else line for line in lines]
+
+
+def _command(line: str) -> str:
+    """Return the command of a line without its prompt; empty where it is a message or a command of EXEC mode."""
+    if _LOG.match(line) or _ANSWERS.match(line) or _FENCE.match(line):
+        return ""
+    if (configuring := _CONFIGURING.match(line)) is not None:
+        return "" if configuring[1].startswith("do ") else configuring[1].strip()
+    if (prompt := _PROMPT.match(line)) is not None:
+        rest = line[prompt.end() :].strip()
+        return "" if not rest or _EXEC.match(rest) or not _BEGINS.match(rest) else rest
+    return "" if _EXEC.match(line) and re.match(r"sh|conf|ter|wr", line) else line
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Join lines that a terminal has wrapped: full ones, whose next line is no command."""
+    made = list(lines)
+    for index in range(len(made) - 1, 0, -1):
+        before, line = made[index - 1], made[index]
+        full = len(before) in _WIDTHS or (len(before) in (79, 131) and line.startswith(" "))
+        if full and line.strip() and not line.startswith("!") and not _BEGINS.match(line):
+            made[index - 1] = before + line
+            made[index] = ""
+    return made
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    """Remove the blanks that all lines begin with."""
+    depths = [len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.lstrip().startswith("!")]
+    least = min(depths, default=0)
+    return [line[least:] if line[:least].strip() == "" else line.lstrip() for line in lines] if least else lines
