@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "policy": ("qoslab.cli.policy", "Show the effective values of a QoS policy, with findings."),
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
     "watch": ("qoslab.cli.watch", "Show the progress of a run."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),

@@ -57,14 +57,14 @@ def _rank(criterion: Criterion) -> str:
 
 
 def _policy_map(policy: PolicyMap, device: Device) -> PolicyMap:
-    return replace(policy, classes=tuple(_class(each, device) for each in policy.classes))
+    return replace(policy, classes=tuple(_class(each, device.generation) for each in policy.classes))
 
 
-def _class(each: PolicyClass, device: Device) -> PolicyClass:
+def _class(each: PolicyClass, generation: Generation) -> PolicyClass:
     return replace(
         each,
         police=None if each.police is None else _police(each.police),
-        shape=None if each.shape is None else _shape(each.shape, device.generation),
+        shape=None if each.shape is None else _shape(each.shape, generation),
         shape_buffers=None if each.shape_buffers == figures.GTS_BUFFERS else each.shape_buffers,
         priority=None if each.priority is None else _priority(each.priority),
         queue_limit=None if each.queue_limit == QueueLimit(figures.QUEUE_LIMIT) else each.queue_limit,

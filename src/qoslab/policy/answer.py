@@ -1,0 +1,149 @@
+"""The answer to a pasted configuration: values, findings and lines that were not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from qoslab.ios.model.device import Family, Generation
+from qoslab.policy.configuration import Configuration, read_configuration
+from qoslab.policy.effective import PolicyValues, effective_policies, flattened
+from qoslab.policy.findings import PolicyFinding, Subject, find_all
+from qoslab.policy.ignored import Ignored, ignored_lines
+from qoslab.policy.rate import Rate
+
+RELEASES: dict[Generation, str] = {
+    "classic": "classic IOS (up to 12.4(15)T)",
+    "hqf": "IOS with HQF (12.4(20)T and later, 15.x)",
+}
+XE_NOTE = (
+    "IOS-XE is not modelled: this is the answer of IOS with HQF. Different on IOS-XE: default queue-limits (50 ms of the"
+    " rate, at least 64 packets; 512 for priority), shares of classes without `bandwidth remaining` (excess is shared"
+    " equally), WRED defaults and real shaper bursts."
+)
+OPEN_NOTE = "No `version` line: release assumed; choose with --model."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Values and findings of one configuration."""
+
+    release: str
+    generation: Generation
+    family: Family
+    notes: tuple[str, ...]
+    policies: tuple[PolicyValues, ...]
+    ports: tuple[str, ...]
+    """Ports of a switch with QoS settings, a line each."""
+    findings: tuple[PolicyFinding, ...]
+    ignored: tuple[Ignored, ...]
+
+    @property
+    def errors(self) -> int:
+        """Number of findings of severity error."""
+        return sum(each.severity == "error" for each in self.findings)
+
+
+def answer(
+    pasted: str,
+    *,
+    rate_bps: int | None = None,
+    rtt_s: float | None = None,
+    family: Family | None = None,
+    generation: Generation | None = None,
+    source: str = "input",
+) -> Answer:
+    """Answer for a pasted configuration. Raise UserError where it has no policy of Cisco IOS."""
+    configuration = read_configuration(pasted, family=family, generation=generation, source=source)
+    policies = effective_policies(configuration, rate_bps)
+    device = configuration.device
+    return Answer(
+        configuration.release,
+        device.generation,
+        device.hardware.family,
+        tuple(_notes(configuration, chosen=generation is not None)),
+        tuple(policies),
+        tuple(_ports(configuration)),
+        tuple(find_all(Subject(configuration, policies, rtt_s))),
+        tuple(ignored_lines(configuration)),
+    )
+
+
+def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
+    if configuration.device.switch is not None:
+        yield "Rules: Catalyst 3750, IOS 12.2(55)SE"
+        return
+    version = f" (version {configuration.release})" if configuration.release else ""
+    yield f"Rules: {RELEASES[configuration.device.generation]}{version}"
+    if configuration.xe:
+        yield XE_NOTE
+    elif not configuration.release and not chosen:
+        yield OPEN_NOTE
+
+
+def _ports(configuration: Configuration) -> Iterator[str]:
+    device = configuration.device
+    if device.switch is None or not device.switch.enabled:
+        return
+    for interface in device.interfaces.values():
+        port = interface.port
+        if port is None or interface.name not in {each.position.names[0] for each in configuration.reading.carried if each.position.names}:
+            continue
+        trust = f"trust {port.trust}" if port.trust else "no trust"
+        priority = ", queue 1 priority" if port.priority_queue else ""
+        limit = f", limit {port.limit} %" if port.limit != 100 else ""
+        share, shape = (" ".join(map(str, each)) for each in (port.share, port.shape))
+        yield f"{interface.name}: {trust}, share {share}, shape {shape}{priority}{limit}, queue-set {port.queue_set}"
+
+
+def to_json(answered: Answer) -> dict[str, Any]:
+    """Return the answer as plain values; rates are b/s, or the part of a line that is not known."""
+
+    def plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return dict(items)
+
+    return asdict(answered, dict_factory=plain) | {"errors": answered.errors}
+
+
+def differences(old: Answer, new: Answer) -> list[str]:
+    """Return the class values that changed, a sentence each."""
+    before, after = _values(old), _values(new)
+    found = []
+    for key in dict.fromkeys((*before, *after)):
+        name = f"{key[0]}, {' / '.join(key[1])}"
+        if key not in after:
+            found.append(f"{name}: removed")
+        elif key not in before:
+            found.append(f"{name}: added")
+        else:
+            for field, value in after[key].items():
+                if before[key][field] != value:
+                    found.append(f"{name}: {LABELS[field]}: {before[key][field]} -> {value}")
+    return found
+
+
+LABELS = {
+    "priority": "priority level",
+    "guaranteed": "guaranteed rate",
+    "maximum": "maximum rate",
+    "busy": "rate when all are busy",
+    "wait_ms": "longest wait in ms",
+    "police": "policer",
+    "shape": "shaper",
+    "queue": "queue",
+    "red": "WRED",
+    "marks": "marking",
+}
+
+
+def _values(answered: Answer) -> dict[tuple[str, tuple[str, ...]], dict[str, str]]:
+    made: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
+    for policy in answered.policies:
+        where = f"{policy.interface} {policy.direction}" if policy.interface else f"policy-map {policy.policy}"
+        for path, name, text in flattened(policy):
+            made.setdefault((where, path), {})[name] = text
+    return made
+
+
+__all__ = ["Answer", "Rate", "answer", "differences", "to_json"]

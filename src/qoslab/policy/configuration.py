@@ -1,0 +1,212 @@
+"""A pasted configuration, read: the device, its attached policies, and the QoS lines that were not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from qoslab.errors import UserError
+from qoslab.ios.cli.session import Position
+from qoslab.ios.model.device import Device, Family, Generation, HostInterface, Interface
+from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
+from qoslab.ios.reading import Reading, Unread, generations_of, hardware_of, read_onto, read_typed
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.policy.pasted import configuration_text, is_indented
+
+_HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
+_CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
+_NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
+_POLICY = re.compile(r"(?im)^ *policy-map +(?!type\b)(\S+) *$")
+_CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+) *$")
+_ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
+_ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
+_BANDWIDTH = re.compile(r"bandwidth (\d+)")
+_MAJOR = re.compile(r"(?m)^version +(\d+)\.")
+_XE_FIRST = 16
+"""Major release from which `version` names IOS-XE; 15.x is the number of both."""
+_XE = re.compile(
+    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
+    r"|license udi pid (?:ISR4|ASR1|C8|C1[01]|CSR|C9)|license boot level \S+)"
+)
+_SWITCH = re.compile(r"(?im)^ *(?:mls qos|switchport|srr-queue|spanning-tree|priority-queue out)\b")
+_SWITCH_QOS = re.compile(r"(?im)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip)\b")
+_ROUTER_QOS = re.compile(r"(?im)^ *(?:bandwidth (?:percent|remaining)|shape |priority\b(?!-)|fair-queue|random-detect)")
+_OTHERS = (
+    (r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{", "a Junos configuration"),
+    (r"(?m)^ *traffic (?:classifier|behavior|policy) \S+|^ *qos (?:car|lr|apply)\b", "a Huawei or H3C configuration"),
+    (r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR", "an IOS XR configuration"),
+    (r"(?m)^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]", "an NX-OS configuration"),
+    (r"(?m)^/queue |^add (?:max-limit|name=.*queue)", "a MikroTik configuration"),
+    (r"(?m)^ *(?:sudo )?tc (?:qdisc|class|filter) ", "Linux tc commands"),
+    (r"(?m)^ *config (?:firewall|system) |^ *edit \"", "a FortiOS configuration"),
+    (r"(?m)^ *Service-policy (?:input|output)\s*:|^ *Class-map: \S+ \(match-", "output of `show policy-map interface`"),
+    (r"(?m)^ *Policy Map \S+ *$", "output of `show policy-map`"),
+)
+_EXPECTED = "expected a configuration with a policy-map of Cisco IOS"
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A policy-map on an interface."""
+
+    interface: str
+    direction: str
+    policy: str
+    line: int
+    """Line of the input, from 1; 0 where it is not known."""
+    refused: str = ""
+    """Why the router refuses it; empty where it takes it."""
+    bandwidth_kbps: int | None = None
+    """`bandwidth` of an interface whose kind is not modelled."""
+
+
+@dataclass
+class Configuration:
+    """What was read of the input."""
+
+    reading: Reading
+    lines: tuple[str, ...]
+    """Lines of the input, without what a terminal adds."""
+    xe: bool = False
+    release: str = ""
+    """What the `version` line says; empty without one."""
+    missing_classes: frozenset[str] = frozenset()
+    """Class-maps that classes name and the input lacks."""
+    missing_policies: frozenset[str] = frozenset()
+    attachments: list[Attachment] = field(default_factory=list)
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self.reading.device
+
+    def line_of(self, *names: str, command: str = "") -> int:
+        """Return the line of a policy-map or of its class, or the last line below it that begins with a command; or 0."""
+        own = [
+            each
+            for each in self.reading.carried
+            if each.position.mode in _POLICY_MODES and each.position.names[: len(names)] == names
+        ]
+        if command:
+            return max((each.number for each in own if each.text.startswith(command)), default=0)
+        return own[0].number if own else 0
+
+    def class_map_line(self, name: str) -> int:
+        """Return the line of a class-map; or 0."""
+        lines = (each for each in self.reading.carried if each.position == Position("class-map", (name,)))
+        return next((each.number for each in lines), 0)
+
+    def interface_line(self, interface: str, command: str) -> int:
+        """Return the last line below an interface that begins with a command; or 0."""
+        own = (each for each in self.reading.carried if each.position.names[:1] == (interface,))
+        return max((each.number for each in own if each.text.startswith(command)), default=0)
+
+
+_POLICY_MODES = ("policy-map", "policy-class", "police")
+
+
+def read_configuration(
+    pasted: str, *, family: Family | None = None, generation: Generation | None = None, source: str = "input"
+) -> Configuration:
+    """Read what was pasted. Raise UserError, one sentence, where it has no policy of Cisco IOS."""
+    text = configuration_text(pasted)
+    _check(text, source)
+    switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
+    if family == "router" and switch:
+        raise UserError(
+            f"{source}: found a configuration of a Catalyst switch (`mls qos`), expected one of a router",
+            hint="leave out --model, or give --model 3750G",
+        )
+    if family == "switch" and not _SWITCH.search(text):
+        raise UserError(
+            f"{source}: found a configuration of a router, expected one of a Catalyst switch",
+            hint="leave out --model, or give the model of a router",
+        )
+    family = family or ("switch" if switch else "router")
+    major = _MAJOR.search(text)
+    xe = major is not None and int(major[1]) >= _XE_FIRST or _XE.search(text) is not None
+    generations = (generation,) if generation else ("hqf",) if xe else generations_of(text)
+    if family == "switch":
+        generations = generations[:1]
+    elif len(generations) > 1 and not re.search(r"(?m)^version", text):
+        # Without a release: the later generation, unless the classic one knows more of it.
+        generations = generations[::-1]
+    read = [_read(text, family, each) for each in generations]
+    best = min(read, key=lambda each: len(each.reading.unread))
+    best.xe = xe
+    best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
+    best.attachments = list(_attachments(best))
+    return best
+
+
+def _check(text: str, source: str) -> None:
+    if not text.strip():
+        raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
+    for pattern, name in _OTHERS:
+        if re.search(pattern, text):
+            raise UserError(f"{source}: found {name}, {_EXPECTED}", hint="paste the output of `show running-config`")
+    if not _POLICY.search(text) and not _SWITCH_QOS.search(text):
+        raise UserError(f"{source}: found no policy-map, {_EXPECTED}", hint="paste the output of `show running-config`")
+
+
+def _read(text: str, family: Family, generation: Generation) -> Configuration:
+    hardware = hardware_of(text, family, generation)
+    # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
+    modelled = tuple(name for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
+    device = Device(replace(hardware, interfaces=modelled))
+    defined = {name: match for match, name in _HEADER.findall(text)}
+    named = {*_CLASS.findall(text), *_NESTED.findall(text)} - {CLASS_DEFAULT}
+    for name in sorted(named | set(defined)):
+        # A class may come before its class-map, and without one.
+        device.class_maps[name] = ClassMap(name, "any" if defined.get(name, "").lower() == "any" else "all")
+    policies = set(_POLICY.findall(text))
+    children = {*_CHILD.findall(text), *_ATTACHED.findall(text)}
+    for name in sorted(children | policies):
+        device.policy_maps[name] = PolicyMap(name)
+    reading = Reading(device)
+    if is_indented(text):
+        reading = read_onto(device, text)
+    else:
+        read_typed(reading, text)
+    for name in set(device.policy_maps) - policies:
+        del device.policy_maps[name]
+    used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
+    used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}
+    missing = frozenset((named - set(defined)) & used)
+    for name in set(device.class_maps) - set(defined) - missing:
+        del device.class_maps[name]
+    return Configuration(
+        reading, tuple(text.splitlines()), missing_classes=missing, missing_policies=frozenset(children - policies)
+    )
+
+
+def _attachments(configuration: Configuration) -> Iterator[Attachment]:
+    device = configuration.device
+    of_device: list[Interface | HostInterface] = [*device.interfaces.values(), *device.host_interfaces.values()]
+    for interface in of_device:
+        for direction in ("input", "output"):
+            policy: str | None = getattr(interface, f"service_policy_{direction}", None)
+            if policy is not None:
+                line = configuration.interface_line(interface.name, f"service-policy {direction}")
+                yield Attachment(interface.name, direction, policy, line)
+    for unread in configuration.reading.unread:
+        found = _ATTACHING.fullmatch(unread.text)
+        if found is not None and unread.place:
+            yield _refused(unread, found[1], found[2], configuration.reading.unread)
+
+
+def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:
+    """Return an attachment that the router refuses, or whose interface is not modelled."""
+    interface = unread.place[0].removeprefix("interface ")
+    own = (_BANDWIDTH.fullmatch(each.text) for each in others if each.place[:1] == unread.place[:1])
+    bandwidth = next((int(each[1]) for each in own if each), None)
+    known = is_refusal(unread.reason)
+    return Attachment(interface, direction, policy, unread.number, unread.reason if known else "", bandwidth)
+
+
+def is_refusal(reason: str) -> bool:
+    """Whether a router that knows the command refuses it, as opposed to a line that is not modelled."""
+    unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is not known")
+    return not reason.startswith(unknown)

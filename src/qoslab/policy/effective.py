@@ -1,0 +1,527 @@
+"""Effective values of attached policy-maps: rates, bursts, queues and waits, with defaults filled in.
+
+Sizes are bytes where nothing else is said, of IP packets of the interface's MTU with the layer 2 header that the router
+counts. Rates depend on the interface's `bandwidth`, and waits on its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from qoslab.ios.defaults import ASSURED, EF, at_rate, red_thresholds
+from qoslab.ios.model import figures
+from qoslab.ios.model.device import Device, Generation, Interface
+from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, Police, PoliceAction, PolicyClass, PolicyMap, Shape
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
+from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
+from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.policy.rate import Rate
+from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
+
+MTU = 1500
+LINE = Rate(line=1.0)
+
+
+@dataclass(frozen=True)
+class PoliceValues:
+    """A policer in force. Bursts are None where they depend on a rate that is not known."""
+
+    cir: Rate
+    bc_bytes: int | None
+    be_bytes: int | None
+    pir: Rate | None
+    conform: str
+    exceed: str
+    violate: str | None
+    bc_ms: float | None
+    """Time to fill the bucket at the CIR."""
+    line_ms: float | None
+    """Time to empty the full bucket at the line rate."""
+    default_burst: bool
+    aggregate: str | None = None
+    """Name of the aggregate policer that classes share, on a switch."""
+
+
+@dataclass(frozen=True)
+class ShapeValues:
+    """A shaper in force."""
+
+    mode: str
+    rate: Rate
+    bc_bits: int | None
+    be_bits: int | None
+    tc_ms: float | None
+    default_burst: bool
+    unconfirmed: bool
+    """Whether the default rests on a rounding that is not confirmed."""
+
+
+@dataclass(frozen=True)
+class QueueValues:
+    """The queue of a class. `ms` is its length at the rate of the class when all classes are busy."""
+
+    discipline: str
+    packets: int | None
+    bytes: int | None
+    ms: float | None
+    default: bool
+    unconfirmed: bool
+    flows: int | None = None
+    per_flow_packets: int | None = None
+    given_ms: int | None = None
+    """`queue-limit N ms`, where the rate that it is of is not known."""
+
+
+@dataclass(frozen=True)
+class RedRow:
+    """Thresholds of early detection for a precedence or code point."""
+
+    value: str
+    minimum: int
+    maximum: int
+    denominator: int
+    typed: bool
+
+
+@dataclass(frozen=True)
+class RedValues:
+    """Weighted random early detection of a class."""
+
+    basis: str
+    unit: str
+    weight: int
+    ecn: bool
+    rows: tuple[RedRow, ...]
+    unconfirmed: bool
+
+
+@dataclass(frozen=True)
+class ClassValues:
+    """A class with the values in force."""
+
+    path: tuple[str, ...]
+    """Names of the classes above it and its own."""
+    policy: str
+    priority: int | None = None
+    """Priority level, from 1."""
+    guaranteed: Rate | None = None
+    maximum: Rate | None = None
+    """None: the line."""
+    busy: Rate | None = None
+    """Rate when all classes are busy; None where it depends on the line or has no limit."""
+    joins_default: bool = False
+    """Whether it has no queue and shares that of class-default."""
+    wait_ms: float | None = None
+    police: PoliceValues | None = None
+    shape: ShapeValues | None = None
+    queue: QueueValues | None = None
+    red: RedValues | None = None
+    marks: tuple[str, ...] = ()
+    drop: bool = False
+    trust: str | None = None
+    account: str = ""
+    """Length of packets for a rate, where it is not the counted one."""
+    estimate: bool = False
+    """Whether the share rests on constants that are not confirmed."""
+
+    @property
+    def name(self) -> str:
+        """The class."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True)
+class PolicyValues:
+    """A policy-map on an interface, or an outermost one that is on none."""
+
+    policy: str
+    interface: str
+    """Empty where it is not attached."""
+    direction: str
+    refused: str
+    base: Rate
+    """Base of percentages."""
+    base_source: str
+    line: Rate
+    line_source: str
+    header_bytes: int | None
+    """Layer 2 header that is counted; None where the kind of interface is not known."""
+    queues: bool
+    """Whether it has queues, and the interface's are replaced."""
+    classes: tuple[ClassValues, ...]
+    number: int = 0
+    """Line of `service-policy`, or of the policy-map."""
+
+
+@dataclass(frozen=True)
+class _Here:
+    """Where in the hierarchy a policy-map is."""
+
+    rate: Rate
+    guaranteed: Rate
+    capacity: Rate
+    line: Rate
+    queues: bool
+    path: tuple[str, ...] = ()
+    ring_ms: float | None = 0.0
+    """Longest wait behind the queues: transmit ring, or interval of a parent's shaper."""
+    reservable: float = 1.0
+
+
+@dataclass
+class _Context:
+    device: Device
+    generation: Generation
+    frame: int
+    output: bool
+    made: list[ClassValues] = field(default_factory=list)
+
+
+def effective_policies(configuration: Configuration, rate_bps: int | None = None) -> list[PolicyValues]:
+    """Return the values of each attached policy-map; of the outermost ones where none is attached.
+
+    `rate_bps` is the rate of the line, in place of the interface's own.
+    """
+    device = configuration.device
+    attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
+    attached = attached or [
+        Attachment("", "output" if _queues(device, policy) else "input or output", name, configuration.line_of(name))
+        for name, policy in device.policy_maps.items()
+        if not any(each.service_policy == name for one in device.policy_maps.values() for each in one.classes)
+    ]
+    return [_values(configuration, each, rate_bps) for each in attached]
+
+
+def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) -> PolicyValues:
+    device = configuration.device
+    policy = device.policy_maps[at.policy]
+    interface = device.interfaces.get(at.interface)
+    base, base_source = base_rate(interface, at, rate_bps)
+    line, line_source = line_rate(device, interface, rate_bps) or (base, base_source)
+    header = counted_header(interface)
+    mtu = MTU if interface is None or interface.mtu is None else interface.mtu
+    output = at.direction != "input"
+    context = _Context(device, device.generation, mtu + (header or 0), output)
+    queues = output and device.hardware.family == "router" and _queues(device, policy)
+    reservable = figures.CLASSIC_RESERVABLE_PERCENT
+    if interface is not None and interface.max_reserved_bandwidth is not None:
+        reservable = interface.max_reserved_bandwidth
+    ring = ring_packets(interface, line) if interface is not None else None
+    here = _Here(base, base, line, line, queues, (), _ms((ring or 0) * context.frame, line), reservable / 100)
+    _walk(context, policy, here)
+    return PolicyValues(
+        at.policy, at.interface, at.direction, at.refused, base, base_source, line, line_source, header, queues,
+        tuple(context.made), at.line,
+    )  # fmt: skip
+
+
+def base_rate(interface: Interface | None, at: Attachment, rate_bps: int | None) -> tuple[Rate, str]:
+    """Return the base of percentages, and what it comes from."""
+    if interface is not None:
+        typed = interface.bandwidth_kbps is not None or interface.circuit is not None
+        source = "bandwidth" if typed else f"default bandwidth of {interface.kind}"
+        if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
+            return Rate(interface_bandwidth_kbps(interface) * 1000.0), source
+    if at.bandwidth_kbps is not None:
+        return Rate(at.bandwidth_kbps * 1000.0), "bandwidth"
+    return (LINE, "not known") if rate_bps is None else (Rate(float(rate_bps)), "--rate")
+
+
+def line_rate(device: Device, interface: Interface | None, rate_bps: int | None) -> tuple[Rate, str] | None:
+    """Return the rate of the line, and what it comes from; None where only `bandwidth` says anything."""
+    if rate_bps is not None:
+        return Rate(float(rate_bps)), "--rate"
+    if interface is None:
+        return None
+    port = device.interfaces.get(interface.parent or interface.name, interface)
+    if port.clock_rate_bps is not None:
+        return Rate(float(port.clock_rate_bps)), "clock rate"
+    if port.kind.endswith("Ethernet"):
+        if port.speed != "auto":
+            return Rate(float(port.speed) * 1e6), f"speed {port.speed}"
+        return Rate(DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000.0), port.kind
+    return None
+
+
+def counted_header(interface: Interface | None) -> int | None:
+    """Return the bytes of layer 2 that are counted with an IP packet; None where the interface is not known."""
+    if interface is None:
+        return None
+    if interface.atm:
+        return 8 + ATM_CORE_HEADER
+    return COUNTED_HEADER["ppp" if interface.serial else "ethernet"]
+
+
+def ring_packets(interface: Interface, line: Rate) -> int:
+    """Return the packets of the transmit ring and the one on the line."""
+    if interface.tx_ring_limit is not None and not interface.atm:
+        return interface.tx_ring_limit + 1
+    if interface.serial:
+        return figures.SERIAL_TX_RING_FAIR + 1
+    fast = line.known and line.bps > figures.ETHERNET_FAST_ABOVE_BPS
+    return 1 + (figures.ETHERNET_TX_RING_FAST if fast else figures.ETHERNET_TX_RING)
+
+
+def _queues(device: Device, policy: PolicyMap) -> bool:
+    return any(each.queueing for part in descendants(device, policy) for each in part.classes)
+
+
+def _class_queues(device: Device, each: PolicyClass) -> bool:
+    child = device.policy_maps.get(each.service_policy or "")
+    return each.queueing or (child is not None and _queues(device, child))
+
+
+def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
+    known = (_bps(here.rate), _bps(here.guaranteed), context.generation)
+    classes = [at_rate(each, *known) for each in policy.classes]
+    if policy.find(CLASS_DEFAULT) is None:
+        classes.append(PolicyClass(CLASS_DEFAULT))
+    caps = {each.name: cap for each in classes if (cap := _cap(each, here.rate)) is not None}
+    own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
+    level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
+    busy = busy_rates(level) if here.queues else {}
+    unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
+    for each in classes:
+        queued = here.queues and any(one.name == each.name for one in own)
+        made = _class(context, (policy.name, each), here, caps.get(each.name), busy.get(each.name), queued=queued)
+        estimate = here.queues and (unlimited or context.generation == "classic") and each.priority is None
+        context.made.append(replace(made, estimate=estimate))
+        child = context.device.policy_maps.get(each.service_policy or "")
+        if child is not None and len(here.path) < MAX_LEVELS:
+            _walk(context, child, _below(here, each, made, busy.get(each.name)))
+
+
+def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
+    """Return the place of a child policy-map: percentages are of the parent's shaper, else of its bandwidth."""
+    shape = None if made.shape is None else made.shape.rate
+    capacity = busy or shape or here.capacity
+    tc_ms = here.ring_ms if made.shape is None else made.shape.tc_ms
+    return _Here(
+        shape or here.rate, shape or reserved_rate(each, here.guaranteed) or here.guaranteed, capacity, here.line,
+        here.queues, made.path, tc_ms,
+    )  # fmt: skip
+
+
+def _class(
+    context: _Context,
+    named: tuple[str, PolicyClass],
+    here: _Here,
+    cap: Rate | None,
+    busy: Rate | None,
+    *,
+    queued: bool,
+) -> ClassValues:
+    policy, each = named
+    made = ClassValues(
+        (*here.path, each.name),
+        policy,
+        priority=None if each.priority is None else each.priority.level or 1,
+        guaranteed=reserved_rate(each, here.guaranteed) if queued else None,
+        maximum=cap,
+        busy=busy,
+        joins_default=here.queues and not queued,
+        police=_police(context, each, here),
+        shape=None if each.shape is None else _shape(each.shape, here.rate, context.generation),
+        marks=tuple(_mark_text(mark) for mark in each.marks),
+        drop=each.drop,
+        trust=each.trust,
+        account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
+    )
+    if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
+        return made
+    queue = _queue(context, each, here, busy)
+    return replace(made, queue=queue, wait_ms=_wait(context, each, here, queue), red=_red(context, each, queue))
+
+
+def _cap(each: PolicyClass, base: Rate) -> Rate | None:
+    """Return the most that a class can send; None without a limit."""
+    limits = []
+    if each.drop:
+        return Rate()
+    if each.shape is not None:
+        limits.append(_amount(each.shape.rate.number, each.shape.rate.unit, base))
+    police = each.police
+    if police is not None and _drops(police.exceed):
+        limits.append(_amount(police.cir.number, police.cir.unit, base))
+    elif police is not None and police.pir is not None and _drops(police.violate):
+        limits.append(_amount(police.pir.number, police.pir.unit, base))
+    if not limits:
+        return None
+    return limits[0] if len(limits) == 1 else limits[0].least(limits[1]) or limits[0]
+
+
+def _drops(actions: tuple[PoliceAction, ...] | None) -> bool:
+    return any(each.action == "drop" for each in actions or ())
+
+
+def _amount(value: int, unit: str, base: Rate) -> Rate:
+    return base.times(value / 100) if unit == "percent" else Rate(float(value))
+
+
+def _bps(rate: Rate) -> int | None:
+    return int(rate.bps) if rate.known else None
+
+
+def _ms(size: int, rate: Rate | None) -> float | None:
+    """Return the time that bytes take at a rate."""
+    return None if rate is None or not rate.known or rate.bps <= 0 else size * 8000 / rate.bps
+
+
+def _police(context: _Context, each: PolicyClass, here: _Here) -> PoliceValues | None:
+    if each.aggregate is not None and context.device.switch is not None:
+        found = dict(context.device.switch.aggregate_policers).get(each.aggregate)
+        if found is None:
+            return None
+        cir = Rate(float(found.rate_bps))
+        bytes_ = found.burst_bytes
+        return PoliceValues(
+            cir, bytes_, None, None, "transmit", found.exceed, None, _ms(bytes_, cir), _ms(bytes_, here.line), False,
+            each.aggregate,
+        )  # fmt: skip
+    police = each.police
+    if police is None:
+        return None
+    cir = _amount(police.cir.number, police.cir.unit, here.rate)
+    bc = _burst(police.bc)
+    return PoliceValues(
+        cir,
+        bc,
+        _burst(police.be),
+        None if police.pir is None else _amount(police.pir.number, police.pir.unit, here.rate),
+        _actions(police.conform),
+        _actions(police.exceed),
+        None if police.violate is None else _actions(police.violate),
+        None if bc is None else _ms(bc, cir),
+        None if bc is None else _ms(bc, here.line),
+        _default_burst(context.device, each.name, police),
+    )
+
+
+def _burst(amount: object) -> int | None:
+    number, unit = getattr(amount, "number", None), getattr(amount, "unit", None)
+    return number if unit in ("bytes", "bits") else None
+
+
+def _default_burst(device: Device, name: str, police: Police) -> bool:
+    """Whether nobody typed the burst."""
+    typed = (each for policy in device.policy_maps.values() for each in policy.classes if each.name == name)
+    return not any(each.police is not None and each.police.bc is not None for each in typed)
+
+
+def _actions(actions: tuple[PoliceAction, ...] | None) -> str:
+    return ", ".join(
+        each.action if each.value is None else f"{each.action} {_action_value(each)}" for each in actions or ()
+    )
+
+
+def _action_value(each: PoliceAction) -> str:
+    return dscp_text(each.value or 0) if each.action == "set-dscp-transmit" else str(each.value)
+
+
+def _mark_text(mark: Mark) -> str:
+    value = dscp_text(mark.value) if "dscp" in mark.field else str(mark.value)
+    return f"{mark.field.replace('_', '-') if mark.field == 'qos_group' else mark.field.replace('_', ' ')} {value}"
+
+
+def _shape(shape: Shape, base: Rate, generation: Generation) -> ShapeValues:
+    rate = _amount(shape.rate.number, shape.rate.unit, base)
+    bc = _burst(shape.bc)
+    low = generation == "classic" and rate.known and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
+    tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
+    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default_burst=True, unconfirmed=low)
+
+
+def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:
+    hqf = context.generation == "hqf"
+    limit = each.queue_limit
+    if each.priority is not None:
+        packets = figures.PRIORITY_QUEUE_LIMIT if limit is None else limit.number
+        size = packets * context.frame
+        return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not hqf)
+    if limit is not None and limit.unit != "packets":
+        rate = reserved_rate(each, here.guaranteed) or (_cap(replace(each, police=None), here.rate)) or here.rate
+        size_known = limit.unit == "bytes" or rate.known
+        size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / 8000)
+        given = limit.number if limit.unit == "ms" else None
+        return QueueValues("FIFO", None, size if size_known else None, _ms(size, busy), False, False, given_ms=given)
+    if limit is None and each.random_detect is not None and each.random_detect.unit is not None:
+        size = figures.QUEUE_LIMIT_BYTES
+        return QueueValues("FIFO", None, size, _ms(size, busy), True, True)
+    packets = figures.QUEUE_LIMIT if limit is None else limit.number
+    size = packets * context.frame
+    flows = per_flow = None
+    discipline = "FIFO"
+    if hqf and each.fair_queue is not None:
+        discipline, flows = "fair", each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
+        per_flow = None if each.random_detect else max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
+    elif not hqf and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
+        discipline = "weighted fair"
+        flows = None if each.fair_queue is None else each.fair_queue.queues
+    return QueueValues(discipline, packets, size, _ms(size, busy), limit is None, discipline != "FIFO", flows, per_flow)
+
+
+def _wait(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) -> float | None:
+    """Return the longest wait of a packet that is not dropped, while all classes are busy."""
+    behind = here.ring_ms
+    if each.priority is None:
+        if queue.per_flow_packets is not None and queue.ms is not None and queue.packets:
+            # One flow that uses the class alone.
+            return queue.ms * queue.per_flow_packets / queue.packets + (behind or 0)
+        return None if queue.ms is None else queue.ms + (behind or 0)
+    size = queue.bytes or 0
+    if each.priority.burst_bytes is not None:
+        # While the line is congested, the policer of the class drops what is beyond its burst.
+        size = min(size, each.priority.burst_bytes)
+    elif each.police is not None and (bc := _burst(each.police.bc)) is not None:
+        size = min(size, bc)
+    ahead = _ms(size + context.frame, here.capacity)
+    return None if ahead is None else ahead + (behind or 0)
+
+
+def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues | None:
+    red = each.random_detect
+    if red is None:
+        return None
+    in_bytes = queue.packets is None
+    values: list[int] = list(range(8))
+    if red.basis == "dscp":
+        shown = {0, EF, *(8 * above + drop for above in ASSURED for drop in (2, 4, 6))}
+        values = sorted(shown | {value for value, _ in red.thresholds})
+    typed = dict(red.thresholds)
+    unit = "bytes" if in_bytes else "packets"
+    if red.unit == "ms" and typed:
+        unit = "ms"
+    rows = []
+    for value in values:
+        row = red_thresholds(red, value, context.generation, queue.bytes if in_bytes else None)
+        name = dscp_text(value) if red.basis == "dscp" else str(value)
+        rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
+    weight = red.exponential_weight or figures.RANDOM_DETECT_WEIGHT
+    unconfirmed = context.generation == "classic" or in_bytes
+    return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
+
+
+def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield path, name and text of each value, to compare two configurations."""
+    for each in values.classes:
+        path = each.path
+        for name in ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks"):
+            yield path, name, value_text(getattr(each, name))
+
+
+def value_text(value: object) -> str:
+    """Return a value as it is compared and shown in a difference."""
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, Rate):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, tuple):
+        return ", ".join(map(value_text, value))
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is None:
+        return str(value)
+    return ", ".join(f"{name} {value_text(getattr(value, name))}" for name in fields if getattr(value, name) not in (None, ()))

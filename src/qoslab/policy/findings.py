@@ -1,0 +1,451 @@
+"""Findings about a policy: settings that a router refuses, that have no effect, or that spoil what they are meant for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from qoslab.ios.commands.queueing import SUM_EXCEEDS_99
+from qoslab.ios.model import figures
+from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
+from qoslab.ios.rules import OUTPUT_ONLY, descendants
+from qoslab.policy.configuration import Configuration, is_refusal
+from qoslab.policy.effective import MTU, ClassValues, PolicyValues
+from qoslab.policy.matching import matched, never_matches, shadowed
+from qoslab.policy.rate import Rate, bps_text, number
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+EF = 46
+LONGEST_MS = 1000.0
+SEGMENT = 1500
+"""Bytes of an IP packet of a full TCP segment."""
+VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Multilink", "Vlan", "BVI")
+"""Interfaces without a transmit queue of their own: nothing there says that the line is congested."""
+
+ARITHMETIC = "arithmetic"
+RFC_2697 = "RFC 2697, section 2: a bucket holds the largest packet"
+RFC_3246 = "RFC 3246, section 2.2: EF leaves at its rate whatever other traffic there is"
+RFC_7567 = "RFC 7567, section 1.2: long queues delay all traffic in them"
+CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
+MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
+POLICING = "Cisco QoS Policing and Shaping Configuration Guide"
+SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuring QoS"
+
+
+@dataclass(frozen=True)
+class PolicyFinding:
+    """A finding with its reason, its source and the line of the input that it is about."""
+
+    severity: Severity
+    code: str
+    message: str
+    source: str
+    line: int = 0
+    """From 1; 0 where no single line is to blame."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A configuration with its values, and the options of the command."""
+
+    configuration: Configuration
+    policies: list[PolicyValues]
+    rtt_s: float | None = None
+
+    def classes(self) -> Iterator[tuple[PolicyValues, ClassValues]]:
+        """Yield each class of each policy."""
+        for policy in self.policies:
+            for each in policy.classes:
+                yield policy, each
+
+    def at(self, each: ClassValues, command: str) -> int:
+        """Return the line of a command below a class, or that of the class."""
+        return self.configuration.line_of(each.policy, each.name, command=command) or self.configuration.line_of(
+            each.policy, each.name
+        )
+
+    def typed(self, each: ClassValues) -> PolicyClass | None:
+        """Return a class as it is typed."""
+        policy = self.configuration.device.policy_maps.get(each.policy)
+        return None if policy is None else policy.find(each.name)
+
+
+def find_all(subject: Subject) -> list[PolicyFinding]:
+    """Return the findings, each once, the most severe ones first."""
+    found = dict.fromkeys(each for rule in RULES for each in rule(subject))
+    return sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.line))
+
+
+def _where(policy: PolicyValues) -> str:
+    return f"{policy.interface} {policy.direction}" if policy.interface else f"policy-map {policy.policy}"
+
+
+def _of(each: ClassValues) -> str:
+    return f"class {each.name} of policy-map {each.policy}"
+
+
+# Lines that a router refuses.
+
+
+def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
+    """Lines that the rules of the generation refuse, and that are therefore not in force."""
+    xe = subject.configuration.xe
+    for unread in subject.configuration.reading.unread:
+        if not is_refusal(unread.reason) or not _is_qos(unread.place, unread.text):
+            continue
+        if SUM_EXCEEDS_99 in unread.reason or "requested bandwidth" in unread.reason:
+            continue  # `oversubscribed` has the sum
+        if OUTPUT_ONLY in unread.reason:
+            message = f"`{unread.text}` on {unread.place[0].removeprefix('interface ')}: shaping and queueing work on output only"
+            yield PolicyFinding("error", "queueing-on-input", message, CONGESTION, unread.number)
+            continue
+        where = " in " + ", ".join(unread.place) if unread.place else ""
+        message = f"`{unread.text}`{where} is refused: {unread.reason.removeprefix('% ')}"
+        yield PolicyFinding("warning" if xe else "error", "refused", message, "rules of the modelled release", unread.number)
+
+
+def _is_qos(place: tuple[str, ...], text: str) -> bool:
+    return place[:1] != () and place[0].startswith(("policy-map", "class-map")) or text.startswith("service-policy")
+
+
+def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
+    """Class-maps and policy-maps that are named and not configured."""
+    configuration = subject.configuration
+    complete = bool(configuration.attachments) or bool(configuration.release)
+    has_maps = set(configuration.device.class_maps) - configuration.missing_classes
+    missing = sorted(configuration.missing_classes)
+    if missing and not complete and not has_maps:
+        names = ", ".join(missing)
+        message = f"class-maps not in the input: {names}; the packets that they match are not checked"
+        yield PolicyFinding("note", "class-map-missing", message, MQC)
+    else:
+        for name in missing:
+            line = _class_line(configuration, name)
+            message = f"class-map {name} is not configured: a router refuses the class"
+            yield PolicyFinding("error", "class-map-missing", message, MQC, line)
+    for name in sorted(configuration.missing_policies):
+        lines = (each.number for each in configuration.reading.carried if each.text.endswith(f" {name}"))
+        message = f"policy-map {name} is not configured: a router refuses the line that names it"
+        yield PolicyFinding("error", "policy-map-missing", message, MQC, next(lines, 0))
+
+
+def _class_line(configuration: Configuration, name: str) -> int:
+    lines = (each.number for each in configuration.reading.carried if each.text in (f"class {name}", f"match class-map {name}"))
+    return next(lines, 0)
+
+
+_PERCENT = re.compile(r"(?:bandwidth|priority(?: level \d)?) percent (\d+)")
+
+
+def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
+    """Sums of priority and bandwidth above the share that classes may reserve."""
+    hqf = subject.configuration.device.generation == "hqf"
+    for unread in subject.configuration.reading.unread:
+        found = _PERCENT.match(unread.text)
+        if SUM_EXCEEDS_99 in unread.reason and found and len(unread.place) > 1:
+            policy, name = (each.partition(" ")[2] for each in unread.place[:2])
+            total = int(found[1]) + _percents(subject, policy, name)
+            message = f"class {name} of policy-map {policy}: with `{unread.text}` the classes reserve {total} %, and 99 % can be reserved; the line is refused"
+            yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", unread.number)
+    for policy in subject.policies:
+        if not policy.queues:
+            continue
+        part = figures.HQF_RESERVABLE_PERCENT if hqf else _classic_percent(subject, policy)
+        for above, group in _levels(policy):
+            base = _base_of(policy, above)
+            top = base.times((part if hqf or above is None else 100) / 100)
+            total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
+            lower = total.least(top)
+            if lower is None or total == lower or total.bps <= top.bps + 1 and total.known:
+                continue
+            message = f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, and {top} can be reserved ({number(top.ratio(base) * 100 if top.ratio(base) else part)} % of {base})"
+            line = policy.number or subject.configuration.line_of(group[0].policy)
+            yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", line)
+
+
+def _percents(subject: Subject, policy: str, name: str) -> int:
+    """Return the percentages that the other classes of a policy-map reserve."""
+    made = subject.configuration.device.policy_maps.get(policy)
+    given = ((each.bandwidth, each.priority) for each in (made.classes if made else ()) if each.name != name)
+    return sum(one.number or 0 for pair in given for one in pair if one is not None and one.unit == "percent")
+
+
+def _classic_percent(subject: Subject, policy: PolicyValues) -> int:
+    interface = subject.configuration.device.interfaces.get(policy.interface)
+    typed = None if interface is None else interface.max_reserved_bandwidth
+    return figures.CLASSIC_RESERVABLE_PERCENT if typed is None else typed
+
+
+def _levels(policy: PolicyValues) -> Iterator[tuple[ClassValues | None, list[ClassValues]]]:
+    """Yield the classes of each policy-map of a hierarchy with the class above them."""
+    for path in dict.fromkeys(each.path[:-1] for each in policy.classes):
+        group = [each for each in policy.classes if each.path[:-1] == path]
+        yield next((each for each in policy.classes if each.path == path), None), group
+
+
+def _base_of(policy: PolicyValues, above: ClassValues | None) -> Rate:
+    while above is not None:
+        if above.shape is not None:
+            return above.shape.rate
+        if above.guaranteed is not None:
+            return above.guaranteed
+        path = above.path[:-1]
+        above = next((each for each in policy.classes if each.path == path), None)
+    return policy.base
+
+
+# Policers.
+
+
+def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
+    """Policer bursts below one packet, or below rate x RTT."""
+    for policy, each in subject.classes():
+        police = each.police
+        if police is None or police.bc_bytes is None:
+            continue
+        line = subject.at(each, "police")
+        frame = MTU + (policy.header_bytes or 0)
+        if police.bc_bytes < frame:
+            message = f"{_of(each)}: the burst of {police.bc_bytes} bytes is below one packet of {frame} bytes: long packets never conform"
+            # 1500 is also the least default burst.
+            severity: Severity = "warning" if police.bc_bytes >= MTU else "error"
+            yield PolicyFinding(severity, "burst-below-mtu", message, RFC_2697, line)
+        if subject.rtt_s is not None and police.cir.known and "drop" in police.exceed:
+            product = police.cir.bps * subject.rtt_s / 8
+            if police.bc_bytes < product:
+                message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
+                yield PolicyFinding("warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/explanation/policing.md", line)
+
+
+def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:
+    segments = product / SEGMENT
+    text = f"{_of(each)}: the burst of {burst} bytes is below rate x RTT = {bps_text(bps)} x {number(rtt_s * 1000)} ms = {product:.0f} bytes; one TCP connection does not reach the rate"
+    if segments >= 20:
+        # One Reno connection: its sawtooth loses tokens that the bucket cannot hold.
+        part = min(0.75 * (1 + sqrt(2 * burst / SEGMENT) / segments), 1.0)
+        text += f" (about {part * 100:.0f} % with Reno)"
+    return text
+
+
+def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
+    """A policer that drops what the shaper behind it would delay."""
+    for policy, each in subject.classes():
+        police = each.police
+        if police is None or "drop" not in police.exceed or each.priority:
+            continue
+        shape = each.shape
+        if shape is None and any(one.path == each.path[:-1] and one.shape for one in policy.classes):
+            message = f"{_of(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; `bandwidth` or `shape` would queue"
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
+        elif shape is not None and shape.rate.least(police.cir) == police.cir:
+            message = f"{_of(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the shaper never delays a packet"
+            yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
+        elif shape is not None:
+            message = f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; drops of both add up"
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
+
+
+# Shapers and queues.
+
+
+def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
+    """Shapers above the line, or above the shaper that they are below: they never delay."""
+    for policy, each in subject.classes():
+        if each.shape is None:
+            continue
+        limits = [(policy.line, f"the line ({policy.line_source})")]
+        limits += [
+            (one.shape.rate, f"the shaper of class {one.name} above it")
+            for one in policy.classes
+            if one.shape is not None and one.path == each.path[: len(one.path)] and len(one.path) < len(each.path)
+        ]
+        for limit, name in limits:
+            if limit.known and each.shape.rate.known and each.shape.rate.bps > limit.bps:
+                message = f"{_of(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never delays a packet"
+                yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.at(each, "shape"))
+                break
+
+
+def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
+    """Queues that delay a packet by more than a second."""
+    for _, each in subject.classes():
+        queue = each.queue
+        if queue is None or queue.ms is None or queue.ms <= LONGEST_MS or each.priority or queue.per_flow_packets:
+            continue
+        depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
+        message = f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s at {each.busy}{' (default queue-limit)' if queue.default else ''}"
+        yield PolicyFinding("warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.at(each, "queue-limit"))
+
+
+def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
+    """`bandwidth remaining` without a shaper above it and without a line that is known; queues on virtual interfaces."""
+    for policy in subject.policies:
+        if not policy.queues:
+            continue
+        virtual = interface_kind(policy.interface) in VIRTUAL
+        top = [each for each in policy.classes if len(each.path) == 1]
+        if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
+            message = f"{_where(policy)}: the interface has no queue that congests; put the classes below a class-default with `shape`"
+            yield PolicyFinding("error", "queues-without-shaper", message, CONGESTION, policy.number)
+        for each in top:
+            typed = subject.typed(each)
+            remaining = typed is not None and typed.bandwidth is not None and typed.bandwidth.unit.startswith("remaining")
+            if remaining and not policy.base.known:
+                message = f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the rate of the line is not known (give --rate)"
+                yield PolicyFinding("warning", "remaining-without-base", message, CONGESTION, subject.at(each, "bandwidth"))
+                break
+
+
+def priority_without_limit(subject: Subject) -> Iterator[PolicyFinding]:
+    """Priority classes that may take the whole line."""
+    for policy, each in subject.classes():
+        typed = subject.typed(each)
+        if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
+            message = f"{_of(each)}: priority without a rate or policer can take the whole line from the other classes"
+            yield PolicyFinding("warning", "priority-without-limit", message, CONGESTION, subject.at(each, "priority"))
+
+
+def percent_of_default(subject: Subject) -> Iterator[PolicyFinding]:
+    """Percentages of an interface's default bandwidth that is not the rate of its line."""
+    for policy in subject.policies:
+        interface = subject.configuration.device.interfaces.get(policy.interface)
+        if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
+            continue
+        uses = [each for each in policy.classes if len(each.path) == 1 and _percent(subject.typed(each))]
+        if not uses or policy.base == policy.line and not interface.serial:
+            continue
+        line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
+        message = f"{_where(policy)}: percentages are of {policy.base}, the default bandwidth of {interface.kind}{line}; set `bandwidth` on the interface"
+        severity: Severity = "note" if policy.base == policy.line else "warning"
+        yield PolicyFinding(severity, "percent-of-default-bandwidth", message, CONGESTION, policy.number)
+
+
+def _percent(typed: PolicyClass | None) -> bool:
+    if typed is None:
+        return False
+    amounts = [one.cir for one in (typed.police,) if one] + [one.rate for one in (typed.shape,) if one]
+    given = [one.unit for one in (typed.bandwidth, typed.priority) if one]
+    return "percent" in given or any(each.unit == "percent" for each in amounts)
+
+
+def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
+    """EF in a class without priority, beside other queues."""
+    device = subject.configuration.device
+    for policy in subject.policies:
+        if not policy.queues:
+            continue
+        for above, group in _levels(policy):
+            if above is not None and above.priority:
+                continue
+            for each in group:
+                class_map = device.class_maps.get(each.name)
+                points = frozenset() if class_map is None else matched(device, class_map).all
+                child = any(one.path[:-1] == each.path for one in policy.classes)
+                if (4, EF) not in points or each.priority or each.drop or child or len(points) > 32:
+                    continue
+                others = {dscp for _, dscp in points} - {EF}
+                shared = " shares a queue with other code points and" if others else ""
+                shared = " is in the queue of class-default and" if each.joins_default else shared
+                message = f"{_of(each)}: EF{shared} has no priority: it waits behind other traffic"
+                yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.at(each, ""))
+
+
+# Classes.
+
+
+def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
+    """Classes that can match no packet, and classes that others take all packets of."""
+    configuration = subject.configuration
+    device = configuration.device
+    for name, class_map in device.class_maps.items():
+        if name not in configuration.missing_classes and not _unread_match(configuration, name):
+            if why := never_matches(device, class_map):
+                message = f"class-map {name} can match no packet: {why}"
+                yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
+    for policy in device.policy_maps.values():
+        for name, above in shadowed(device, policy):
+            if _unread_match(configuration, name):
+                continue
+            message = f"class {name} of policy-map {policy.name} gets no packet: {above} above it takes them all"
+            line = configuration.line_of(policy.name, name)
+            yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
+
+
+def _unread_match(configuration: Configuration, name: str) -> bool:
+    """Whether a class-map has a line that was not read."""
+    return any(name in each.place[0].split()[1:] for each in configuration.reading.unread if each.place)
+
+
+# Switches.
+
+
+def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
+    """Ports of a switch that reset marks, where marked traffic is matched."""
+    device = subject.configuration.device
+    if device.switch is None:
+        return
+    matching = [name for name, each in device.class_maps.items() if any(c.type in ("dscp", "precedence", "cos") for c in each.criteria)]
+    if not device.switch.enabled:
+        if device.policy_maps or any(each.port and each.port.trust for each in device.interfaces.values()):
+            message = "`mls qos` is not configured: trust, policy-maps and queues have no effect"
+            yield PolicyFinding("error", "mls-qos-off", message, SWITCH)
+        return
+    for interface in device.interfaces.values():
+        port, policy = interface.port, device.policy_maps.get(interface.service_policy_input or "")
+        if port is None or port.trust or policy is None:
+            continue
+        for each in policy.classes:
+            if each.name in matching and each.trust is None and not each.marks:
+                message = f"{interface.name} input, class {each.name}: the class has neither `trust` nor `set`, so marked packets leave with DSCP 0"
+                line = subject.configuration.line_of(policy.name, each.name)
+                yield PolicyFinding("error", "untrusted-marks", message, SWITCH, line)
+    bare = [
+        each.name
+        for each in device.interfaces.values()
+        if each.port and not each.port.trust and each.service_policy_input is None and not each.shutdown and not each.port.vlan_based
+    ]
+    if bare and (matching or device.interfaces):
+        names = ", ".join(bare[:4]) + (f" and {len(bare) - 4} more" if len(bare) > 4 else "")
+        message = f"`mls qos` without trust on {names}: packets from there are reset to DSCP 0"
+        yield PolicyFinding("warning", "untrusted-port", message, SWITCH)
+
+
+def unattached(subject: Subject) -> Iterator[PolicyFinding]:
+    """Policy-maps that are on no interface of a configuration that attaches others."""
+    configuration = subject.configuration
+    device = configuration.device
+    if not configuration.attachments:
+        return
+    used = {
+        part.name
+        for at in configuration.attachments
+        if at.policy in device.policy_maps
+        for part in descendants(device, device.policy_maps[at.policy])
+    }
+    for name in device.policy_maps:
+        if name not in used:
+            message = f"policy-map {name} is on no interface and in no other policy-map"
+            yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
+
+
+RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
+    refused_lines,
+    missing_objects,
+    oversubscribed,
+    small_bursts,
+    policer_before_shaper,
+    fast_shapers,
+    long_queues,
+    remaining_of_nothing,
+    priority_without_limit,
+    percent_of_default,
+    ef_without_priority,
+    classes_without_packets,
+    untrusted_ports,
+    unattached,
+)

@@ -1,0 +1,68 @@
+"""QoS lines of the input that are not read, with the values that they could change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.ios.reading import Unread
+from qoslab.ios.secrets import without_secrets
+from qoslab.policy.configuration import Configuration, is_refusal
+
+_EFFECTS = (
+    (r"match\b|class-map\b", "the packets of the class"),
+    (r"class\b(?! *type)", "a class and its actions"),
+    (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
+    (r"set\b|table-map|mls qos map", "the marks of packets, and the classes that they match later"),
+    (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),
+    (r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue", "the length of queues, drops and delay"),
+    (r"service-policy|policy-map", "a policy that is attached or nested"),
+    (r"rate-limit|traffic-shape", "the rate of the interface"),
+    (r"qos pre-classify|tunnel\b.*qos|qos\b", "the packets of classes behind a tunnel, or the counted bytes"),
+    (r"mls qos|auto qos|trust", "marks and queues of the port"),
+    (r"account|frame-relay|map-class|ppp multilink|compress|ip rtp", "the counted bytes, or the order on the line"),
+    (r"drop|estimate|netflow|fragment|compression", "the packets that leave the class"),
+)
+_IN_POLICY = ("policy-map", "class-map")
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A line that was not read."""
+
+    line: int
+    text: str
+    place: str
+    reason: str
+    could_change: str
+
+
+def ignored_lines(configuration: Configuration) -> list[Ignored]:
+    """Return the QoS lines that were not read, in order; secrets are replaced."""
+    return sorted(_ignored(configuration), key=lambda each: each.line)
+
+
+def _ignored(configuration: Configuration) -> Iterator[Ignored]:
+    attached = {(each.interface, each.line) for each in configuration.attachments if not each.refused}
+    for unread in configuration.reading.unread:
+        if is_refusal(unread.reason) or any(unread.number == line for _, line in attached):
+            continue
+        effect = _effect(unread)
+        if effect:
+            reason = unread.reason.removeprefix("% Not supported: ").removeprefix("% ")
+            if reason.startswith("Invalid input"):
+                reason = "the model has no such command"
+            yield Ignored(unread.number, without_secrets(unread.text), ", ".join(unread.place), reason, effect)
+
+
+def _effect(unread: Unread) -> str:
+    """Return what a line could change; empty where it is no line of QoS."""
+    text = unread.text.removeprefix("no ")
+    within = bool(unread.place) and unread.place[0].startswith(_IN_POLICY)
+    if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
+        return ""
+    if not within and re.match(r"bandwidth|priority\b|description|set\b|match\b|class\b|police\b|account|drop|frag|net|est|comp", text):
+        return ""
+    found = next((effect for pattern, effect in _EFFECTS if re.match(pattern, text)), "")
+    return found or ("the class" if within and not text.startswith("description") else "")

@@ -1,0 +1,73 @@
+"""Rates that may depend on a line whose rate is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate: b/s, plus a part of a line whose rate is not known."""
+
+    bps: float = 0.0
+    line: float = 0.0
+    """The part: 0.3 is 30 % of the line."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is a number of b/s."""
+        return abs(self.line) < _CLOSE
+
+    def __add__(self, other: Rate) -> Rate:
+        return Rate(self.bps + other.bps, self.line + other.line)
+
+    def __sub__(self, other: Rate) -> Rate:
+        return Rate(self.bps - other.bps, self.line - other.line)
+
+    def times(self, factor: float) -> Rate:
+        """Return a part or a multiple."""
+        return Rate(self.bps * factor, self.line * factor)
+
+    def ratio(self, whole: Rate) -> float | None:
+        """Return this as a part of another; None where that depends on the line."""
+        if self.known and whole.known:
+            return self.bps / whole.bps if whole.bps > 0 else None
+        if abs(self.bps) < _CLOSE and abs(whole.bps) < _CLOSE and whole.line > 0:
+            return self.line / whole.line
+        return 1.0 if self == whole else None
+
+    def least(self, other: Rate) -> Rate | None:
+        """Return the lower of two; None where that depends on the line."""
+        if self.known and other.known:
+            return min(self, other, key=lambda each: each.bps)
+        if abs(self.bps) < _CLOSE and abs(other.bps) < _CLOSE:
+            return min(self, other, key=lambda each: each.line)
+        return None
+
+    def __str__(self) -> str:
+        if self.known:
+            return bps_text(self.bps)
+        part = f"{number(self.line * 100)} % of line"
+        if abs(self.line - 1) < _CLOSE:
+            part = "line"
+        if abs(self.bps) < 1:
+            return part
+        return f"{part} {'+' if self.bps > 0 else '-'} {bps_text(abs(self.bps))}"
+
+
+def bps_text(bps: float) -> str:
+    """Return a number of b/s with at most four digits that count, as 1.544 Mb/s."""
+    for size, unit in UNITS:
+        if bps >= size:
+            return f"{number(bps / size)} {unit}"
+    return f"{number(bps)} b/s"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with at most that many significant digits, never in powers of ten."""
+    if abs(value) >= 10**digits:
+        return f"{value:.0f}"
+    return f"{float(f'{value:.{digits}g}'):f}".rstrip("0").rstrip(".")

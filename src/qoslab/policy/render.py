@@ -1,0 +1,231 @@
+"""Text of the values and findings of a policy, at most 100 columns wide."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.policy.answer import Answer
+from qoslab.policy.effective import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
+from qoslab.policy.findings import PolicyFinding
+from qoslab.policy.ignored import Ignored
+from qoslab.policy.rate import number
+
+WIDTH = 96
+NAME = 24
+"""Columns of a class name; a longer one is cut."""
+DEFAULT = "*"
+UNCONFIRMED = "?"
+HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "longest wait")
+LEGEND = {
+    DEFAULT: "* default of the release, not in the input",
+    UNCONFIRMED: "? rests on a constant that no Cisco document confirms (docs/ask-a-device.md)",
+    "~": "~ the priority class has no limit, or (classic) class-default has one flow: shares of what is left",
+}
+
+
+def answer_text(answer: Answer) -> str:
+    """Return the whole answer as text."""
+    parts = ["\n".join(_wrapped(line) for line in answer.notes)] if answer.notes else []
+    parts += [_policy_text(each) for each in answer.policies]
+    legend = _legend("\n".join(parts))
+    if legend:
+        parts.append(legend)
+    if answer.ports:
+        parts.append("\n".join(["Ports", *(_wrapped(f"  {line}", "      ") for line in answer.ports)]))
+    parts.append(_findings_text(answer.findings))
+    if answer.ignored:
+        parts.append(_ignored_text(answer.ignored))
+    return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _legend(text: str) -> str:
+    body = [line for line in text.splitlines() if line.startswith("  ")]
+    marks = "".join(each for each in LEGEND if any(each in line for line in body))
+    return "\n".join(LEGEND[each] for each in marks)
+
+
+def _policy_text(policy: PolicyValues) -> str:
+    where = f"{policy.interface} {policy.direction}" if policy.interface else f"Not attached ({policy.direction})"
+    lines = [_wrapped(f"{where}: policy-map {policy.policy}")]
+    if policy.refused:
+        lines.append(_wrapped(f"  refused by the router: {policy.refused.removeprefix('% ')}"))
+    lines.append(_wrapped(f"  {_line_text(policy)}", "  "))
+    if policy.queues:
+        lines += ["", *_table(policy)]
+    details = [line for each in policy.classes for line in _details(policy, each)]
+    if details:
+        lines += ["", *details]
+    return "\n".join(lines)
+
+
+def _line_text(policy: PolicyValues) -> str:
+    if not policy.line.known:
+        line = "rate of the line not known: give --rate"
+    elif policy.base == policy.line and policy.base_source == policy.line_source:
+        line = f"line {policy.line} ({policy.line_source})"
+    else:
+        line = f"line {policy.line} ({policy.line_source}), percentages of {policy.base} ({policy.base_source})"
+    if policy.header_bytes is None:
+        return f"{line}; rates count IP packets with their layer 2 header"
+    return f"{line}; rates count IP packets + {policy.header_bytes} bytes of layer 2, no FCS"
+
+
+def _table(policy: PolicyValues) -> list[str]:
+    rows = [HEAD, *(_row(each) for each in policy.classes)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    made = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        made.append(("  " + "  ".join(cells)).rstrip())
+    return made
+
+
+def _row(each: ClassValues) -> tuple[str, ...]:
+    name = "  " * (len(each.path) - 1) + each.name
+    name = name if len(name) <= NAME else name[: NAME - 1] + "…"
+    busy = "-"
+    if each.joins_default:
+        busy = "as class-default"
+    elif each.busy is not None:
+        busy = str(each.busy) + ("~" if each.estimate else "")
+    elif each.priority:
+        busy = "no limit"
+    wait = "-" if each.wait_ms is None else _ms(each.wait_ms)
+    return (
+        name,
+        "-" if each.guaranteed is None else str(each.guaranteed),
+        "line" if each.maximum is None else str(each.maximum),
+        busy,
+        _queue_short(each.queue),
+        wait,
+    )
+
+
+def _queue_short(queue: QueueValues | None) -> str:
+    if queue is None:
+        return "-"
+    marks = (DEFAULT if queue.default else "") + (UNCONFIRMED if queue.unconfirmed else "")
+    if queue.packets is not None:
+        return f"{queue.packets} packets{marks}"
+    if queue.bytes is not None:
+        return f"{queue.bytes} bytes{marks}"
+    return f"{queue.given_ms} ms{marks}"
+
+
+def _ms(value: float) -> str:
+    return f"{number(value, 3)} ms" if value < 1000 else f"{number(value / 1000, 3)} s"
+
+
+def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
+    """Yield the lines below the table that belong to a class."""
+    lines = []
+    if each.priority is not None:
+        lines.append(f"priority: level {each.priority}")
+    if each.police is not None:
+        lines += _police(each.police)
+    if each.shape is not None:
+        lines.append(_shape(each.shape))
+    if each.queue is not None and each.queue.bytes is not None:
+        lines.append(_queue(each))
+    if each.red is not None:
+        lines += _red(each.red)
+    if each.marks:
+        lines.append(f"marking: {', '.join(each.marks)}")
+    if each.trust:
+        lines.append(f"trust: {each.trust}")
+    if each.account:
+        lines.append(f"counted bytes: account {each.account}")
+    if each.drop:
+        lines.append("drops every packet")
+    lines = [line for line in lines if line]
+    if not lines and (policy.queues or each.name == CLASS_DEFAULT):
+        return
+    yield f"  {' / '.join(each.path)}"
+    for line in lines or ["no action"]:
+        yield textwrap.fill(
+            line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False
+        )
+
+
+def _police(police: PoliceValues) -> list[str]:
+    mark = DEFAULT if police.default_burst else ""
+    name = "police" if police.aggregate is None else f"aggregate policer {police.aggregate}"
+    parts = [f"{name}: CIR {police.cir}"]
+    if police.bc_bytes is None:
+        parts.append("Bc depends on the line")
+    else:
+        times = [f"{_ms(police.bc_ms)} at CIR"] if police.bc_ms is not None else []
+        times += [f"{_ms(police.line_ms)} at line rate"] if police.line_ms is not None else []
+        parts.append(f"Bc {police.bc_bytes} bytes{mark} ({', '.join(times)})" if times else f"Bc {police.bc_bytes} bytes{mark}")
+    if police.pir is not None:
+        parts.append(f"PIR {police.pir}")
+    if police.be_bytes is not None and police.violate is not None:
+        parts.append(f"Be {police.be_bytes} bytes")
+    actions = [f"conform {police.conform}", f"exceed {police.exceed}"]
+    actions += [f"violate {police.violate}"] if police.violate is not None else []
+    return [", ".join(parts), ", ".join(actions)]
+
+
+def _shape(shape: ShapeValues) -> str:
+    parts = [f"shape {shape.mode}: {shape.rate}"]
+    if shape.bc_bits is None or shape.tc_ms is None:
+        return f"{parts[0]}, Bc and Be depend on the line"
+    mark = (DEFAULT if shape.default_burst else "") + (UNCONFIRMED if shape.unconfirmed else "")
+    parts += [f"Bc {shape.bc_bits} bits{mark}", f"Be {shape.be_bits} bits", f"Tc {_ms(shape.tc_ms)}"]
+    return ", ".join(parts)
+
+
+def _queue(each: ClassValues) -> str:
+    queue = each.queue
+    assert queue is not None
+    mark = (DEFAULT if queue.default else "") + (UNCONFIRMED if queue.unconfirmed else "")
+    size = f"{queue.packets} packets{mark} = {queue.bytes} bytes" if queue.packets is not None else f"{queue.bytes} bytes{mark}"
+    text = f"queue: {queue.discipline}, {size}"
+    if queue.ms is not None:
+        text += f" = {_ms(queue.ms)} at {each.busy if not each.priority else 'the rate of the line or shaper'}"
+    if queue.flows is not None:
+        text += f"; {queue.flows} flow queues"
+    if queue.per_flow_packets is not None:
+        text += f", {queue.per_flow_packets} packets each"
+    return text
+
+
+def _red(red: RedValues) -> list[str]:
+    mark = UNCONFIRMED if red.unconfirmed else ""
+    groups: dict[tuple[int, int, int, bool], list[str]] = {}
+    for row in red.rows:
+        groups.setdefault((row.minimum, row.maximum, row.denominator, row.typed), []).append(row.value)
+    rows = [
+        f"{' '.join(names)} {least}-{most} 1/{denominator}{'' if typed else DEFAULT + mark}"
+        for (least, most, denominator, typed), names in groups.items()
+    ]
+    ecn = ", ECN" if red.ecn else ""
+    head = f"WRED by {red.basis}, weight {red.weight}{ecn}, {red.unit} (min-max, mark probability): "
+    return [head + "; ".join(rows)]
+
+
+def _findings_text(findings: Sequence[PolicyFinding]) -> str:
+    if not findings:
+        return "No findings."
+    counts = [(severity, sum(each.severity == severity for each in findings)) for severity in ("error", "warning", "note")]
+    total = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
+    lines = [f"Findings: {total}"]
+    for each in findings:
+        place = f" line {each.line}:" if each.line else ""
+        text = f"  {each.severity}:{place} {each.message} [{each.source}]"
+        lines.append(_wrapped(text, "      "))
+    return "\n".join(lines)
+
+
+def _ignored_text(ignored: Sequence[Ignored]) -> str:
+    lines = ["QoS lines that were not read, and what they could change"]
+    for each in ignored:
+        place = f" ({each.place})" if each.place else ""
+        lines.append(_wrapped(f"  line {each.line}: {each.text}{place}: {each.reason}; could change {each.could_change}", "      "))
+    return "\n".join(lines)

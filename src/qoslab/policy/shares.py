@@ -1,0 +1,134 @@
+"""Division of a rate between the classes of a policy-map when all of them are busy.
+
+The rules are those of the engine: `crates/qos-core/src/compile/class_tree.rs`, `weights` and `factors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from qoslab.ios.defaults import class_weight_constant, flow_queues
+from qoslab.ios.model import figures
+from qoslab.ios.model.device import Generation
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
+from qoslab.policy.rate import Rate
+
+LEAST_PART = (100 - figures.HQF_RESERVABLE_PERCENT) / 100
+"""Part of the rate that HQF leaves to classes without bandwidth."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The classes of one policy-map that have queues, and the rates that they divide."""
+
+    generation: Generation
+    classes: Sequence[PolicyClass]
+    """With rates and defaults filled in, class-default among them."""
+    base: Rate
+    """Base of percentages of bandwidth."""
+    capacity: Rate
+    """Rate at which the classes leave together."""
+    reservable: float
+    """Part of the base that the classic generation may reserve."""
+    caps: Mapping[str, Rate]
+    """Most that a class can send: its shaper or policer."""
+
+
+def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
+    """Return the rate of `bandwidth` or `priority`; None without, and with `remaining`."""
+    for given in (each.bandwidth, each.priority):
+        if given is not None and given.number is not None:
+            if given.unit == "kbps":
+                return Rate(given.number * 1000)
+            if given.unit == "percent":
+                return base.times(given.number / 100)
+    return None
+
+
+def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> Rate | None:
+    """Return the most that a priority class takes from others when all are busy; None without a limit."""
+    own, cap = reserved_rate(each, base), caps.get(each.name)
+    return cap if own is None else own if cap is None else own.least(cap) or own
+
+
+def busy_rates(level: Level) -> dict[str, Rate | None]:
+    """Return the rate of each class when all are busy; None where it depends on the line or has no limit."""
+    priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
+    taken = sum((each for each in priority.values() if each), Rate())
+    left = level.capacity - taken
+    if left.known and left.bps < 0:
+        left = Rate()
+    others = [each for each in level.classes if each.priority is None]
+    weights = _hqf(others, level.base, taken) if level.generation == "hqf" else _classic(others, level, taken)
+    return priority | _divided(left, weights, level.caps)
+
+
+def _hqf(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
+    """Weights of separate queues: the configured bandwidth; the rest in equal parts for classes without."""
+    bandwidths = {each.name: each.bandwidth for each in classes}
+    without = max(sum(each is None for each in bandwidths.values()), 1)
+    given = [each for each in bandwidths.values() if each is not None]
+    remaining = sum(each.number for each in given if each.unit == "remaining_percent")
+    if any(each.unit == "remaining_ratio" for each in given):
+        other = Rate(1.0)
+    elif remaining:
+        other = Rate(max(100 - remaining, 1) / without)
+    else:
+        reserved = sum((reserved_rate(each, base) or Rate() for each in classes), Rate())
+        rest, least = base - reserved - priority, base.times(LEAST_PART)
+        enough = rest.bps >= least.bps if rest.known and least.known else rest.line >= least.line
+        other = (rest if enough else least).times(1 / without)
+    weights = {}
+    for each in classes:
+        own = each.bandwidth
+        if own is None:
+            weights[each.name] = other
+        elif own.unit in ("remaining_percent", "remaining_ratio"):
+            weights[each.name] = Rate(float(own.number))
+        else:
+            weights[each.name] = reserved_rate(each, base) or other
+    return weights
+
+
+def _classic(classes: Sequence[PolicyClass], level: Level, priority: Rate) -> dict[str, Rate]:
+    """Weights of conversations: a class by its bandwidth, class-default as one flow of precedence 0."""
+    left = level.base.times(level.reservable) - priority
+    default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)
+    queues = None if default is None or default.fair_queue is None else default.fair_queue.queues
+    kbps = int(level.base.bps // 1000) if level.base.known else 10**6
+    constant = class_weight_constant(queues or flow_queues(kbps))
+    # A flow of weight 32384 gets as much as a class with this part of the base.
+    flow = level.base.times(constant / figures.WEIGHT_NUMERATOR)
+    weights = {}
+    for each in classes:
+        own = each.bandwidth
+        if own is not None and own.unit == "remaining_percent":
+            weights[each.name] = left.times(own.number / 100)
+        else:
+            weights[each.name] = reserved_rate(each, level.base) or flow
+    return weights
+
+
+def _divided(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rate]) -> dict[str, Rate | None]:
+    """Divide a rate by weights; what a class may not take goes to the others."""
+    shares: dict[str, Rate | None] = {}
+    open_ones = dict(weights)
+    while open_ones:
+        total = sum(open_ones.values(), Rate())
+        tried = {name: _share(left, weight, total) for name, weight in open_ones.items()}
+        capped = [name for name, share in tried.items() if share and name in caps and share.least(caps[name]) != share]
+        if not capped:
+            return shares | tried
+        for name in capped:
+            shares[name] = caps[name]
+            left -= caps[name]
+            del open_ones[name]
+    return shares
+
+
+def _share(left: Rate, weight: Rate, total: Rate) -> Rate | None:
+    ratio = weight.ratio(total)
+    if ratio is not None:
+        return left.times(ratio)
+    return weight if total == left else None
