@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.options import json_option
+
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 
@@ -36,7 +36,7 @@ _GENERATIONS = ("classic", "hqf")
     help="Router model (3725, 2811, 7206VXR, 3750G) or release (classic, hqf). [default: by the version line]",
 )
 @click.option("--diff", "old", metavar="OLD", type=click.Path(), help="Show the class values that changed since OLD.")
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 def command(
     file: str, rate: str | None, rtt: str | None, model: str | None, old: str | None, as_json: bool
 ) -> ExitStatus:

@@ -67,8 +67,6 @@ class Configuration:
     """What was read of the input."""
 
     reading: Reading
-    lines: tuple[str, ...]
-    """Lines of the input, without what a terminal adds."""
     xe: bool = False
     release: str = ""
     """What the `version` line says; empty without one."""
@@ -134,11 +132,16 @@ def read_configuration(
         # Without a release: the later generation, unless the classic one knows more of it.
         generations = generations[::-1]
     read = [_read(text, family, each) for each in generations]
-    best = min(read, key=lambda each: len(each.reading.unread))
+    best = min(read, key=_unknown)
     best.xe = xe
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_attachments(best))
     return best
+
+
+def _unknown(configuration: Configuration) -> int:
+    """Return the number of lines that the release does not know; what it refuses, it knows."""
+    return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
 
 def _check(text: str, source: str) -> None:
@@ -156,30 +159,40 @@ def _read(text: str, family: Family, generation: Generation) -> Configuration:
     # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
     modelled = tuple(name for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
     device = Device(replace(hardware, interfaces=modelled))
-    defined = {name: match for match, name in _HEADER.findall(text)}
-    named = {*_CLASS.findall(text), *_NESTED.findall(text)} - {CLASS_DEFAULT}
-    for name in sorted(named | set(defined)):
+    headers = {name: match for match, name in _HEADER.findall(text)}
+    classes = {*_CLASS.findall(text), *_NESTED.findall(text), *headers} - {CLASS_DEFAULT}
+    for name in sorted(classes):
         # A class may come before its class-map, and without one.
-        device.class_maps[name] = ClassMap(name, "any" if defined.get(name, "").lower() == "any" else "all")
-    policies = set(_POLICY.findall(text))
-    children = {*_CHILD.findall(text), *_ATTACHED.findall(text)}
-    for name in sorted(children | policies):
+        device.class_maps[name] = ClassMap(name, "any" if headers.get(name, "").lower() == "any" else "all")
+    policies = {*_POLICY.findall(text), *_CHILD.findall(text), *_ATTACHED.findall(text)}
+    for name in sorted(policies):
         device.policy_maps[name] = PolicyMap(name)
     reading = Reading(device)
     if is_indented(text):
         reading = read_onto(device, text)
     else:
         read_typed(reading, text)
-    for name in set(device.policy_maps) - policies:
-        del device.policy_maps[name]
+    return _without_placeholders(Configuration(reading))
+
+
+def _without_placeholders(configuration: Configuration) -> Configuration:
+    """Remove class-maps and policy-maps that are only named; a class keeps an empty one."""
+    device = configuration.device
+    defined = {each.position for each in configuration.reading.carried}
+    policies = {name for name in device.policy_maps if Position("policy-map", (name,)) in defined}
+    missing_policies = set(device.policy_maps) - policies
+    device.policy_maps = {name: each for name, each in device.policy_maps.items() if name in policies}
+    attached = {
+        each.service_policy_input for each in (*device.interfaces.values(), *device.host_interfaces.values())
+    } | {each.service_policy_output for each in device.interfaces.values()}
+    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
     used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
     used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}
-    missing = frozenset((named - set(defined)) & used)
-    for name in set(device.class_maps) - set(defined) - missing:
-        del device.class_maps[name]
-    return Configuration(
-        reading, tuple(text.splitlines()), missing_classes=missing, missing_policies=frozenset(children - policies)
-    )
+    maps = {name for name in device.class_maps if Position("class-map", (name,)) in defined}
+    device.class_maps = {name: each for name, each in device.class_maps.items() if name in maps | used}
+    configuration.missing_classes = frozenset(used - maps - {CLASS_DEFAULT, ""})
+    configuration.missing_policies = frozenset(missing_policies & (attached | children))
+    return configuration
 
 
 def _attachments(configuration: Configuration) -> Iterator[Attachment]:

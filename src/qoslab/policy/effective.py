@@ -13,7 +13,7 @@ from qoslab.ios.defaults import ASSURED, EF, at_rate, red_thresholds
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Generation, Interface
 from qoslab.ios.model.names import dscp_text
-from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, Police, PoliceAction, PolicyClass, PolicyMap, Shape
+from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.policy.configuration import Attachment, Configuration
@@ -108,12 +108,14 @@ class ClassValues:
     """Priority level, from 1."""
     guaranteed: Rate | None = None
     maximum: Rate | None = None
-    """None: the line."""
+    """With what limits the classes above it; None: the line."""
     busy: Rate | None = None
     """Rate when all classes are busy; None where it depends on the line or has no limit."""
     joins_default: bool = False
     """Whether it has no queue and shares that of class-default."""
     wait_ms: float | None = None
+    wait_unconfirmed: bool = False
+    """Whether the length of the transmit ring, a part of the wait, is not confirmed."""
     police: PoliceValues | None = None
     shape: ShapeValues | None = None
     queue: QueueValues | None = None
@@ -153,6 +155,8 @@ class PolicyValues:
     classes: tuple[ClassValues, ...]
     number: int = 0
     """Line of `service-policy`, or of the policy-map."""
+    switch: bool = False
+    """Whether the device is a switch."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,9 @@ class _Here:
     ring_ms: float | None = 0.0
     """Longest wait behind the queues: transmit ring, or interval of a parent's shaper."""
     reservable: float = 1.0
+    ring_unconfirmed: bool = False
+    ceiling: Rate | None = None
+    """Rate of the shapers and policers above; None is the line."""
 
 
 @dataclass
@@ -209,11 +216,13 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
     ring = ring_packets(interface, line) if interface is not None else None
-    here = _Here(base, base, line, line, queues, (), _ms((ring or 0) * context.frame, line), reservable / 100)
+    behind = _ms((ring or 0) * context.frame, line)
+    guessed = interface is not None and not interface.serial and interface.tx_ring_limit is None
+    here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     return PolicyValues(
         at.policy, at.interface, at.direction, at.refused, base, base_source, line, line_source, header, queues,
-        tuple(context.made), at.line,
+        tuple(context.made), at.line, device.switch is not None,
     )  # fmt: skip
 
 
@@ -285,7 +294,8 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
         queued = here.queues and any(one.name == each.name for one in own)
-        made = _class(context, (policy.name, each), here, caps.get(each.name), busy.get(each.name), queued=queued)
+        typed = policy.find(each.name) or each
+        made = _class(context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued)
         estimate = here.queues and (unlimited or context.generation == "classic") and each.priority is None
         context.made.append(replace(made, estimate=estimate))
         child = context.device.policy_maps.get(each.service_policy or "")
@@ -300,30 +310,30 @@ def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None)
     tc_ms = here.ring_ms if made.shape is None else made.shape.tc_ms
     return _Here(
         shape or here.rate, shape or reserved_rate(each, here.guaranteed) or here.guaranteed, capacity, here.line,
-        here.queues, made.path, tc_ms,
+        here.queues, made.path, tc_ms, ceiling=made.maximum,
     )  # fmt: skip
 
 
 def _class(
     context: _Context,
-    named: tuple[str, PolicyClass],
+    named: tuple[str, PolicyClass, PolicyClass],
     here: _Here,
     cap: Rate | None,
     busy: Rate | None,
     *,
     queued: bool,
 ) -> ClassValues:
-    policy, each = named
+    policy, typed, each = named
     made = ClassValues(
         (*here.path, each.name),
         policy,
         priority=None if each.priority is None else each.priority.level or 1,
         guaranteed=reserved_rate(each, here.guaranteed) if queued else None,
-        maximum=cap,
+        maximum=_lower(cap, here.ceiling),
         busy=busy,
         joins_default=here.queues and not queued,
-        police=_police(context, each, here),
-        shape=None if each.shape is None else _shape(each.shape, here.rate, context.generation),
+        police=_police(context, typed, each, here),
+        shape=_shape(context, typed, each, here.rate),
         marks=tuple(_mark_text(mark) for mark in each.marks),
         drop=each.drop,
         trust=each.trust,
@@ -332,7 +342,7 @@ def _class(
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue(context, each, here, busy)
-    return replace(made, queue=queue, wait_ms=_wait(context, each, here, queue), red=_red(context, each, queue))
+    return replace(made, queue=queue, wait_ms=_wait(context, each, here, queue), wait_unconfirmed=here.ring_unconfirmed, red=_red(context, each, queue))
 
 
 def _cap(each: PolicyClass, base: Rate) -> Rate | None:
@@ -349,7 +359,11 @@ def _cap(each: PolicyClass, base: Rate) -> Rate | None:
         limits.append(_amount(police.pir.number, police.pir.unit, base))
     if not limits:
         return None
-    return limits[0] if len(limits) == 1 else limits[0].least(limits[1]) or limits[0]
+    return _lower(limits[0], limits[-1])
+
+
+def _lower(one: Rate | None, other: Rate | None) -> Rate | None:
+    return other if one is None else one if other is None else one.least(other) or one
 
 
 def _drops(actions: tuple[PoliceAction, ...] | None) -> bool:
@@ -369,7 +383,7 @@ def _ms(size: int, rate: Rate | None) -> float | None:
     return None if rate is None or not rate.known or rate.bps <= 0 else size * 8000 / rate.bps
 
 
-def _police(context: _Context, each: PolicyClass, here: _Here) -> PoliceValues | None:
+def _police(context: _Context, typed: PolicyClass, each: PolicyClass, here: _Here) -> PoliceValues | None:
     if each.aggregate is not None and context.device.switch is not None:
         found = dict(context.device.switch.aggregate_policers).get(each.aggregate)
         if found is None:
@@ -395,19 +409,13 @@ def _police(context: _Context, each: PolicyClass, here: _Here) -> PoliceValues |
         None if police.violate is None else _actions(police.violate),
         None if bc is None else _ms(bc, cir),
         None if bc is None else _ms(bc, here.line),
-        _default_burst(context.device, each.name, police),
+        typed.police is None or typed.police.bc is None,
     )
 
 
 def _burst(amount: object) -> int | None:
     number, unit = getattr(amount, "number", None), getattr(amount, "unit", None)
     return number if unit in ("bytes", "bits") else None
-
-
-def _default_burst(device: Device, name: str, police: Police) -> bool:
-    """Whether nobody typed the burst."""
-    typed = (each for policy in device.policy_maps.values() for each in policy.classes if each.name == name)
-    return not any(each.police is not None and each.police.bc is not None for each in typed)
 
 
 def _actions(actions: tuple[PoliceAction, ...] | None) -> str:
@@ -425,12 +433,16 @@ def _mark_text(mark: Mark) -> str:
     return f"{mark.field.replace('_', '-') if mark.field == 'qos_group' else mark.field.replace('_', ' ')} {value}"
 
 
-def _shape(shape: Shape, base: Rate, generation: Generation) -> ShapeValues:
+def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate) -> ShapeValues | None:
+    shape = each.shape
+    if shape is None:
+        return None
+    default = typed.shape is None or typed.shape.bc is None
     rate = _amount(shape.rate.number, shape.rate.unit, base)
     bc = _burst(shape.bc)
-    low = generation == "classic" and rate.known and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
+    low = default and context.generation == "classic" and rate.known and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
-    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default_burst=True, unconfirmed=low)
+    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low)
 
 
 def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:

@@ -24,8 +24,10 @@ EF = 46
 LONGEST_MS = 1000.0
 SEGMENT = 1500
 """Bytes of an IP packet of a full TCP segment."""
-VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Multilink", "Vlan", "BVI")
+VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
 """Interfaces without a transmit queue of their own: nothing there says that the line is congested."""
+MAYBE = ("Dialer", "Virtual-Template")
+"""Those over an ATM circuit have its queue."""
 
 ARITHMETIC = "arithmetic"
 RFC_2697 = "RFC 2697, section 2: a bucket holds the largest packet"
@@ -34,6 +36,7 @@ RFC_7567 = "RFC 7567, section 1.2: long queues delay all traffic in them"
 CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
 MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
 POLICING = "Cisco QoS Policing and Shaping Configuration Guide"
+STARVES = "weights of classic CBWFQ (experiment cbwfq-classic)"
 SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuring QoS"
 
 
@@ -116,7 +119,7 @@ def _is_qos(place: tuple[str, ...], text: str) -> bool:
 def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
     """Class-maps and policy-maps that are named and not configured."""
     configuration = subject.configuration
-    complete = bool(configuration.attachments) or bool(configuration.release)
+    complete = bool(configuration.release)
     has_maps = set(configuration.device.class_maps) - configuration.missing_classes
     missing = sorted(configuration.missing_classes)
     if missing and not complete and not has_maps:
@@ -273,9 +276,14 @@ def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
 
 def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
     """Queues that delay a packet by more than a second."""
+    classic = subject.configuration.device.generation == "classic"
     for _, each in subject.classes():
         queue = each.queue
         if queue is None or queue.ms is None or queue.ms <= LONGEST_MS or each.priority or queue.per_flow_packets:
+            continue
+        if classic and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
+            message = f"{_of(each)}: without `bandwidth`, one flow gets about {each.busy} while the other classes are busy"
+            yield PolicyFinding("warning", "class-default-starves", message, STARVES, subject.at(each, ""))
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
         message = f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s at {each.busy}{' (default queue-limit)' if queue.default else ''}"
@@ -291,7 +299,8 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
         top = [each for each in policy.classes if len(each.path) == 1]
         if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
             message = f"{_where(policy)}: the interface has no queue that congests; put the classes below a class-default with `shape`"
-            yield PolicyFinding("error", "queues-without-shaper", message, CONGESTION, policy.number)
+            severity: Severity = "warning" if interface_kind(policy.interface) in MAYBE else "error"
+            yield PolicyFinding(severity, "queues-without-shaper", message, CONGESTION, policy.number)
         for each in top:
             typed = subject.typed(each)
             remaining = typed is not None and typed.bandwidth is not None and typed.bandwidth.unit.startswith("remaining")

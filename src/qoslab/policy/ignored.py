@@ -17,7 +17,7 @@ _EFFECTS = (
     (r"set\b|table-map|mls qos map", "the marks of packets, and the classes that they match later"),
     (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),
     (r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue", "the length of queues, drops and delay"),
-    (r"service-policy|policy-map", "a policy that is attached or nested"),
+    (r"service-policy|policy-map|(?:ip )?nhrp (?:map )?group", "a policy that is attached or nested"),
     (r"rate-limit|traffic-shape", "the rate of the interface"),
     (r"qos pre-classify|tunnel\b.*qos|qos\b", "the packets of classes behind a tunnel, or the counted bytes"),
     (r"mls qos|auto qos|trust", "marks and queues of the port"),

@@ -67,12 +67,12 @@ def _policy_text(policy: PolicyValues) -> str:
 def _line_text(policy: PolicyValues) -> str:
     if not policy.line.known:
         line = "rate of the line not known: give --rate"
-    elif policy.base == policy.line and policy.base_source == policy.line_source:
+    elif policy.base == policy.line:
         line = f"line {policy.line} ({policy.line_source})"
     else:
         line = f"line {policy.line} ({policy.line_source}), percentages of {policy.base} ({policy.base_source})"
-    if policy.header_bytes is None:
-        return f"{line}; rates count IP packets with their layer 2 header"
+    if policy.header_bytes is None or policy.switch:
+        return line if policy.switch else f"{line}; rates count IP packets with their layer 2 header"
     return f"{line}; rates count IP packets + {policy.header_bytes} bytes of layer 2, no FCS"
 
 
@@ -96,7 +96,7 @@ def _row(each: ClassValues) -> tuple[str, ...]:
         busy = str(each.busy) + ("~" if each.estimate else "")
     elif each.priority:
         busy = "no limit"
-    wait = "-" if each.wait_ms is None else _ms(each.wait_ms)
+    wait = "-" if each.wait_ms is None else _ms(each.wait_ms) + (UNCONFIRMED if each.wait_unconfirmed else "")
     return (
         name,
         "-" if each.guaranteed is None else str(each.guaranteed),
@@ -144,7 +144,7 @@ def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
     if each.drop:
         lines.append("drops every packet")
     lines = [line for line in lines if line]
-    if not lines and (policy.queues or each.name == CLASS_DEFAULT):
+    if not lines and (policy.queues or policy.refused or each.name == CLASS_DEFAULT):
         return
     yield f"  {' / '.join(each.path)}"
     for line in lines or ["no action"]:
@@ -198,16 +198,15 @@ def _queue(each: ClassValues) -> str:
 
 def _red(red: RedValues) -> list[str]:
     mark = UNCONFIRMED if red.unconfirmed else ""
-    groups: dict[tuple[int, int, int, bool], list[str]] = {}
+    groups: dict[str, list[str]] = {}
+    denominators = {row.denominator for row in red.rows}
     for row in red.rows:
-        groups.setdefault((row.minimum, row.maximum, row.denominator, row.typed), []).append(row.value)
-    rows = [
-        f"{' '.join(names)} {least}-{most} 1/{denominator}{'' if typed else DEFAULT + mark}"
-        for (least, most, denominator, typed), names in groups.items()
-    ]
+        own = "" if len(denominators) == 1 else f" 1/{row.denominator}"
+        groups.setdefault(f"{row.minimum}-{row.maximum}{own}{'' if row.typed else DEFAULT + mark}", []).append(row.value)
+    same = f", mark probability 1/{min(denominators)}" if len(denominators) == 1 else ""
     ecn = ", ECN" if red.ecn else ""
-    head = f"WRED by {red.basis}, weight {red.weight}{ecn}, {red.unit} (min-max, mark probability): "
-    return [head + "; ".join(rows)]
+    rows = "; ".join(f"{' '.join(names)} {limits}" for limits, names in groups.items())
+    return [f"WRED by {red.basis}, weight {red.weight}{same}{ecn}, min-max in {red.unit}: {rows}"]
 
 
 def _findings_text(findings: Sequence[PolicyFinding]) -> str:
