@@ -23,6 +23,11 @@ _CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+)
 _ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
 _ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
+_WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
+"""Many in large configurations, and never a part of a policy."""
+_INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
+"""Commands that stand below others."""
+_SPEED = re.compile(r"speed (\d+)")
 _MAJOR = re.compile(r"(?m)^version +(\d+)\.")
 _XE_FIRST = 16
 """Major release from which `version` names IOS-XE; 15.x is the number of both."""
@@ -91,6 +96,13 @@ class Configuration:
             return max((each.number for each in own if each.text.startswith(command)), default=0)
         return own[0].number if own else 0
 
+    def speed_mbps(self, interface: str) -> int | None:
+        """Return a forced `speed` of a port, also one that the model of its kind does not have."""
+        texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
+        texts += [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
+        found = (_SPEED.fullmatch(text) for text in texts)
+        return next((int(each[1]) for each in found if each), None)
+
     def class_map_line(self, name: str) -> int:
         """Return the line of a class-map; or 0."""
         lines = (each for each in self.reading.carried if each.position == Position("class-map", (name,)))
@@ -109,7 +121,7 @@ def read_configuration(
     pasted: str, *, family: Family | None = None, generation: Generation | None = None, source: str = "input"
 ) -> Configuration:
     """Read what was pasted. Raise UserError, one sentence, where it has no policy of Cisco IOS."""
-    text = configuration_text(pasted)
+    text = _WITHOUT_QOS.sub("", configuration_text(pasted))
     _check(text, source)
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
@@ -131,8 +143,11 @@ def read_configuration(
     elif len(generations) > 1 and not re.search(r"(?m)^version", text):
         # Without a release: the later generation, unless the classic one knows more of it.
         generations = generations[::-1]
-    read = [_read(text, family, each) for each in generations]
-    best = min(read, key=_unknown)
+    indented = is_indented(text)
+    best = min((_read(text, family, each, indented=indented) for each in generations), key=_unknown)
+    if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
+        # Some of the indentation is lost: the order of the commands may say more.
+        best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
     best.xe = xe
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_attachments(best))
@@ -154,7 +169,7 @@ def _check(text: str, source: str) -> None:
         raise UserError(f"{source}: found no policy-map, {_EXPECTED}", hint="paste the output of `show running-config`")
 
 
-def _read(text: str, family: Family, generation: Generation) -> Configuration:
+def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
     hardware = hardware_of(text, family, generation)
     # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
     modelled = tuple(name for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
@@ -168,7 +183,7 @@ def _read(text: str, family: Family, generation: Generation) -> Configuration:
     for name in sorted(policies):
         device.policy_maps[name] = PolicyMap(name)
     reading = Reading(device)
-    if is_indented(text):
+    if indented:
         reading = read_onto(device, text)
     else:
         read_typed(reading, text)

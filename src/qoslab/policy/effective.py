@@ -205,8 +205,9 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     device = configuration.device
     policy = device.policy_maps[at.policy]
     interface = device.interfaces.get(at.interface)
-    base, base_source = base_rate(interface, at, rate_bps)
-    line, line_source = line_rate(device, interface, rate_bps) or (base, base_source)
+    speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
+    base, base_source = base_rate(interface, at, rate_bps, speed)
+    line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
     header = counted_header(interface)
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
@@ -226,9 +227,13 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     )  # fmt: skip
 
 
-def base_rate(interface: Interface | None, at: Attachment, rate_bps: int | None) -> tuple[Rate, str]:
-    """Return the base of percentages, and what it comes from."""
+def base_rate(
+    interface: Interface | None, at: Attachment, rate_bps: int | None, speed_mbps: int | None
+) -> tuple[Rate, str]:
+    """Return the base of percentages, and what it comes from: `bandwidth`, else the speed or kind of the port."""
     if interface is not None:
+        if interface.bandwidth_kbps is None and speed_mbps is not None:
+            return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
         typed = interface.bandwidth_kbps is not None or interface.circuit is not None
         source = "bandwidth" if typed else f"default bandwidth of {interface.kind}"
         if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
@@ -238,7 +243,9 @@ def base_rate(interface: Interface | None, at: Attachment, rate_bps: int | None)
     return (LINE, "not known") if rate_bps is None else (Rate(float(rate_bps)), "--rate")
 
 
-def line_rate(device: Device, interface: Interface | None, rate_bps: int | None) -> tuple[Rate, str] | None:
+def line_rate(
+    device: Device, interface: Interface | None, rate_bps: int | None, speed_mbps: int | None
+) -> tuple[Rate, str] | None:
     """Return the rate of the line, and what it comes from; None where only `bandwidth` says anything."""
     if rate_bps is not None:
         return Rate(float(rate_bps)), "--rate"
@@ -248,8 +255,8 @@ def line_rate(device: Device, interface: Interface | None, rate_bps: int | None)
     if port.clock_rate_bps is not None:
         return Rate(float(port.clock_rate_bps)), "clock rate"
     if port.kind.endswith("Ethernet"):
-        if port.speed != "auto":
-            return Rate(float(port.speed) * 1e6), f"speed {port.speed}"
+        if speed_mbps is not None:
+            return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
         return Rate(DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000.0), port.kind
     return None
 
@@ -291,13 +298,14 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
+    alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
         queued = here.queues and any(one.name == each.name for one in own)
         typed = policy.find(each.name) or each
         made = _class(context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued)
-        estimate = here.queues and (unlimited or context.generation == "classic") and each.priority is None
-        context.made.append(replace(made, estimate=estimate))
+        estimate = here.queues and (unlimited or (context.generation == "classic" and not alone))
+        context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < MAX_LEVELS:
             _walk(context, child, _below(here, each, made, busy.get(each.name)))

@@ -62,7 +62,9 @@ def _effect(unread: Unread) -> str:
     within = bool(unread.place) and unread.place[0].startswith(_IN_POLICY)
     if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
         return ""
-    if not within and re.match(r"bandwidth|priority\b|description|set\b|match\b|class\b|police\b|account|drop|frag|net|est|comp", text):
+    if unread.place and not within and re.match(r"bandwidth|priority\b|description|set\b|match\b|class\b|police\b|account|drop|frag|net|est|comp", text):
+        return ""
+    if not unread.place and re.match(r"description|set\b(?! +(?:ip|dscp|precedence|cos|qos-group))|drop|estimate|netflow", text):
         return ""
     found = next((effect for pattern, effect in _EFFECTS if re.match(pattern, text)), "")
     return found or ("the class" if within and not text.startswith("description") else "")

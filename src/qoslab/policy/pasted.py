@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
-_MORE = re.compile(r"[ \t]*(?:<-+ *|-+ *)More(?: *-+>?|\b\.{0,3})[ \t\x08]*", re.IGNORECASE)
-_BACKSPACES = re.compile(r"\x08[ \x08]*")
+_MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
+"""Where the blanks with which a terminal erases it are left, there are nine."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
 _CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
 _LOG = re.compile(r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:")
@@ -43,11 +43,23 @@ def is_indented(text: str) -> bool:
 def _unmarked(line: str) -> str:
     """Remove what a terminal was sent beside the text of a line."""
     line = _ESCAPES.sub("", line).replace("\t", " ")
-    line = _MORE.sub("", line)
-    line = _BACKSPACES.sub("", line)
+    line = _MORE.sub("", _overwritten(line) if "\b" in line else line)
     # A carriage return inside a line: the terminal shows the last part.
     line = line.rstrip("\r").rpartition("\r")[2]
     return "".join(each for each in line if each.isprintable()).rstrip()
+
+
+def _overwritten(line: str) -> str:
+    """Return a line as a terminal shows it after its backspaces."""
+    shown: list[str] = []
+    cursor = 0
+    for each in line:
+        if each == "\b":
+            cursor = max(cursor - 1, 0)
+        else:
+            shown[cursor : cursor + 1] = each
+            cursor += 1
+    return "".join(shown)
 
 
 def _without_quotes(lines: list[str]) -> list[str]:

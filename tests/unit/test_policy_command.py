@@ -1,0 +1,449 @@
+"""The command `policy`: values and findings of pasted configurations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qoslab.cli import group, main
+from qoslab.errors import ExitStatus, UserError
+from qoslab.policy.answer import answer, differences
+from qoslab.policy.effective import ClassValues
+from qoslab.policy.pasted import configuration_text
+from qoslab.policy.rate import Rate
+from qoslab.policy.render import answer_text
+
+TOP = Path(__file__).parents[2]
+GOLDENS = TOP / "tests" / "goldens" / "policy"
+CONFIGURATIONS = sorted(GOLDENS.glob("*.ios"))
+FRAGMENTS = sorted((TOP / "tests" / "fragments").glob("*.ios"))
+WIDEST = 100
+TIGHT = 90
+"""Columns of the table of classes: readable on a terminal of 80 that is a little wider."""
+SECRETS = ("hx5rVt7rPNoS4wqbXKX7m0", "0822455D0A16", "s3cr3t", "045802150C2E", "Topsecret1")
+VERSIONS = {"classic": "version 12.3\n", "hqf": "version 15.1\n"}
+
+
+def read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
+def test_text_of_configurations_is_as_before(path: Path, golden: Callable[[Path, str], None]) -> None:
+    golden(path.with_suffix(".txt"), answer_text(answer(read(path), source=path.name)))
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
+def test_text_fits_100_columns_and_has_no_secret(path: Path) -> None:
+    text = answer_text(answer(read(path), rate_bps=1_500_000, rtt_s=0.1))
+    assert max(map(len, text.splitlines())) <= WIDEST
+    assert [secret for secret in SECRETS if secret in text] == []
+    tables = [line for line in text.splitlines() if "longest wait" in line]
+    assert all(len(line) <= TIGHT for line in tables)
+
+
+def values(text: str, *path: str, version: str = "hqf", **options: int | None) -> ClassValues:
+    found = answer(VERSIONS[version] + text, rate_bps=options.get("rate_bps")).policies
+    return next(each for policy in found for each in policy.classes if each.path == path)
+
+
+CLASSES = "class-map match-any A\n match dscp af11\nclass-map match-any B\n match dscp af21\n"
+WAN = "interface Serial0/0\n bandwidth 2000\n service-policy output P\n"
+
+
+def test_hqf_divides_as_published() -> None:
+    # The published result of experiment hqf-classes: 400, 600 and 1000 kb/s of 2 Mb/s.
+    text = f"{CLASSES}policy-map P\n class A\n    bandwidth percent 20\n class B\n    bandwidth percent 30\n{WAN}"
+    rates = [values(text, name).busy for name in ("A", "B", "class-default")]
+    assert rates == [Rate(400e3), Rate(600e3), Rate(1e6)]
+
+
+def test_remaining_percent_divides_what_priority_leaves() -> None:
+    text = (
+        f"{CLASSES}policy-map P\n class A\n    priority 500\n class B\n    bandwidth remaining percent 40\n{WAN}"
+    )
+    assert [values(text, name).busy for name in ("A", "B", "class-default")] == [Rate(500e3), Rate(600e3), Rate(900e3)]
+
+
+def test_share_that_a_shaper_refuses_goes_to_the_others() -> None:
+    text = f"{CLASSES}policy-map P\n class A\n    shape average 100000\n class B\n    bandwidth percent 10\n{WAN}"
+    assert values(text, "A").busy == Rate(100e3)
+    rates = (values(text, name).busy for name in ("A", "B", "class-default"))
+    assert sum((each.bps for each in rates if each), 0.0) == pytest.approx(2e6)
+
+
+def test_children_divide_the_shaper_of_their_parent() -> None:
+    text = (
+        f"{CLASSES}policy-map C\n class A\n    bandwidth percent 25\npolicy-map P\n class class-default\n"
+        f"    shape average 1000000\n  service-policy C\n{WAN}"
+    )
+    assert values(text, "class-default", "A").guaranteed == Rate(250e3)
+    assert values(text, "class-default", "class-default").busy == Rate(750e3)
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "expected"),
+    [
+        ("classic", "shape average 1000000", (25_000, 25_000, 25.0)),
+        ("hqf", "shape average 1000000", (4_000, 4_000, 4.0)),
+        ("hqf", "shape average 1000000 20000 0", (20_000, 0, 20.0)),
+        ("hqf", "shape average percent 50", (4_000, 4_000, 4.0)),
+    ],
+)
+def test_shaper_has_the_bursts_of_its_generation(version: str, line: str, expected: tuple[int, int, float]) -> None:
+    shape = values(f"policy-map P\n class class-default\n    {line}\n{WAN}", "class-default", version=version).shape
+    assert shape is not None
+    assert (shape.bc_bits, shape.be_bits, shape.tc_ms) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "bc", "be"),
+    [
+        ("police 1000000", 31_250, None),
+        ("police 8000", 1_500, None),
+        ("police cir 1000000 bc 8000", 8_000, None),
+        ("police cir 1000000 pir 2000000", 31_250, 62_500),
+        ("police cir percent 50", 31_250, None),
+    ],
+)
+def test_policer_has_default_bursts(line: str, bc: int, be: int | None) -> None:
+    police = values(f"policy-map P\n class class-default\n    {line}\n{WAN}", "class-default").police
+    assert police is not None
+    assert (police.bc_bytes, police.be_bytes) == (bc, be)
+    assert police.default_burst == ("bc" not in line)
+
+
+def test_queue_has_its_length_in_packets_bytes_and_milliseconds() -> None:
+    text = f"{CLASSES}policy-map P\n class A\n    bandwidth percent 20\n    queue-limit 100\n{WAN}"
+    queue = values(text, "A").queue
+    assert queue is not None
+    # 1500 bytes of IP and 4 of HDLC.
+    assert (queue.packets, queue.bytes, queue.ms, queue.default) == (100, 150_400, 3008.0, False)
+
+
+def test_values_without_a_line_are_relative_and_absolute_with_rate() -> None:
+    text = f"{CLASSES}policy-map P\n class A\n    priority percent 10\n class B\n    bandwidth percent 30\n"
+    assert str(values(text, "B").guaranteed) == "30 % of line"
+    assert str(values(text, "class-default").busy) == "60 % of line"
+    assert str(values(text, "B", rate_bps=20_000_000).guaranteed) == "6 Mb/s"
+
+
+@pytest.mark.parametrize(
+    ("lines", "rate"),
+    [
+        ("interface GigabitEthernet0/0\n speed 100\n", 100e6),
+        ("interface GigabitEthernet0/0\n", 1e9),
+        ("interface FastEthernet0/0\n speed 10\n", 10e6),
+        ("interface Serial0/0\n bandwidth 128\n clock rate 512000\n", 512e3),
+        ("interface Tunnel0\n bandwidth 5000\n", 5e6),
+    ],
+)
+def test_line_has_the_rate_of_its_interface(lines: str, rate: float) -> None:
+    text = f"policy-map P\n class class-default\n    shape average 64000\n{lines} service-policy output P\n"
+    assert answer(text).policies[0].line == Rate(rate)
+
+
+FIND = """class-map match-any VOICE
+ match dscp ef
+class-map match-any DATA
+ match dscp af21
+policy-map P
+ class VOICE
+    priority percent 10
+ class DATA
+    bandwidth percent 40
+"""
+ATTACH = "interface FastEthernet0/0\n service-policy output P\n"
+
+
+def policy(*lines: str, name: str = "class-default", attach: str = ATTACH) -> str:
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"{CLASSES}policy-map P\n class {name}\n{body}{attach}"
+
+
+def maps(*matches: str, mode: str = "match-all") -> str:
+    body = "".join(f" match {each}\n" for each in matches)
+    return f"class-map {mode} A\n{body}policy-map P\n class A\n    bandwidth percent 5\n{ATTACH}"
+
+
+def switch(*lines: str, qos: str = "mls qos\n", port: str = "") -> str:
+    body = "".join(f"  {line}\n" for line in lines)
+    return (
+        f"version 12.2\n{qos}class-map match-all A\n match ip dscp ef\npolicy-map P\n class A\n{body}"
+        f"interface GigabitEthernet1/0/1\n{port} srr-queue bandwidth share 1 2 3 4\n service-policy input P\n"
+    )
+
+
+HALF = f"{CLASSES}policy-map P\n class A\n    bandwidth {{}}\n class B\n    priority {{}}\n{ATTACH}"
+FINDINGS: dict[str, tuple[str, str]] = {
+    "oversubscribed": (HALF.format("percent 70", "percent 40"), HALF.format("percent 59", "percent 40")),
+    "oversubscribed in kb/s": (HALF.format("70000", "40000"), HALF.format("59000", "40000")),
+    "burst-below-mtu": (policy("police 64000 1000"), policy("police 64000 4000")),
+    "burst-below-rtt": (policy("police 10000000 8000"), policy("police 10000000 500000")),
+    "policer-before-shaper": (
+        policy("police 64000", "shape average 128000"),
+        policy("shape average 128000"),
+    ),
+    "class-matches-nothing": (maps("dscp ef", "dscp af41"), maps("dscp ef", "protocol udp")),
+    "class-matches-nothing without match": (maps(), maps("dscp ef", "dscp af41", mode="match-any")),
+    "class-matches-nothing by precedence": (maps("dscp ef", "precedence 3"), maps("dscp ef", "precedence 5")),
+    "class-map-missing": (FIND.replace("class-map match-any VOICE\n match dscp ef\n", "") + ATTACH, FIND + ATTACH),
+    "policy-map-missing": (
+        policy("shape average 1000000", "service-policy NONE"),
+        policy("shape average 1000000"),
+    ),
+    "class-shadowed": (
+        f"class-map match-any A\n match dscp af11 af12\nclass-map match-all B\n match dscp af12\npolicy-map P\n class A\n"
+        f"    bandwidth 64\n class B\n    bandwidth 64\n{ATTACH}",
+        FIND + ATTACH,
+    ),
+    "class-shadowed by any": (
+        f"class-map match-any A\n match any\nclass-map match-all B\n match access-group 101\npolicy-map P\n class A\n"
+        f"    bandwidth 64\n class B\n    bandwidth 64\n{ATTACH}",
+        f"class-map match-any A\n match ip dscp af11\nclass-map match-all B\n match dscp af11\npolicy-map P\n class A\n"
+        f"    bandwidth 64\n class B\n    bandwidth 64\n{ATTACH}",
+    ),
+    "shaper-above-line": (policy("shape average 200000000"), policy("shape average 20000000")),
+    "long-queue": (
+        policy("bandwidth 64", "queue-limit 200", name="A"),
+        policy("bandwidth percent 50", name="A"),
+    ),
+    "remaining-without-base": (
+        policy("bandwidth remaining percent 40", name="A", attach=""),
+        policy("bandwidth remaining percent 40", name="A"),
+    ),
+    "queues-without-shaper": (
+        policy("bandwidth percent 40", name="A", attach="interface Tunnel1\n service-policy output P\n"),
+        policy("shape average 1000000", attach="interface Tunnel1\n service-policy output P\n"),
+    ),
+    "queueing-on-input": (
+        policy("shape average 64000", attach=ATTACH.replace("output", "input")),
+        policy("police 64000", attach=ATTACH.replace("output", "input")),
+    ),
+    "untrusted-marks": (switch("police 128000 8000"), switch("trust dscp", "police 128000 8000")),
+    "mls-qos-off": (switch("trust dscp", qos=""), switch("trust dscp")),
+    "ef-without-priority": (FIND.replace("priority", "bandwidth") + ATTACH, FIND + ATTACH),
+    "priority-without-limit": (
+        FIND.replace("priority percent 10", "priority") + ATTACH,
+        FIND.replace("priority percent 10", "priority\n    police cir percent 10") + ATTACH,
+    ),
+    "percent-of-default-bandwidth": (
+        FIND + "interface Serial0/0\n clock rate 512000\n service-policy output P\n",
+        FIND + "interface Serial0/0\n bandwidth 512\n clock rate 512000\n service-policy output P\n",
+    ),
+    "class-default-starves": (
+        "version 12.3\n" + FIND + ATTACH,
+        "version 12.3\n" + FIND + " class class-default\n  bandwidth percent 20\n" + ATTACH,
+    ),
+    "policy-not-attached": (FIND + ATTACH + "policy-map LEFT\n class class-default\n    police 64000\n", FIND + ATTACH),
+    "refused": (policy("random-detect", name="A"), policy("bandwidth 64", "random-detect", name="A")),
+}
+
+
+def codes(text: str) -> list[str]:
+    return [each.code for each in answer(text, rtt_s=0.1).findings]
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_finding_is_reported_for_its_case_only(name: str) -> None:
+    bad, good = FINDINGS[name]
+    code = name.partition(" ")[0]
+    assert code in codes(bad)
+    assert code not in codes(good)
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_finding_names_a_line_of_the_input(name: str) -> None:
+    text = FINDINGS[name][0]
+    for each in answer(text, rtt_s=0.1).findings:
+        assert 0 <= each.line <= len(text.splitlines())
+        assert each.message and each.source
+
+
+def test_port_without_trust_is_reported() -> None:
+    text = switch("trust dscp") + "interface GigabitEthernet1/0/2\n switchport mode access\n"
+    assert "untrusted-port" in codes(text)
+    assert "untrusted-port" not in codes(text + " mls qos trust dscp\n")
+
+
+BARE = "policy-map P\n class VOICE\n  priority 128\n class class-default\n  shape average 1000000\n"
+
+
+def prompts(text: str) -> str:
+    modes = {0: "config", 1: "config-pmap", 2: "config-pmap-c"}
+    lines = (f"R1({modes[len(line) - len(line.lstrip())]})#{line.strip()}" for line in text.splitlines())
+    return "R1#configure terminal\nEnter configuration commands, one per line.  End with CNTL/Z.\n" + "\n".join(lines)
+
+
+PASTES: dict[str, Callable[[str], str]] = {
+    "prompts": prompts,
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "quoted mail": lambda text: "".join(f"> {line}\n" for line in text.splitlines()),
+    "indented": lambda text: "".join(f"    {line}\n" for line in text.splitlines()),
+    "no indentation": lambda text: "".join(f"{line.strip()}\n" for line in text.splitlines()),
+    "line numbers": lambda text: "".join(f"{n:4}  {line}\n" for n, line in enumerate(text.splitlines(), 1)),
+    "fence": lambda text: f"```\n{text}```\n",
+    "tabs": lambda text: text.replace("  ", "\t\t").replace("\n ", "\n\t"),
+    "escapes": lambda text: text.replace("class", "\x1b[1mclass\x1b[0m"),
+    "paging with backspaces": lambda text: text.replace(" class class", " --More-- " + "\b" * 9 + " " * 8 + "\b" * 9 + " class class"),
+    "paging without backspaces": lambda text: text.replace(" class class", " --More--          class class"),
+    "paging with a carriage return": lambda text: text.replace(" class class", "<--- More --->\r              \r class class"),
+    "log": lambda text: text.replace(" class class", "*Mar  1 00:00:01.003: %SYS-5-CONFIG_I: x\n class class"),
+    "banner": lambda text: f"banner motd ^C\npolicy-map P\n class class-default\n  police 64000\n^C\n{text}",
+    "byte order mark": lambda text: "\ufeff" + text,
+    "no-break spaces": lambda text: text.replace(" ", "\xa0"),
+}
+
+
+@pytest.mark.parametrize("name", PASTES)
+def test_paste_has_the_values_of_the_configuration(name: str) -> None:
+    def found(text: str) -> list[ClassValues]:
+        return [each for policy in answer(text, generation="hqf").policies for each in policy.classes]
+
+    assert found(PASTES[name](BARE)) == found(BARE)
+
+
+def test_wrapped_line_is_joined() -> None:
+    line = "  police cir 1000000 bc 31250 conform-action transmit exceed-action set-dscp-transmit af11"
+    text = f"policy-map P\n class class-default\n{line[:80]}\n{line[80:]}\n"
+    assert line in configuration_text(text)
+    found = answer(text, generation="hqf").policies[0].classes[0].police
+    assert found is not None
+    assert found.exceed == "set-dscp-transmit af11"
+
+
+def test_order_of_objects_does_not_matter() -> None:
+    classes, parent = "class-map match-all A\n match dscp ef\n", "policy-map T\n class class-default\n    shape average 64000\n  service-policy C\n"
+    child, port = "policy-map C\n class A\n    bandwidth percent 5\n", "interface Serial0/0\n service-policy output T\n"
+    one, other = answer(classes + child + parent + port), answer(port + parent + child + classes)
+    assert one.policies[0].classes == other.policies[0].classes
+    assert one.findings == () or [each.code for each in one.findings] == [each.code for each in other.findings]
+
+
+def test_line_numbers_are_those_of_the_input() -> None:
+    text = "R1#show run\r\n\r\n" + policy("police 64000 1000").replace("\n", "\r\n")
+    finding = next(each for each in answer(text).findings if each.code == "burst-below-mtu")
+    assert text.splitlines()[finding.line - 1].strip() == "police 64000 1000"
+
+
+def test_lines_that_are_not_read_are_listed() -> None:
+    text = policy("shape average 64000", "frobnicate 3") + " qos pre-classify\n"
+    found = {each.text: each for each in answer(text).ignored}
+    lines = text.splitlines()
+    assert set(found) == {"frobnicate 3", "qos pre-classify"}
+    assert all(lines[each.line - 1].strip() == name for name, each in found.items())
+    assert all(each.could_change for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "no text"),
+        (" \n\n", "no text"),
+        ("hostname R1\ninterface Serial0/0\n", "no policy-map"),
+        ("set class-of-service schedulers x transmit-rate 1m\n", "Junos"),
+        ("class-of-service {\n schedulers {\n", "Junos"),
+        ("traffic classifier c1\n if-match dscp ef\n", "Huawei"),
+        ("policy-map P\n class A\n  police rate 1 mbps\n !\nend-policy-map\n", "IOS XR"),
+        ("policy-map type queuing P\n class type queuing c-out-q1\n", "NX-OS"),
+        ("tc qdisc add dev eth0 root tbf rate 1mbit\n", "Linux tc"),
+        ("  Service-policy output: P\n\n    Class-map: A (match-all)\n", "show policy-map interface"),
+    ],
+)
+def test_other_input_is_refused_with_one_sentence(text: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        answer(text, source="standard input")
+    assert named in caught.value.message
+    assert "\n" not in caught.value.message and "expected" in caught.value.message
+
+
+def test_switch_is_refused_where_a_router_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sw.txt"
+    file.write_text(switch("trust dscp"))
+    assert main(["policy", str(file), "--model", "3725"]) == ExitStatus.USER_MISTAKE
+    assert "found a configuration of a Catalyst switch" in capsys.readouterr().err
+    assert main(["policy", str(file), "--model", "3750G"]) != ExitStatus.USER_MISTAKE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ([], ExitStatus.WITHIN),
+        (["--rate", "20m"], ExitStatus.WITHIN),
+        (["--rate", "1.5 Mb/s", "--rtt", "50 ms"], ExitStatus.WITHIN),
+        (["--rate", "0"], ExitStatus.USER_MISTAKE),
+        (["--rate", "fast"], ExitStatus.USER_MISTAKE),
+        (["--rtt", "soon"], ExitStatus.USER_MISTAKE),
+        (["--model", "9999"], ExitStatus.USER_MISTAKE),
+        (["--model", "classic"], ExitStatus.WITHIN),
+    ],
+)
+def test_options(arguments: list[str], status: ExitStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "r1.txt"
+    file.write_text(BARE)
+    assert main(["policy", str(file), *arguments]) == status
+
+
+def test_status_is_1_with_an_error_and_input_may_be_standard_input() -> None:
+    runner = CliRunner()
+    done = runner.invoke(group, ["policy", "--json"], input=policy("police 64000 1000"), standalone_mode=False)
+    assert done.return_value == ExitStatus.OUTSIDE
+    found = json.loads(done.stdout)
+    assert found["errors"] == 1
+    assert found["policies"][0]["classes"][0]["police"]["bc_bytes"] == 1000
+
+
+def test_difference_names_the_values_that_changed() -> None:
+    old, new = policy("shape average 64000"), policy("shape average 128000")
+    assert differences(answer(old), answer(old)) == []
+    found = differences(answer(old), answer(new))
+    assert any("maximum rate: 64 kb/s -> 128 kb/s" in each for each in found)
+    assert all(each.startswith("FastEthernet0/0 output, class-default") for each in found)
+
+
+def test_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "/nonexistent/r1.txt"]) == ExitStatus.USER_MISTAKE
+    assert "/nonexistent/r1.txt" in capsys.readouterr().err
+
+
+def fragments() -> list[str]:
+    texts = [part for path in FRAGMENTS for part in re.split(r"(?m)^=== .*\n", path.read_text(encoding="utf-8"))]
+    return [text for text in texts if text.strip()]
+
+
+LINES = sorted({line for text in fragments() for line in text.splitlines()})
+
+
+def shown(text: str) -> None:
+    """Answer and print; a UserError is an answer too."""
+    try:
+        found = answer(text, rate_bps=2_000_000, rtt_s=0.05)
+    except UserError:
+        return
+    assert max(map(len, answer_text(found).splitlines())) <= max(WIDEST, max(map(len, text.splitlines())) + 60)
+
+
+def test_no_fragment_raises() -> None:
+    for text in fragments():
+        shown(text)
+        shown("policy-map LOST\n class class-default\n" + text)
+
+
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40), st.booleans())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_no_order_of_known_lines_raises(lines: list[str], indented: bool) -> None:
+    text = "\n".join(line if indented else line.strip() for line in lines)
+    shown("policy-map P\n class class-default\n" + text)
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_no_text_raises(text: str) -> None:
+    shown("policy-map P\n class class-default\n  " + text)
