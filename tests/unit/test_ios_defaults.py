@@ -17,10 +17,22 @@ from levels import examples
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
-from qoslab.ios.defaults import spelled_out
+from qoslab.ios.defaults import at_rate, red_thresholds, spelled_out
 from qoslab.ios.model import ip_sla
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.model.policy import ClassMap, Criterion, PolicyClass, PolicyMap, QueueLimit
+from qoslab.ios.model.policy import (
+    Amount,
+    Bandwidth,
+    ClassMap,
+    Criterion,
+    Police,
+    PolicyClass,
+    PolicyMap,
+    Priority,
+    QueueLimit,
+    RandomDetect,
+    Shape,
+)
 from qoslab.ios.rules import check_attached, check_policy
 from qoslab.programs import SIMULATOR, own_program
 
@@ -30,8 +42,10 @@ LEAST_SHAPE_BURST = 256
 PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
 
 
-def in_force(device: Device) -> Any:
-    """What the engine counts at the port before anything has happened, with the figures that it goes by."""
+def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
+    """What the engine counts at the port, with its values in force: before anything has happened, or in the last sample
+    (-1), after a flow of that code point.
+    """
     config = compile_device(device)
     config["interfaces"] = {name: config["interfaces"][name] for name in (PORT, OTHER)}
     wires = ((PORT, "A", "10.0.1"), (OTHER, "B", "10.0.2"))
@@ -58,13 +72,21 @@ def in_force(device: Device) -> Any:
             for port, host, network in wires
         ],
         "flows": [
-            {"name": "one", "protocol": "udp", "duration_ns": 10**6, "rate_bps": 10**6, "payload_bytes": 100, **flow}
+            {
+                "name": "one",
+                "protocol": "udp",
+                "duration_ns": 10**6,
+                "rate_bps": 10**6,
+                "payload_bytes": 100,
+                **flow,
+                "dscp": dscp,
+            }
         ],
     }
     program = str(own_program(SIMULATOR))
     done = subprocess.run([program, "run"], input=json.dumps(scenario), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["routers"]["R1"]["samples"][0]["interfaces"][PORT]
+    return json.loads(done.stdout)["routers"]["R1"]["samples"][sample]["interfaces"][PORT]
 
 
 def without_form(value: Any) -> Any:
@@ -130,3 +152,66 @@ def test_an_operations_defaults_are_the_programs() -> None:
         "bucket_ms": ip_sla.DEFAULT_BUCKET_MS,
     }
     assert {name: told[name] for name in known} == known
+
+
+def with_bases(device: Device) -> Device:
+    """The device with the percentages of its policy as rates, and its defaults."""
+    kbps = interface_bandwidth_kbps(device.interfaces[PORT])
+    made = device.copy()
+    policy = made.policy_maps["P"]
+    classes = tuple(at_rate(each, kbps * 1000, kbps * 1000, device.generation) for each in policy.classes)
+    made.policy_maps["P"] = PolicyMap("P", classes)
+    return made
+
+
+def without_shares(value: Any) -> Any:
+    """The same without the percentages that were typed."""
+    if isinstance(value, dict):
+        left = ("form", "percent", "cir_percent", "pir_percent", "unit")
+        return {key: without_shares(each) for key, each in value.items() if key not in left}
+    return [without_shares(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+@pytest.mark.parametrize(
+    "each",
+    [
+        PolicyClass("A", police=Police("cir", Amount(7, "percent"))),
+        PolicyClass("A", police=Police("cir", Amount(7, "percent"), bc=Amount(40, "ms"), pir=Amount(13, "percent"))),
+        PolicyClass("A", shape=Shape("average", Amount(3, "percent"))),
+        PolicyClass("A", shape=Shape("average", Amount(3, "percent"), bc=Amount(20, "ms"))),
+        PolicyClass("A", bandwidth=Bandwidth("percent", 17)),
+        PolicyClass("A", priority=Priority("percent", 11)),
+    ],
+    ids=["police", "two rates", "shape", "shape bc", "bandwidth", "priority"],
+)
+def test_percentages_are_the_rates_that_the_engine_has_in_force(generation: Generation, each: PolicyClass) -> None:
+    device = device_with(generation, each)
+    assert without_shares(in_force(with_bases(device))) == without_shares(in_force(device))
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+@pytest.mark.parametrize("dscp", [0, 8, 10, 12, 14, 28, 38, 46, 48, 57])
+def test_early_detection_has_the_thresholds_of_the_engine(generation: Generation, dscp: int) -> None:
+    for basis, value in (("dscp", dscp), ("precedence", dscp >> 3)):
+        red = RandomDetect("dscp" if basis == "dscp" else "precedence")
+        device = device_with(generation, PolicyClass("A", bandwidth=Bandwidth("percent", 17), random_detect=red))
+        (found,) = in_force(device, dscp=dscp, sample=-1)["policy_output"]["classes"][:1]
+        row = next(each for each in found["random_detect"]["classes"] if each["value"] == value)
+        expected = red_thresholds(red, value, generation, None)
+        assert (row["min"], row["max"], row["denominator"]) == (
+            expected.minimum,
+            expected.maximum,
+            expected.denominator,
+        )
+
+
+def test_early_detection_in_bytes_has_the_thresholds_of_the_engine() -> None:
+    limit = QueueLimit(90_000, "bytes")
+    for dscp in (0, 8, 12, 46):
+        red = RandomDetect("dscp")
+        each = PolicyClass("A", bandwidth=Bandwidth("percent", 17), random_detect=red, queue_limit=limit)
+        found = in_force(device_with("hqf", each), dscp=dscp, sample=-1)["policy_output"]["classes"][0]
+        row = next(one for one in found["random_detect"]["classes"] if one["value"] == dscp)
+        expected = red_thresholds(red, dscp, "hqf", limit.number)
+        assert (row["min"], row["max"]) == (expected.minimum, expected.maximum)

@@ -66,9 +66,7 @@ def test_hqf_divides_as_published() -> None:
 
 
 def test_remaining_percent_divides_what_priority_leaves() -> None:
-    text = (
-        f"{CLASSES}policy-map P\n class A\n    priority 500\n class B\n    bandwidth remaining percent 40\n{WAN}"
-    )
+    text = f"{CLASSES}policy-map P\n class A\n    priority 500\n class B\n    bandwidth remaining percent 40\n{WAN}"
     assert [values(text, name).busy for name in ("A", "B", "class-default")] == [Rate(500e3), Rate(600e3), Rate(900e3)]
 
 
@@ -200,7 +198,8 @@ FINDINGS: dict[str, tuple[str, str]] = {
         policy("shape average 1000000"),
     ),
     "class-shadowed": (
-        f"class-map match-any A\n match dscp af11 af12\nclass-map match-all B\n match dscp af12\npolicy-map P\n class A\n"
+        "class-map match-any A\n match dscp af11 af12\nclass-map match-all B\n match dscp "
+        "af12\npolicy-map P\n class A\n"
         f"    bandwidth 64\n class B\n    bandwidth 64\n{ATTACH}",
         FIND + ATTACH,
     ),
@@ -292,9 +291,13 @@ PASTES: dict[str, Callable[[str], str]] = {
     "fence": lambda text: f"```\n{text}```\n",
     "tabs": lambda text: text.replace("  ", "\t\t").replace("\n ", "\n\t"),
     "escapes": lambda text: text.replace("class", "\x1b[1mclass\x1b[0m"),
-    "paging with backspaces": lambda text: text.replace(" class class", " --More-- " + "\b" * 9 + " " * 8 + "\b" * 9 + " class class"),
+    "paging with backspaces": lambda text: text.replace(
+        " class class", " --More-- " + "\b" * 9 + " " * 8 + "\b" * 9 + " class class"
+    ),
     "paging without backspaces": lambda text: text.replace(" class class", " --More--          class class"),
-    "paging with a carriage return": lambda text: text.replace(" class class", "<--- More --->\r              \r class class"),
+    "paging with a carriage return": lambda text: text.replace(
+        " class class", "<--- More --->\r              \r class class"
+    ),
     "log": lambda text: text.replace(" class class", "*Mar  1 00:00:01.003: %SYS-5-CONFIG_I: x\n class class"),
     "banner": lambda text: f"banner motd ^C\npolicy-map P\n class class-default\n  police 64000\n^C\n{text}",
     "byte order mark": lambda text: "\ufeff" + text,
@@ -320,7 +323,10 @@ def test_wrapped_line_is_joined() -> None:
 
 
 def test_order_of_objects_does_not_matter() -> None:
-    classes, parent = "class-map match-all A\n match dscp ef\n", "policy-map T\n class class-default\n    shape average 64000\n  service-policy C\n"
+    classes, parent = (
+        "class-map match-all A\n match dscp ef\n",
+        "policy-map T\n class class-default\n    shape average 64000\n  service-policy C\n",
+    )
     child, port = "policy-map C\n class A\n    bandwidth percent 5\n", "interface Serial0/0\n service-policy output T\n"
     one, other = answer(classes + child + parent + port), answer(port + parent + child + classes)
     assert one.policies[0].classes == other.policies[0].classes

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 
@@ -54,9 +53,7 @@ def command(
 
     def answered(name: str) -> Answer:
         source = "standard input" if name == STDIN else name
-        return answer(
-            _text(name), rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source
-        )
+        return answer(_text(name), rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source)
 
     new = answered(file)
     changed = None if old is None else differences(answered(old), new)

@@ -21,7 +21,9 @@ _TUPLES = str.maketrans("[]", "()")
 def figures_module(top: Path) -> str:
     """Return the module, with what the engine says of each figure."""
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
-    return HEADING + "".join(f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(told)}\n" for told, name, value in found)
+    return HEADING + "".join(
+        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(told)}\n" for told, name, value in found
+    )
 
 
 def _docstring(told: str) -> str:

@@ -201,7 +201,9 @@ def _red_least_by_dscp(value: int, by_precedence: tuple[int, ...], by_drop: tupl
 
 def flow_queues(bandwidth_kbps: int) -> int:
     """Return the flow queues of weighted fair queueing (`dynamic_queues`)."""
-    return next((queues for most, queues in ((64, 16), (128, 32), (256, 64), (512, 128)) if bandwidth_kbps <= most), 256)
+    return next(
+        (queues for most, queues in ((64, 16), (128, 32), (256, 64), (512, 128)) if bandwidth_kbps <= most), 256
+    )
 
 
 def class_weight_constant(queues: int) -> int:

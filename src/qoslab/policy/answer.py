@@ -6,19 +6,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from qoslab.ios.catalyst.model import FULL_LIMIT
 from qoslab.ios.model.device import Family, Generation
 from qoslab.policy.configuration import Configuration, read_configuration
 from qoslab.policy.effective import PolicyValues, effective_policies, flattened
 from qoslab.policy.findings import PolicyFinding, Subject, find_all
 from qoslab.policy.ignored import Ignored, ignored_lines
-from qoslab.policy.rate import Rate
+from qoslab.policy.rate import listed
 
 RELEASES: dict[Generation, str] = {
     "classic": "classic IOS (up to 12.4(15)T)",
     "hqf": "IOS with HQF (12.4(20)T and later, 15.x)",
 }
 XE_NOTE = (
-    "IOS-XE is not modelled: this is the answer of IOS with HQF. Different on IOS-XE: default queue-limits (50 ms of the"
+    "IOS-XE is not modelled: this is the answer of IOS with HQF. Different on IOS-XE: default "
+    "queue-limits (50 ms of the"
     " rate, at least 64 packets; 512 for priority), shares of classes without `bandwidth remaining` (excess is shared"
     " equally), WRED defaults and real shaper bursts."
 )
@@ -83,18 +85,24 @@ def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
 
 
 def _ports(configuration: Configuration) -> Iterator[str]:
+    """Yield the QoS settings of a switch's ports, those of equal ports in one line."""
     device = configuration.device
     if device.switch is None or not device.switch.enabled:
         return
+    named = {each.position.names[0] for each in configuration.reading.carried if each.position.names}
+    groups: dict[str, list[str]] = {}
     for interface in device.interfaces.values():
         port = interface.port
-        if port is None or interface.name not in {each.position.names[0] for each in configuration.reading.carried if each.position.names}:
+        if port is None or interface.name not in named:
             continue
         trust = f"trust {port.trust}" if port.trust else "no trust"
         priority = ", queue 1 priority" if port.priority_queue else ""
-        limit = f", limit {port.limit} %" if port.limit != 100 else ""
+        limit = f", limit {port.limit} %" if port.limit != FULL_LIMIT else ""
         share, shape = (" ".join(map(str, each)) for each in (port.share, port.shape))
-        yield f"{interface.name}: {trust}, share {share}, shape {shape}{priority}{limit}, queue-set {port.queue_set}"
+        text = f"{trust}, share {share}, shape {shape}{priority}{limit}, queue-set {port.queue_set}"
+        groups.setdefault(text, []).append(interface.name)
+    for text, names in groups.items():
+        yield f"{listed(names)}: {text}"
 
 
 def to_json(answered: Answer) -> dict[str, Any]:
@@ -144,6 +152,3 @@ def _values(answered: Answer) -> dict[tuple[str, tuple[str, ...]], dict[str, str
         for path, name, text in flattened(policy):
             made.setdefault((where, path), {})[name] = text
     return made
-
-
-__all__ = ["Answer", "Rate", "answer", "differences", "to_json"]

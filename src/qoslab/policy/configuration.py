@@ -32,14 +32,18 @@ _MAJOR = re.compile(r"(?m)^version +(\d+)\.")
 _XE_FIRST = 16
 """Major release from which `version` names IOS-XE; 15.x is the number of both."""
 _XE = re.compile(
-    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
+    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
+    r"|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
     r"|license udi pid (?:ISR4|ASR1|C8|C1[01]|CSR|C9)|license boot level \S+)"
 )
 _SWITCH = re.compile(r"(?im)^ *(?:mls qos|switchport|srr-queue|spanning-tree|priority-queue out)\b")
 _SWITCH_QOS = re.compile(r"(?im)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip)\b")
 _ROUTER_QOS = re.compile(r"(?im)^ *(?:bandwidth (?:percent|remaining)|shape |priority\b(?!-)|fair-queue|random-detect)")
 _OTHERS = (
-    (r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{", "a Junos configuration"),
+    (
+        r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{",
+        "a Junos configuration",
+    ),
     (r"(?m)^ *traffic (?:classifier|behavior|policy) \S+|^ *qos (?:car|lr|apply)\b", "a Huawei or H3C configuration"),
     (r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR", "an IOS XR configuration"),
     (r"(?m)^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]", "an NX-OS configuration"),
@@ -86,7 +90,8 @@ class Configuration:
         return self.reading.device
 
     def line_of(self, *names: str, command: str = "") -> int:
-        """Return the line of a policy-map or of its class, or the last line below it that begins with a command; or 0."""
+        """Return the line of a policy-map or of its class, or the last line below it that begins with "
+        "a command; or 0."""
         own = [
             each
             for each in self.reading.carried
@@ -136,7 +141,7 @@ def read_configuration(
         )
     family = family or ("switch" if switch else "router")
     major = _MAJOR.search(text)
-    xe = major is not None and int(major[1]) >= _XE_FIRST or _XE.search(text) is not None
+    xe = (major is not None and int(major[1]) >= _XE_FIRST) or _XE.search(text) is not None
     generations = (generation,) if generation else ("hqf",) if xe else generations_of(text)
     if family == "switch":
         generations = generations[:1]
@@ -172,8 +177,8 @@ def _check(text: str, source: str) -> None:
 def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
     hardware = hardware_of(text, family, generation)
     # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
-    modelled = tuple(name for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
-    device = Device(replace(hardware, interfaces=modelled))
+    ports = (name.partition(".")[0] for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
+    device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
     headers = {name: match for match, name in _HEADER.findall(text)}
     classes = {*_CLASS.findall(text), *_NESTED.findall(text), *headers} - {CLASS_DEFAULT}
     for name in sorted(classes):
@@ -197,9 +202,9 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
     policies = {name for name in device.policy_maps if Position("policy-map", (name,)) in defined}
     missing_policies = set(device.policy_maps) - policies
     device.policy_maps = {name: each for name, each in device.policy_maps.items() if name in policies}
-    attached = {
-        each.service_policy_input for each in (*device.interfaces.values(), *device.host_interfaces.values())
-    } | {each.service_policy_output for each in device.interfaces.values()}
+    attached = {each.service_policy_input for each in device.interfaces.values()}
+    attached |= {each.service_policy_output for each in device.interfaces.values()}
+    attached |= {each.service_policy_input for each in device.host_interfaces.values()}
     children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
     used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
     used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}

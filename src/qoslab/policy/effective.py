@@ -303,7 +303,9 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     for each in classes:
         queued = here.queues and any(one.name == each.name for one in own)
         typed = policy.find(each.name) or each
-        made = _class(context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued)
+        made = _class(
+            context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
+        )
         estimate = here.queues and (unlimited or (context.generation == "classic" and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
@@ -318,7 +320,8 @@ def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None)
     tc_ms = here.ring_ms if made.shape is None else made.shape.tc_ms
     return _Here(
         shape or here.rate, shape or reserved_rate(each, here.guaranteed) or here.guaranteed, capacity, here.line,
-        here.queues, made.path, tc_ms, ceiling=made.maximum,
+        here.queues, made.path, tc_ms, ring_unconfirmed=made.shape is None and here.ring_unconfirmed,
+        ceiling=made.maximum,
     )  # fmt: skip
 
 
@@ -347,10 +350,19 @@ def _class(
         trust=each.trust,
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
     )
+    if made.shape is not None and made.shape.rate.least(here.line) != here.line:
+        # Below the line rate, packets wait for the shaper and not for the transmit ring.
+        here = replace(here, ring_ms=made.shape.tc_ms, ring_unconfirmed=False)
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue(context, each, here, busy)
-    return replace(made, queue=queue, wait_ms=_wait(context, each, here, queue), wait_unconfirmed=here.ring_unconfirmed, red=_red(context, each, queue))
+    return replace(
+        made,
+        queue=queue,
+        wait_ms=_wait(context, each, here, queue),
+        wait_unconfirmed=here.ring_unconfirmed,
+        red=_red(context, each, queue),
+    )
 
 
 def _cap(each: PolicyClass, base: Rate) -> Rate | None:
@@ -448,7 +460,12 @@ def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate)
     default = typed.shape is None or typed.shape.bc is None
     rate = _amount(shape.rate.number, shape.rate.unit, base)
     bc = _burst(shape.bc)
-    low = default and context.generation == "classic" and rate.known and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
+    low = (
+        default
+        and context.generation == "classic"
+        and rate.known
+        and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
+    )
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
     return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low)
 
@@ -527,7 +544,18 @@ def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], str, str]
     """Yield path, name and text of each value, to compare two configurations."""
     for each in values.classes:
         path = each.path
-        for name in ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks"):
+        for name in (
+            "priority",
+            "guaranteed",
+            "maximum",
+            "busy",
+            "wait_ms",
+            "police",
+            "shape",
+            "queue",
+            "red",
+            "marks",
+        ):
             yield path, name, value_text(getattr(each, name))
 
 
@@ -544,4 +572,6 @@ def value_text(value: object) -> str:
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is None:
         return str(value)
-    return ", ".join(f"{name} {value_text(getattr(value, name))}" for name in fields if getattr(value, name) not in (None, ()))
+    return ", ".join(
+        f"{name} {value_text(getattr(value, name))}" for name in fields if getattr(value, name) not in (None, ())
+    )

@@ -1,4 +1,5 @@
-"""Findings about a policy: settings that a router refuses, that have no effect, or that spoil what they are meant for."""
+"""Findings about a policy: settings that a router refuses, that have no effect, or that spoil what "
+"they are meant for."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from qoslab.ios.commands.queueing import SUM_EXCEEDS_99
 from qoslab.ios.model import figures
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
-from qoslab.ios.rules import OUTPUT_ONLY, descendants
+from qoslab.ios.rules import descendants
 from qoslab.policy.configuration import Configuration, is_refusal
 from qoslab.policy.effective import MTU, ClassValues, PolicyValues
 from qoslab.policy.matching import matched, never_matches, shadowed
-from qoslab.policy.rate import Rate, bps_text, number
+from qoslab.policy.rate import Rate, bps_text, listed, number
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -29,6 +30,9 @@ VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
 MAYBE = ("Dialer", "Virtual-Template")
 """Those over an ATM circuit have its queue."""
 
+SYSTEM = ("system-cpp-", "non-client-")
+"""Names of class-maps and policy-maps that a Catalyst 9000 has by itself."""
+ONLY_ON_OUTPUT = "output feature only"
 ARITHMETIC = "arithmetic"
 RFC_2697 = "RFC 2697, section 2: a bucket holds the largest packet"
 RFC_3246 = "RFC 3246, section 2.2: EF leaves at its rate whatever other traffic there is"
@@ -103,26 +107,43 @@ def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         if SUM_EXCEEDS_99 in unread.reason or "requested bandwidth" in unread.reason:
             continue  # `oversubscribed` has the sum
-        if OUTPUT_ONLY in unread.reason:
-            message = f"`{unread.text}` on {unread.place[0].removeprefix('interface ')}: shaping and queueing work on output only"
-            yield PolicyFinding("error", "queueing-on-input", message, CONGESTION, unread.number)
-            continue
+        if ONLY_ON_OUTPUT in unread.reason:
+            continue  # `queueing_on_input` names the classes
         where = " in " + ", ".join(unread.place) if unread.place else ""
         message = f"`{unread.text}`{where} is refused: {unread.reason.removeprefix('% ')}"
-        yield PolicyFinding("warning" if xe else "error", "refused", message, "rules of the modelled release", unread.number)
+        yield PolicyFinding(
+            "warning" if xe else "error", "refused", message, "rules of the modelled release", unread.number
+        )
 
 
 def _is_qos(place: tuple[str, ...], text: str) -> bool:
-    return place[:1] != () and place[0].startswith(("policy-map", "class-map")) or text.startswith("service-policy")
+    return (place[:1] != () and place[0].startswith(("policy-map", "class-map"))) or text.startswith("service-policy")
+
+
+def queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
+    """Policies with shapers or queues on the input of an interface."""
+    device = subject.configuration.device
+    for at in subject.configuration.attachments:
+        policy = device.policy_maps.get(at.policy)
+        if at.direction != "input" or policy is None:
+            continue
+        names = dict.fromkeys(
+            f"{each.name} of {part.name}"
+            for part in descendants(device, policy)
+            for each in part.classes
+            if each.queueing
+        )
+        if names:
+            message = f"{at.interface} input: shaping and queueing work on output only (class {', '.join(names)})"
+            yield PolicyFinding("error", "queueing-on-input", message, CONGESTION, at.line)
 
 
 def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
     """Class-maps and policy-maps that are named and not configured."""
     configuration = subject.configuration
-    complete = bool(configuration.release)
     has_maps = set(configuration.device.class_maps) - configuration.missing_classes
     missing = sorted(configuration.missing_classes)
-    if missing and not complete and not has_maps:
+    if missing and not has_maps:
         names = ", ".join(missing)
         message = f"class-maps not in the input: {names}; the packets that they match are not checked"
         yield PolicyFinding("note", "class-map-missing", message, MQC)
@@ -138,7 +159,11 @@ def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def _class_line(configuration: Configuration, name: str) -> int:
-    lines = (each.number for each in configuration.reading.carried if each.text in (f"class {name}", f"match class-map {name}"))
+    lines = (
+        each.number
+        for each in configuration.reading.carried
+        if each.text in (f"class {name}", f"match class-map {name}")
+    )
     return next(lines, 0)
 
 
@@ -151,9 +176,12 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
     for unread in subject.configuration.reading.unread:
         found = _PERCENT.match(unread.text)
         if SUM_EXCEEDS_99 in unread.reason and found and len(unread.place) > 1:
-            policy, name = (each.partition(" ")[2] for each in unread.place[:2])
-            total = int(found[1]) + _percents(subject, policy, name)
-            message = f"class {name} of policy-map {policy}: with `{unread.text}` the classes reserve {total} %, and 99 % can be reserved; the line is refused"
+            owner, name = (each.partition(" ")[2] for each in unread.place[:2])
+            percent = int(found[1]) + _percents(subject, owner, name)
+            message = (
+                f"class {name} of policy-map {owner}: with `{unread.text}` the classes reserve {percent} %, "
+                "and 99 % can be reserved; the line is refused"
+            )
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", unread.number)
     for policy in subject.policies:
         if not policy.queues:
@@ -161,12 +189,16 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
         part = figures.HQF_RESERVABLE_PERCENT if hqf else _classic_percent(subject, policy)
         for above, group in _levels(policy):
             base = _base_of(policy, above)
-            top = base.times((part if hqf or above is None else 100) / 100)
+            percent = part if hqf or above is None else 100
+            top = base.times(percent / 100)
             total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
             lower = total.least(top)
-            if lower is None or total == lower or total.bps <= top.bps + 1 and total.known:
+            if lower is None or total == lower or (total.bps <= top.bps + 1 and total.known):
                 continue
-            message = f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, and {top} can be reserved ({number(top.ratio(base) * 100 if top.ratio(base) else part)} % of {base})"
+            message = (
+                f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, and {top} "
+                f"can be reserved ({percent} % of {base})"
+            )
             line = policy.number or subject.configuration.line_of(group[0].policy)
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", line)
 
@@ -214,7 +246,10 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         line = subject.at(each, "police")
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
-            message = f"{_of(each)}: the burst of {police.bc_bytes} bytes is below one packet of {frame} bytes: long packets never conform"
+            message = (
+                f"{_of(each)}: the burst of {police.bc_bytes} bytes is below one packet of {frame} bytes: "
+                "long packets never conform"
+            )
             # 1500 is also the least default burst.
             severity: Severity = "warning" if police.bc_bytes >= MTU else "error"
             yield PolicyFinding(severity, "burst-below-mtu", message, RFC_2697, line)
@@ -222,12 +257,17 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             product = police.cir.bps * subject.rtt_s / 8
             if police.bc_bytes < product:
                 message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
-                yield PolicyFinding("warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/explanation/policing.md", line)
+                yield PolicyFinding(
+                    "warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/explanation/policing.md", line
+                )
 
 
 def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:
     segments = product / SEGMENT
-    text = f"{_of(each)}: the burst of {burst} bytes is below rate x RTT = {bps_text(bps)} x {number(rtt_s * 1000)} ms = {product:.0f} bytes; one TCP connection does not reach the rate"
+    text = (
+        f"{_of(each)}: the burst of {burst} bytes is below rate x RTT = {bps_text(bps)} x "
+        f"{number(rtt_s * 1000)} ms = {product:.0f} bytes; one TCP connection does not reach the rate"
+    )
     if segments >= 20:
         # One Reno connection: its sawtooth loses tokens that the bucket cannot hold.
         part = min(0.75 * (1 + sqrt(2 * burst / SEGMENT) / segments), 1.0)
@@ -243,13 +283,22 @@ def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         shape = each.shape
         if shape is None and any(one.path == each.path[:-1] and one.shape for one in policy.classes):
-            message = f"{_of(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; `bandwidth` or `shape` would queue"
+            message = (
+                f"{_of(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; "
+                "`bandwidth` or `shape` would queue"
+            )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
         elif shape is not None and shape.rate.least(police.cir) == police.cir:
-            message = f"{_of(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the shaper never delays a packet"
+            message = (
+                f"{_of(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the "
+                "shaper never delays a packet"
+            )
             yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
         elif shape is not None:
-            message = f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; drops of both add up"
+            message = (
+                f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; "
+                "drops of both add up"
+            )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
 
 
@@ -269,7 +318,9 @@ def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
         ]
         for limit, name in limits:
             if limit.known and each.shape.rate.known and each.shape.rate.bps > limit.bps:
-                message = f"{_of(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never delays a packet"
+                message = (
+                    f"{_of(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never delays a packet"
+                )
                 yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.at(each, "shape"))
                 break
 
@@ -282,31 +333,47 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
         if queue is None or queue.ms is None or queue.ms <= LONGEST_MS or each.priority or queue.per_flow_packets:
             continue
         if classic and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
-            message = f"{_of(each)}: without `bandwidth`, one flow gets about {each.busy} while the other classes are busy"
+            message = (
+                f"{_of(each)}: without `bandwidth`, one flow gets about {each.busy} while the other classes are busy"
+            )
             yield PolicyFinding("warning", "class-default-starves", message, STARVES, subject.at(each, ""))
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
-        message = f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s at {each.busy}{' (default queue-limit)' if queue.default else ''}"
-        yield PolicyFinding("warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.at(each, "queue-limit"))
+        message = (
+            f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s at "
+            f"{each.busy}{' (default queue-limit)' if queue.default else ''}"
+        )
+        yield PolicyFinding(
+            "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.at(each, "queue-limit")
+        )
 
 
 def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
-    """`bandwidth remaining` without a shaper above it and without a line that is known; queues on virtual interfaces."""
+    """`bandwidth remaining` without a shaper above it and without a line that is known; queues on "
+    "virtual interfaces."""
     for policy in subject.policies:
         if not policy.queues:
             continue
         virtual = interface_kind(policy.interface) in VIRTUAL
         top = [each for each in policy.classes if len(each.path) == 1]
         if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
-            message = f"{_where(policy)}: the interface has no queue that congests; put the classes below a class-default with `shape`"
+            message = (
+                f"{_where(policy)}: the interface has no queue that congests; put the classes below a "
+                "class-default with `shape`"
+            )
             severity: Severity = "warning" if interface_kind(policy.interface) in MAYBE else "error"
             yield PolicyFinding(severity, "queues-without-shaper", message, CONGESTION, policy.number)
         for each in top:
             typed = subject.typed(each)
-            remaining = typed is not None and typed.bandwidth is not None and typed.bandwidth.unit.startswith("remaining")
-            if remaining and not policy.base.known:
-                message = f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the rate of the line is not known (give --rate)"
-                yield PolicyFinding("warning", "remaining-without-base", message, CONGESTION, subject.at(each, "bandwidth"))
+            bandwidth = None if typed is None or typed.shape is not None else typed.bandwidth
+            if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.known:
+                message = (
+                    f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the rate of the line "
+                    "is not known (give --rate)"
+                )
+                yield PolicyFinding(
+                    "warning", "remaining-without-base", message, CONGESTION, subject.at(each, "bandwidth")
+                )
                 break
 
 
@@ -326,10 +393,13 @@ def percent_of_default(subject: Subject) -> Iterator[PolicyFinding]:
         if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
             continue
         uses = [each for each in policy.classes if len(each.path) == 1 and _percent(subject.typed(each))]
-        if not uses or policy.base == policy.line and not interface.serial:
+        if not uses or (policy.base == policy.line and not interface.serial):
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
-        message = f"{_where(policy)}: percentages are of {policy.base}, the default bandwidth of {interface.kind}{line}; set `bandwidth` on the interface"
+        message = (
+            f"{_where(policy)}: percentages are of {policy.base}, the default bandwidth of "
+            f"{interface.kind}{line}; set `bandwidth` on the interface"
+        )
         severity: Severity = "note" if policy.base == policy.line else "warning"
         yield PolicyFinding(severity, "percent-of-default-bandwidth", message, CONGESTION, policy.number)
 
@@ -372,10 +442,11 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     configuration = subject.configuration
     device = configuration.device
     for name, class_map in device.class_maps.items():
-        if name not in configuration.missing_classes and not _unread_match(configuration, name):
-            if why := never_matches(device, class_map):
-                message = f"class-map {name} can match no packet: {why}"
-                yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
+        if name in configuration.missing_classes or name.startswith(SYSTEM) or _unread_match(configuration, name):
+            continue
+        if why := never_matches(device, class_map):
+            message = f"class-map {name} can match no packet: {why}"
+            yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():
         for name, above in shadowed(device, policy):
             if _unread_match(configuration, name):
@@ -398,7 +469,11 @@ def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
     device = subject.configuration.device
     if device.switch is None:
         return
-    matching = [name for name, each in device.class_maps.items() if any(c.type in ("dscp", "precedence", "cos") for c in each.criteria)]
+    matching = [
+        name
+        for name, each in device.class_maps.items()
+        if any(c.type in ("dscp", "precedence", "cos") for c in each.criteria)
+    ]
     if not device.switch.enabled:
         if device.policy_maps or any(each.port and each.port.trust for each in device.interfaces.values()):
             message = "`mls qos` is not configured: trust, policy-maps and queues have no effect"
@@ -410,17 +485,23 @@ def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         for each in policy.classes:
             if each.name in matching and each.trust is None and not each.marks:
-                message = f"{interface.name} input, class {each.name}: the class has neither `trust` nor `set`, so marked packets leave with DSCP 0"
+                message = (
+                    f"{interface.name} input, class {each.name}: the class has neither `trust` nor `set`, "
+                    "so marked packets leave with DSCP 0"
+                )
                 line = subject.configuration.line_of(policy.name, each.name)
                 yield PolicyFinding("error", "untrusted-marks", message, SWITCH, line)
     bare = [
         each.name
         for each in device.interfaces.values()
-        if each.port and not each.port.trust and each.service_policy_input is None and not each.shutdown and not each.port.vlan_based
+        if each.port
+        and not each.port.trust
+        and each.service_policy_input is None
+        and not each.shutdown
+        and not each.port.vlan_based
     ]
     if bare and (matching or device.interfaces):
-        names = ", ".join(bare[:4]) + (f" and {len(bare) - 4} more" if len(bare) > 4 else "")
-        message = f"`mls qos` without trust on {names}: packets from there are reset to DSCP 0"
+        message = f"`mls qos` without trust on {listed(bare)}: packets from there are reset to DSCP 0"
         yield PolicyFinding("warning", "untrusted-port", message, SWITCH)
 
 
@@ -437,13 +518,14 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
         for part in descendants(device, device.policy_maps[at.policy])
     }
     for name in device.policy_maps:
-        if name not in used:
+        if name not in used and not name.startswith(SYSTEM):
             message = f"policy-map {name} is on no interface and in no other policy-map"
             yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
 
 
 RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     refused_lines,
+    queueing_on_input,
     missing_objects,
     oversubscribed,
     small_bursts,

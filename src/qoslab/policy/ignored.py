@@ -16,7 +16,10 @@ _EFFECTS = (
     (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
     (r"set\b|table-map|mls qos map", "the marks of packets, and the classes that they match later"),
     (r"bandwidth|priority|shape|fair-queue|wrr-queue|srr-queue|priority-queue", "the share and the delay of the class"),
-    (r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue", "the length of queues, drops and delay"),
+    (
+        r"queue-limit|queue-buffers|hold-queue|tx-ring|random-detect|queue-set|mls qos queue",
+        "the length of queues, drops and delay",
+    ),
     (r"service-policy|policy-map|(?:ip )?nhrp (?:map )?group", "a policy that is attached or nested"),
     (r"rate-limit|traffic-shape", "the rate of the interface"),
     (r"qos pre-classify|tunnel\b.*qos|qos\b", "the packets of classes behind a tunnel, or the counted bytes"),
@@ -24,6 +27,8 @@ _EFFECTS = (
     (r"account|frame-relay|map-class|ppp multilink|compress|ip rtp", "the counted bytes, or the order on the line"),
     (r"drop|estimate|netflow|fragment|compression", "the packets that leave the class"),
 )
+_OTHER_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
+"""Class-maps and policy-maps of firewalls and the like."""
 _IN_POLICY = ("policy-map", "class-map")
 
 
@@ -59,12 +64,22 @@ def _ignored(configuration: Configuration) -> Iterator[Ignored]:
 def _effect(unread: Unread) -> str:
     """Return what a line could change; empty where it is no line of QoS."""
     text = unread.text.removeprefix("no ")
+    if any(_OTHER_TYPE.search(each) for each in (text, *unread.place)):
+        return ""
     within = bool(unread.place) and unread.place[0].startswith(_IN_POLICY)
     if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
         return ""
-    if unread.place and not within and re.match(r"bandwidth|priority\b|description|set\b|match\b|class\b|police\b|account|drop|frag|net|est|comp", text):
+    if (
+        unread.place
+        and not within
+        and re.match(
+            r"bandwidth|priority\b|description|set\b|match\b|class\b|police\b|account|drop|frag|net|est|comp", text
+        )
+    ):
         return ""
-    if not unread.place and re.match(r"description|set\b(?! +(?:ip|dscp|precedence|cos|qos-group))|drop|estimate|netflow", text):
+    if not unread.place and re.match(
+        r"description|set\b(?! +(?:ip|dscp|precedence|cos|qos-group))|drop|estimate|netflow", text
+    ):
         return ""
     found = next((effect for pattern, effect in _EFFECTS if re.match(pattern, text)), "")
     return found or ("the class" if within and not text.startswith("description") else "")

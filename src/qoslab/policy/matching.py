@@ -102,7 +102,8 @@ def criterion_text(criterion: Criterion) -> str:
 
 def shadowed(device: Device, policy: PolicyMap) -> Iterator[tuple[str, str]]:
     """Yield each class of a policy-map that gets no packet, with the classes above it that take them all."""
-    taken, above = NONE, []
+    taken = NONE
+    above: list[ClassMap] = []
     for each in policy.classes:
         class_map = device.class_maps.get(each.name)
         if each.name == CLASS_DEFAULT or class_map is None or not class_map.criteria:

@@ -6,15 +6,20 @@ Each line of the result has the number that it has in the input.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
 _MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
 """Where the blanks with which a terminal erases it are left, there are nine."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
 _CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
-_LOG = re.compile(r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:")
+_LOG = re.compile(
+    r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:"
+)
 _NUMBERED = re.compile(r"^ *(\d{1,6})[:|]?[ \t]?(.*)$")
-_EXEC = re.compile(r"^(?:do )?(?:sh(?:o|ow)?|conf(?:i|ig|igure)?|en(?:able)?|ter(?:m|minal)?|wr(?:ite)?|copy|exit|end)\b")
+_EXEC = re.compile(
+    r"^(?:do )?(?:sh(?:o|ow)?|conf(?:i|ig|igure)?|en(?:able)?|ter(?:m|minal)?|wr(?:ite)?|copy|exit|end)\b"
+)
 _FENCE = re.compile(r"^ *(?:```\w*|~~~\w*) *$")
 _ANSWERS = re.compile(r"^(?:Enter configuration commands|% Invalid input|% Incomplete|% Ambiguous| *\^ *$)")
 _COMMANDS = (
@@ -37,7 +42,9 @@ def configuration_text(pasted: str) -> str:
 
 def is_indented(text: str) -> bool:
     """Whether the lines below a command are indented, as a router prints them."""
-    return any(line.startswith((" ", "\t")) and line.strip() and not line.strip().startswith("!") for line in text.splitlines())
+    return any(
+        line.startswith((" ", "\t")) and line.strip() and not line.strip().startswith("!") for line in text.splitlines()
+    )
 
 
 def _unmarked(line: str) -> str:
@@ -75,7 +82,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
     written = [line for line in lines if line.strip()]
     found = [_NUMBERED.match(line) for line in written]
     numbers = [int(each[1]) for each in found if each]
-    if len(written) < 3 or len(numbers) < len(written) or any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+    if len(written) < 3 or len(numbers) < len(written) or any(b <= a for a, b in pairwise(numbers)):
         return lines
     return [each[2] if (each := _NUMBERED.match(line)) else line for line in lines]
 

@@ -1,7 +1,8 @@
-"""Rates that may depend on a line whose rate is not known."""
+"""Rates that may depend on a line whose rate is not known, and texts of numbers and names."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
@@ -71,3 +72,9 @@ def number(value: float, digits: int = 4) -> str:
     if abs(value) >= 10**digits:
         return f"{value:.0f}"
     return f"{float(f'{value:.{digits}g}'):f}".rstrip("0").rstrip(".")
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return names, the first ones of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,34 +1,35 @@
-"""Text of the values and findings of a policy, at most 100 columns wide."""
+"""Text of the values and findings of a policy: 80 columns, tables up to 100."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.policy.answer import Answer
 from qoslab.policy.effective import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
 from qoslab.policy.findings import PolicyFinding
 from qoslab.policy.ignored import Ignored
-from qoslab.policy.rate import number
+from qoslab.policy.rate import listed, number
 
-WIDTH = 96
+WIDTH = 80
 NAME = 24
 """Columns of a class name; a longer one is cut."""
 DEFAULT = "*"
 UNCONFIRMED = "?"
-HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "longest wait")
+HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
     UNCONFIRMED: "? rests on a constant that no Cisco document confirms (docs/ask-a-device.md)",
-    "~": "~ the priority class has no limit, or (classic) class-default has one flow: shares of what is left",
+    "~": "~ estimate: priority without a limit sends nothing; class-default (classic) has one flow",
 }
 
 
 def answer_text(answer: Answer) -> str:
     """Return the whole answer as text."""
     parts = ["\n".join(_wrapped(line) for line in answer.notes)] if answer.notes else []
-    parts += [_policy_text(each) for each in answer.policies]
+    parts += [_policy_text(each) for each in _grouped(answer.policies)]
     legend = _legend("\n".join(parts))
     if legend:
         parts.append(legend)
@@ -40,6 +41,14 @@ def answer_text(answer: Answer) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _grouped(policies: Sequence[PolicyValues]) -> list[PolicyValues]:
+    """Return policies once that are the same on several interfaces; their names are joined."""
+    groups: dict[PolicyValues, list[str]] = {}
+    for each in policies:
+        groups.setdefault(replace(each, interface="", number=0), []).append(each.interface)
+    return [replace(each, interface=listed(names)) for each, names in groups.items()]
+
+
 def _wrapped(text: str, indent: str = "  ") -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
@@ -47,14 +56,17 @@ def _wrapped(text: str, indent: str = "  ") -> str:
 def _legend(text: str) -> str:
     body = [line for line in text.splitlines() if line.startswith("  ")]
     marks = "".join(each for each in LEGEND if any(each in line for line in body))
-    return "\n".join(LEGEND[each] for each in marks)
+    lines = [LEGEND[each] for each in marks]
+    if any(" in default " in line for line in body):
+        lines.append("in default: no queue of its own, shares the queue of class-default")
+    return "\n".join(lines)
 
 
 def _policy_text(policy: PolicyValues) -> str:
     where = f"{policy.interface} {policy.direction}" if policy.interface else f"Not attached ({policy.direction})"
     lines = [_wrapped(f"{where}: policy-map {policy.policy}")]
     if policy.refused:
-        lines.append(_wrapped(f"  refused by the router: {policy.refused.removeprefix('% ')}"))
+        lines.append(_wrapped(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
     lines.append(_wrapped(f"  {_line_text(policy)}", "  "))
     if policy.queues:
         lines += ["", *_table(policy)]
@@ -91,7 +103,7 @@ def _row(each: ClassValues) -> tuple[str, ...]:
     name = name if len(name) <= NAME else name[: NAME - 1] + "…"
     busy = "-"
     if each.joins_default:
-        busy = "as class-default"
+        busy = "in default"
     elif each.busy is not None:
         busy = str(each.busy) + ("~" if each.estimate else "")
     elif each.priority:
@@ -148,9 +160,7 @@ def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
         return
     yield f"  {' / '.join(each.path)}"
     for line in lines or ["no action"]:
-        yield textwrap.fill(
-            line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False
-        )
+        yield textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 def _police(police: PoliceValues) -> list[str]:
@@ -162,7 +172,9 @@ def _police(police: PoliceValues) -> list[str]:
     else:
         times = [f"{_ms(police.bc_ms)} at CIR"] if police.bc_ms is not None else []
         times += [f"{_ms(police.line_ms)} at line rate"] if police.line_ms is not None else []
-        parts.append(f"Bc {police.bc_bytes} bytes{mark} ({', '.join(times)})" if times else f"Bc {police.bc_bytes} bytes{mark}")
+        parts.append(
+            f"Bc {police.bc_bytes} bytes{mark} ({', '.join(times)})" if times else f"Bc {police.bc_bytes} bytes{mark}"
+        )
     if police.pir is not None:
         parts.append(f"PIR {police.pir}")
     if police.be_bytes is not None and police.violate is not None:
@@ -185,7 +197,11 @@ def _queue(each: ClassValues) -> str:
     queue = each.queue
     assert queue is not None
     mark = (DEFAULT if queue.default else "") + (UNCONFIRMED if queue.unconfirmed else "")
-    size = f"{queue.packets} packets{mark} = {queue.bytes} bytes" if queue.packets is not None else f"{queue.bytes} bytes{mark}"
+    size = (
+        f"{queue.packets} packets{mark} = {queue.bytes} bytes"
+        if queue.packets is not None
+        else f"{queue.bytes} bytes{mark}"
+    )
     text = f"queue: {queue.discipline}, {size}"
     if queue.ms is not None:
         text += f" = {_ms(queue.ms)} at {each.busy if not each.priority else 'the rate of the line or shaper'}"
@@ -202,7 +218,9 @@ def _red(red: RedValues) -> list[str]:
     denominators = {row.denominator for row in red.rows}
     for row in red.rows:
         own = "" if len(denominators) == 1 else f" 1/{row.denominator}"
-        groups.setdefault(f"{row.minimum}-{row.maximum}{own}{'' if row.typed else DEFAULT + mark}", []).append(row.value)
+        groups.setdefault(f"{row.minimum}-{row.maximum}{own}{'' if row.typed else DEFAULT + mark}", []).append(
+            row.value
+        )
     same = f", mark probability 1/{min(denominators)}" if len(denominators) == 1 else ""
     ecn = ", ECN" if red.ecn else ""
     rows = "; ".join(f"{' '.join(names)} {limits}" for limits, names in groups.items())
@@ -212,7 +230,9 @@ def _red(red: RedValues) -> list[str]:
 def _findings_text(findings: Sequence[PolicyFinding]) -> str:
     if not findings:
         return "No findings."
-    counts = [(severity, sum(each.severity == severity for each in findings)) for severity in ("error", "warning", "note")]
+    counts = [
+        (severity, sum(each.severity == severity for each in findings)) for severity in ("error", "warning", "note")
+    ]
     total = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
     lines = [f"Findings: {total}"]
     for each in findings:
@@ -226,5 +246,9 @@ def _ignored_text(ignored: Sequence[Ignored]) -> str:
     lines = ["QoS lines that were not read, and what they could change"]
     for each in ignored:
         place = f" ({each.place})" if each.place else ""
-        lines.append(_wrapped(f"  line {each.line}: {each.text}{place}: {each.reason}; could change {each.could_change}", "      "))
+        lines.append(
+            _wrapped(
+                f"  line {each.line}: {each.text}{place}: {each.reason}; could change {each.could_change}", "      "
+            )
+        )
     return "\n".join(lines)
