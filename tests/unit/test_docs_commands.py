@@ -50,7 +50,7 @@ def shown(text: str) -> Iterator[tuple[int, str, bool]]:
 def words_of(command: str) -> list[str]:
     """Its words, without what else the shell is told."""
     words = shlex.split(command, comments=True)
-    ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", ">", ">>", "2>&1", "&")]
+    ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", "<", ">", ">>", "2>&1", "&")]
     return words[: min(ends, default=len(words))]
 
 

@@ -49,6 +49,14 @@ def test_text_fits_100_columns_and_has_no_secret(path: Path) -> None:
     assert all(len(line) <= TIGHT for line in tables)
 
 
+def test_page_shows_the_answer_to_its_configuration() -> None:
+    page = (TOP / "docs" / "how-to" / "policy.md").read_text(encoding="utf-8")
+    configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)
+    shown_answer = re.search(r"```text\n(.*?)```", page, re.DOTALL)
+    assert configuration and shown_answer
+    assert answer_text(answer(configuration[1])) == shown_answer[1]
+
+
 def values(text: str, *path: str, version: str = "hqf", **options: int | None) -> ClassValues:
     found = answer(VERSIONS[version] + text, rate_bps=options.get("rate_bps")).policies
     return next(each for policy in found for each in policy.classes if each.path == path)
@@ -242,6 +250,11 @@ FINDINGS: dict[str, tuple[str, str]] = {
         "version 12.3\n" + FIND + " class class-default\n  bandwidth percent 20\n" + ATTACH,
     ),
     "policy-not-attached": (FIND + ATTACH + "policy-map LEFT\n class class-default\n    police 64000\n", FIND + ATTACH),
+    "other-limits": (
+        policy("shape average 64000")
+        + " rate-limit output 1000000 187500 375000 conform-action transmit exceed-action drop\n",
+        policy("shape average 64000"),
+    ),
     "refused": (policy("random-detect", name="A"), policy("bandwidth 64", "random-detect", name="A")),
 }
 
@@ -320,6 +333,13 @@ def test_wrapped_line_is_joined() -> None:
     found = answer(text, generation="hqf").policies[0].classes[0].police
     assert found is not None
     assert found.exceed == "set-dscp-transmit af11"
+
+
+def test_long_description_takes_no_line_from_its_interface() -> None:
+    description = " description " + "x" * 67
+    text = policy("shape average 64000") + f"{description}\n speed 10\n"
+    assert len(description) == 80
+    assert answer(text).policies[0].line == Rate(10e6)
 
 
 def test_order_of_objects_does_not_matter() -> None:

@@ -18,7 +18,7 @@ from qoslab.ios.model.device import Clutter, Device, Generation, Hardware, Inter
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
 
-_INTERFACE = re.compile(r"interface +(\S+)(?: +(?:point-to-point|multipoint))? *")
+_INTERFACE = re.compile(r"interface +(\S+) *")
 _BANNER = re.compile(r"banner +(?!(?:motd|login|exec|incoming)\b)\S+ +(\^?.)(.*)")
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
 _VERSION = re.compile(r"(?m)^version +(\S+)")

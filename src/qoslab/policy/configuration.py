@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.model.device import Device, Family, Generation, HostInterface, Interface
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.reading import Reading, Unread, generations_of, hardware_of, read_onto, read_typed
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.policy.pasted import configuration_text, is_indented
 
+_PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
 _HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
 _CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
 _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
@@ -177,7 +178,8 @@ def _check(text: str, source: str) -> None:
 def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
     hardware = hardware_of(text, family, generation)
     # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
-    ports = (name.partition(".")[0] for name in hardware.interfaces if interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
+    named = (interface_name(port) for port in _PORT.findall(text))
+    ports = (name for name in named if name and interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
     device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
     headers = {name: match for match, name in _HEADER.findall(text)}
     classes = {*_CLASS.findall(text), *_NESTED.findall(text), *headers} - {CLASS_DEFAULT}

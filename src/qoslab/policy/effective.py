@@ -216,8 +216,8 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     reservable = figures.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
-    ring = ring_packets(interface, line) if interface is not None else None
-    behind = _ms((ring or 0) * context.frame, line)
+    ring = 0 if interface is None else ring_bytes(interface, line, context.frame)
+    behind = _ms(ring, line)
     guessed = interface is not None and not interface.serial and interface.tx_ring_limit is None
     here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
@@ -235,7 +235,8 @@ def base_rate(
         if interface.bandwidth_kbps is None and speed_mbps is not None:
             return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
         typed = interface.bandwidth_kbps is not None or interface.circuit is not None
-        source = "bandwidth" if typed else f"default bandwidth of {interface.kind}"
+        source = "bandwidth" if interface.circuit is None else "circuit"
+        source = source if typed else f"default bandwidth of {interface.kind}"
         if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
             return Rate(interface_bandwidth_kbps(interface) * 1000.0), source
     if at.bandwidth_kbps is not None:
@@ -270,14 +271,18 @@ def counted_header(interface: Interface | None) -> int | None:
     return COUNTED_HEADER["ppp" if interface.serial else "ethernet"]
 
 
-def ring_packets(interface: Interface, line: Rate) -> int:
-    """Return the packets of the transmit ring and the one on the line."""
-    if interface.tx_ring_limit is not None and not interface.atm:
-        return interface.tx_ring_limit + 1
-    if interface.serial:
-        return figures.SERIAL_TX_RING_FAIR + 1
-    fast = line.known and line.bps > figures.ETHERNET_FAST_ABOVE_BPS
-    return 1 + (figures.ETHERNET_TX_RING_FAST if fast else figures.ETHERNET_TX_RING)
+def ring_bytes(interface: Interface, line: Rate, frame: int) -> int:
+    """Return the bytes of the full transmit ring and of the packet on the line."""
+    if interface.atm:
+        return frame + (interface.tx_ring_limit or figures.ATM_TX_RING) * figures.ATM_PARTICLE
+    if interface.tx_ring_limit is not None:
+        packets = interface.tx_ring_limit
+    elif interface.serial:
+        packets = figures.SERIAL_TX_RING_FAIR
+    else:
+        fast = line.known and line.bps > figures.ETHERNET_FAST_ABOVE_BPS
+        packets = figures.ETHERNET_TX_RING_FAST if fast else figures.ETHERNET_TX_RING
+    return (packets + 1) * frame
 
 
 def _queues(device: Device, policy: PolicyMap) -> bool:

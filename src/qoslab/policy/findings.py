@@ -523,6 +523,23 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
 
 
+def other_limits(subject: Subject) -> Iterator[PolicyFinding]:
+    """Limiters and queues of an interface that no policy-map has, and that are not in the values."""
+    configuration = subject.configuration
+    for interface in configuration.device.interfaces.values():
+        commands = {
+            "rate-limit": interface.rate_limits,
+            "traffic-shape": interface.shapers,
+            "priority-group": interface.priority_group,
+            "custom-queue-list": interface.custom_queue_list,
+        }
+        for command, given in commands.items():
+            if given:
+                message = f"{interface.name} also has `{command}`, which is not a part of the values"
+                line = configuration.interface_line(interface.name, command)
+                yield PolicyFinding("note", "other-limits", message, POLICING, line)
+
+
 RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     refused_lines,
     queueing_on_input,
@@ -539,4 +556,5 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     classes_without_packets,
     untrusted_ports,
     unattached,
+    other_limits,
 )

@@ -105,6 +105,8 @@ def _joined(lines: list[str]) -> list[str]:
     for index in range(len(made) - 1, 0, -1):
         before, line = made[index - 1], made[index]
         full = len(before) in _WIDTHS or (len(before) in (79, 131) and line.startswith(" "))
+        if line.startswith(" ") and before.lstrip().startswith(("description ", "remark ")):
+            continue
         if full and line.strip() and not line.startswith("!") and not _BEGINS.match(line):
             made[index - 1] = before + line
             made[index] = ""
