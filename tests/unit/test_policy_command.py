@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,11 +16,14 @@ from hypothesis import strategies as st
 
 from qoslab.cli import group, main
 from qoslab.errors import ExitStatus, UserError
+from qoslab.ios.compile import compile_device
 from qoslab.policy.answer import answer, differences
+from qoslab.policy.configuration import read_configuration
 from qoslab.policy.effective import ClassValues
 from qoslab.policy.pasted import configuration_text
 from qoslab.policy.rate import Rate
 from qoslab.policy.render import answer_text
+from qoslab.programs import SIMULATOR, own_program
 
 TOP = Path(__file__).parents[2]
 GOLDENS = TOP / "tests" / "goldens" / "policy"
@@ -64,6 +69,93 @@ def values(text: str, *path: str, version: str = "hqf", **options: int | None) -
 
 CLASSES = "class-map match-any A\n match dscp af11\nclass-map match-any B\n match dscp af21\n"
 WAN = "interface Serial0/0\n bandwidth 2000\n service-policy output P\n"
+
+
+THREE = CLASSES + "class-map match-any V\n match dscp ef\n"
+LINE = "interface FastEthernet0/1\n bandwidth 2000\n ip address 10.0.1.1 255.255.255.0\n service-policy output P\n"
+LINE_BPS = 2_000_000
+BUSY = {
+    "bandwidth": "policy-map P\n class V\n    priority 300\n class A\n    bandwidth 400\n class B\n    bandwidth 600\n",
+    "remaining percent": (
+        "policy-map P\n class V\n    priority 300\n class A\n    bandwidth remaining percent 20\n"
+        " class B\n    bandwidth remaining percent 30\n"
+    ),
+    "remaining ratio": (
+        "policy-map P\n class A\n    bandwidth remaining ratio 3\n class B\n    bandwidth remaining ratio 5\n"
+    ),
+    "shaped": "policy-map P\n class A\n    shape average 200000\n class B\n    bandwidth 600\n",
+    "policed priority": (
+        "policy-map P\n class V\n    priority\n    police 300000\n class A\n    bandwidth 400\n"
+        " class B\n    bandwidth 600\n"
+    ),
+    "child": (
+        "policy-map C\n class V\n    priority percent 20\n class A\n    bandwidth percent 30\npolicy-map P\n"
+        " class class-default\n    shape average 1000000\n  service-policy C\n"
+    ),
+    "child of bandwidth": (
+        "policy-map C\n class A\n    bandwidth percent 30\npolicy-map P\n class V\n    bandwidth percent 25\n"
+        " class class-default\n    bandwidth percent 50\n  service-policy C\n"
+    ),
+}
+ON_THE_LINE = 1514 / 1538
+"""The counted part of a full Ethernet frame with preamble and gap."""
+
+
+def simulated(text: str) -> dict[tuple[str, ...], float]:
+    """What each class sends in the engine while UDP flows fill all classes, b/s by path."""
+    device = read_configuration(text + "interface FastEthernet0/0\n ip address 10.0.2.1 255.255.255.0\n").device
+    hosts = {"A": ("FastEthernet0/1", "10.0.1", LINE_BPS), "B": ("FastEthernet0/0", "10.0.2", 100_000_000)}
+    routes = {name: [{"prefix": "0.0.0.0/0", "via": f"{net}.1"}] for name, (_, net, _) in hosts.items()}
+    nodes: dict[str, Any] = {name: {"kind": "host", "routes": route} for name, route in routes.items()}
+    flow = {"protocol": "udp", "duration_ns": 11 * 10**9, "rate_bps": LINE_BPS, "payload_bytes": 1472}
+    scenario = {
+        "format": 1,
+        "nodes": {"R1": {"kind": "router", "configuration": compile_device(device)}, **nodes},
+        "links": [
+            {
+                "name": name,
+                "rate_bps": rate,
+                "framing": "ethernet",
+                "ends": [
+                    {"node": "R1", "interface": port, "address": f"{net}.1/24"},
+                    {"node": name, "interface": "eth0", "address": f"{net}.2/24"},
+                ],
+            }
+            for name, (port, net, rate) in hosts.items()
+        ],
+        "flows": [
+            {"name": f"dscp-{dscp}", "dscp": dscp, "source": "B", "destination": "A", **flow}
+            for dscp in (46, 10, 18, 0)
+        ],
+        "sample_ns": 10**9,
+    }
+    program = [str(own_program(SIMULATOR)), "run"]
+    done = subprocess.run(program, input=json.dumps(scenario), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    samples = json.loads(done.stdout)["routers"]["R1"]["samples"]
+    first, last = (dict(passed(sample["interfaces"]["FastEthernet0/1"]["policy_output"])) for sample in samples[3:11:7])
+    return {path: (last[path] - first[path]) * 8 / 7 for path in last}
+
+
+def passed(policy: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+    for each in policy["classes"]:
+        path = (*above, each["name"])
+        yield path, each["bytes"] - sum(count["bytes"] for count in each["drops"].values())
+        if each["child"]:
+            yield from passed(each["child"], path)
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_busy_classes_get_their_share_in_the_engine(name: str) -> None:
+    text = f"version 15.1\n{THREE}{BUSY[name]}{LINE}"
+    sent = simulated(text)
+    for policy in answer(text, rate_bps=LINE_BPS).policies:
+        for each in policy.classes:
+            if each.joins_default:
+                continue
+            assert each.busy is not None
+            # Shapers and policers count what the line adds to nothing.
+            assert ON_THE_LINE * 0.99 < sent[each.path] / each.busy.bps < 1.01, each.path
 
 
 def test_hqf_divides_as_published() -> None:

@@ -334,7 +334,8 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         if classic and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
             message = (
-                f"{_of(each)}: without `bandwidth`, one flow gets about {each.busy} while the other classes are busy"
+                f"{_of(each)}: without `bandwidth`, a flow gets about {each.busy} by its weight while the other "
+                "classes are busy"
             )
             yield PolicyFinding("warning", "class-default-starves", message, STARVES, subject.at(each, ""))
             continue

@@ -60,7 +60,9 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
     if left.known and left.bps < 0:
         left = Rate()
     others = [each for each in level.classes if each.priority is None]
-    weights = _hqf(others, level.base, taken) if level.generation == "hqf" else _classic(others, level, taken)
+    # Weights are worked out ahead: they know the rate of `priority`, and nothing of a policer.
+    reserved = sum((reserved_rate(each, level.base) or Rate() for each in level.classes if each.priority), Rate())
+    weights = _hqf(others, level.base, reserved) if level.generation == "hqf" else _classic(others, level, reserved)
     return priority | _divided(left, weights, level.caps)
 
 
