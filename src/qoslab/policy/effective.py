@@ -115,7 +115,7 @@ class ClassValues:
     """Whether it has no queue and shares that of class-default."""
     wait_ms: float | None = None
     wait_unconfirmed: bool = False
-    """Whether the length of the transmit ring, a part of the wait, is not confirmed."""
+    """Whether the length of the queue or of the transmit ring is not confirmed."""
     police: PoliceValues | None = None
     shape: ShapeValues | None = None
     queue: QueueValues | None = None
@@ -183,6 +183,8 @@ class _Context:
     generation: Generation
     frame: int
     output: bool
+    xe: bool = False
+    """Whether the defaults are those of another release than the configuration's."""
     made: list[ClassValues] = field(default_factory=list)
 
 
@@ -211,7 +213,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     header = counted_header(interface)
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
-    context = _Context(device, device.generation, mtu + (header or 0), output)
+    context = _Context(device, device.generation, mtu + (header or 0), output, configuration.xe)
     queues = output and device.hardware.family == "router" and _queues(device, policy)
     reservable = figures.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
@@ -303,6 +305,8 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
+    # IOS-XE shares what is left equally unless all of it is divided by `bandwidth remaining`.
+    unlike = context.xe and any((each.priority is None and each.bandwidth is None) or _minimum(each) for each in own)
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
@@ -311,11 +315,15 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         made = _class(
             context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
         )
-        estimate = here.queues and (unlimited or (context.generation == "classic" and not alone))
+        estimate = here.queues and (unlimited or ((context.generation == "classic" or unlike) and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < MAX_LEVELS:
             _walk(context, child, _below(here, each, made, busy.get(each.name)))
+
+
+def _minimum(each: PolicyClass) -> bool:
+    return each.bandwidth is not None and not each.bandwidth.unit.startswith("remaining")
 
 
 def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
@@ -361,11 +369,12 @@ def _class(
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue(context, each, here, busy)
+    queue = replace(queue, unconfirmed=queue.unconfirmed or (context.xe and queue.default))
     return replace(
         made,
         queue=queue,
         wait_ms=_wait(context, each, here, queue),
-        wait_unconfirmed=here.ring_unconfirmed,
+        wait_unconfirmed=here.ring_unconfirmed or queue.unconfirmed,
         red=_red(context, each, queue),
     )
 
@@ -541,7 +550,7 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
     weight = red.exponential_weight or figures.RANDOM_DETECT_WEIGHT
-    unconfirmed = context.generation == "classic" or in_bytes
+    unconfirmed = context.generation == "classic" or in_bytes or context.xe
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 

@@ -21,8 +21,9 @@ UNCONFIRMED = "?"
 HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
-    UNCONFIRMED: "? rests on a constant that no Cisco document confirms (docs/ask-a-device.md)",
-    "~": "~ estimate: priority without a limit sends nothing; class-default (classic) has one flow",
+    UNCONFIRMED: "? not confirmed by a Cisco document (docs/ask-a-device.md), or another value on IOS-XE",
+    "~": "~ estimate: priority without limit sends nothing; classic class-default has one flow; IOS-XE\n"
+    "  shares the rest in another way",
 }
 
 
