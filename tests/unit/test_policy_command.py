@@ -418,6 +418,11 @@ def test_paste_has_the_values_of_the_configuration(name: str) -> None:
     assert found(PASTES[name](BARE)) == found(BARE)
 
 
+@pytest.mark.parametrize("name", sorted({*PASTES} - {"prompts", "no indentation", "fence", "tabs", "log", "banner"}))
+def test_paste_has_the_lines_of_the_configuration(name: str) -> None:
+    assert configuration_text(PASTES[name](BARE)).rstrip() == BARE.rstrip()
+
+
 def test_wrapped_line_is_joined() -> None:
     line = "  police cir 1000000 bc 31250 conform-action transmit exceed-action set-dscp-transmit af11"
     text = f"policy-map P\n class class-default\n{line[:80]}\n{line[80:]}\n"

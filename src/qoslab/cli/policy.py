@@ -70,6 +70,8 @@ def command(
 def _text(name: str) -> str:
     try:
         if name == STDIN:
+            if sys.stdin.isatty():
+                echo("Paste the configuration, then press Enter and Ctrl-D.", err=True)
             data = sys.stdin.buffer.read(LARGEST + 1)
         else:
             with Path(name).open("rb") as opened:
