@@ -528,7 +528,16 @@ def test_difference_names_the_values_that_changed() -> None:
     assert differences(answer(old), answer(old)) == []
     found = differences(answer(old), answer(new))
     assert any("maximum rate: 64 kb/s -> 128 kb/s" in each for each in found)
+    assert any("shaper bc bits: 256 -> 512" in each for each in found)
     assert all(each.startswith("FastEthernet0/0 output, class-default") for each in found)
+
+
+def test_difference_names_what_came_and_went() -> None:
+    old, new = policy("shape average 64000"), policy("police 64000")
+    found = differences(answer(old), answer(new))
+    assert any("shaper rate: 64 kb/s -> -" in each for each in found)
+    assert any("policer cir: - -> 64 kb/s" in each for each in found)
+    assert any("A: added" in each for each in differences(answer(old), answer(policy("bandwidth 64", name="A"))))
 
 
 def test_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:

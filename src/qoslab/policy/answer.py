@@ -125,9 +125,12 @@ def differences(old: Answer, new: Answer) -> list[str]:
         elif key not in before:
             found.append(f"{name}: added")
         else:
-            for field, value in after[key].items():
-                if before[key][field] != value:
-                    found.append(f"{name}: {LABELS[field]}: {before[key][field]} -> {value}")
+            was, now = before[key], after[key]
+            found += [
+                f"{name}: {_label(each)}: {was.get(each, '-')} -> {now.get(each, '-')}"
+                for each in dict.fromkeys((*was, *now))
+                if was.get(each, "-") != now.get(each, "-")
+            ]
     return found
 
 
@@ -139,14 +142,18 @@ LABELS = {
     "wait_ms": "longest wait in ms",
     "police": "policer",
     "shape": "shaper",
-    "queue": "queue",
     "red": "WRED",
     "marks": "marking",
 }
 
 
-def _values(answered: Answer) -> dict[tuple[str, tuple[str, ...]], dict[str, str]]:
-    made: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
+def _label(name: tuple[str, ...]) -> str:
+    words = [LABELS.get(name[0], name[0]), *(part.replace("_", " ") for part in name[1:])]
+    return " ".join(words)
+
+
+def _values(answered: Answer) -> dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]]:
+    made: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]] = {}
     for policy in answered.policies:
         where = f"{policy.interface} {policy.direction}" if policy.interface else f"policy-map {policy.policy}"
         for path, name, text in flattened(policy):

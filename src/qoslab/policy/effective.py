@@ -554,38 +554,31 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 
-def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield path, name and text of each value, to compare two configurations."""
+COMPARED = ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks")
+
+
+def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
+    """Yield path, name and text of each value of each class, to compare two configurations."""
     for each in values.classes:
-        path = each.path
-        for name in (
-            "priority",
-            "guaranteed",
-            "maximum",
-            "busy",
-            "wait_ms",
-            "police",
-            "shape",
-            "queue",
-            "red",
-            "marks",
-        ):
-            yield path, name, value_text(getattr(each, name))
+        for name in COMPARED:
+            value = getattr(each, name)
+            inner = {} if isinstance(value, Rate) else getattr(value, "__dataclass_fields__", {})
+            for field_name in inner:
+                part = getattr(value, field_name)
+                if not isinstance(part, bool):
+                    yield each.path, (name, field_name), value_text(part)
+            if not inner:
+                yield each.path, (name,), value_text(value)
 
 
 def value_text(value: object) -> str:
-    """Return a value as it is compared and shown in a difference."""
+    """Return a value as it is shown in a difference."""
     if value is None or value == ():
         return "-"
-    if isinstance(value, Rate):
-        return str(value)
+    if isinstance(value, RedRow):
+        return f"{value.value} {value.minimum}-{value.maximum} 1/{value.denominator}"
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, tuple):
         return ", ".join(map(value_text, value))
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is None:
-        return str(value)
-    return ", ".join(
-        f"{name} {value_text(getattr(value, name))}" for name in fields if getattr(value, name) not in (None, ())
-    )
+    return str(value)
