@@ -1,0 +1,1 @@
+"""Effective values and findings of a pasted router configuration, without an experiment."""
