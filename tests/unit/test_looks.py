@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from looks_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
 
+from qoslab.ios.model.generations import generation_of
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import DeadManChoice, HostSettings, Isolation, RouterSettings
 from qoslab.run.door.countdowns import Kept
 from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.cabling import proofs, unseen
-from qoslab.run.labs.external.looks.devices import generation_of
 from qoslab.run.labs.external.looks.facts import OnCable, RoundTrips
 from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.record import devices_seen, others
@@ -40,7 +40,7 @@ def test_nothing_is_found_where_all_is_well() -> None:
         ("12.2(55)SE3", "classic"),
         ("15.0(1)M4", "hqf"),
         ("15.1(4)M12a", "hqf"),
-        ("17.03.04", "hqf"),
+        ("17.03.04", None),
         ("nothing", None),
     ],
 )
@@ -491,3 +491,10 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
     cables = {"eth0": OnCable({"192.168.20.1": (MACS["Fa1"],)}, trips)}
     found = [str(each) for each in look(facts(emulated(**link), server={"cables": cables}))]
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
+
+
+def test_an_ios_xe_router_is_refused_by_name() -> None:
+    found = look(facts(R1={"release": "17.03.04"}))
+    assert [each.message for each in found] == [
+        "found IOS-XE 17.03.04, expected classic IOS: the QoS of IOS-XE is not modelled"
+    ]

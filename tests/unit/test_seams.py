@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.labs import LABS
 from qoslab.platforms import PLATFORMS
 from qoslab.run.labs import machinery
@@ -52,6 +53,12 @@ LAB = Seam(
     words=frozenset(LABS),
     classes=frozenset(type(kind).__name__ for kind in LABS.values()),
 )
+
+
+GENERATION = Seam("ios/model", names=frozenset(), words=frozenset(GENERATIONS))
+"""Compared nowhere: commands require capabilities of `qoslab.ios.model.generations`, rules ask for properties."""
+RELEASES = {"ios/model/generations.py", "platforms/ios.py"}
+"""Files with a table by generation: its description, and the release that a virtual router reports."""
 
 
 def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
@@ -108,6 +115,24 @@ def test_nobody_else_compares_the_words(seam: Seam) -> None:
         for line in comparisons(ast.parse(file.read_text(encoding="utf-8")), seam)
     ]
     assert not found, f"ask the value in qoslab.{seam.folder} instead"
+
+
+def test_the_name_of_a_generation_is_compared_nowhere() -> None:
+    found = [
+        f"{file.relative_to(PACKAGE)}:{line}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if str(file.relative_to(PACKAGE)) not in RELEASES
+        for line in comparisons(ast.parse(file.read_text(encoding="utf-8")), GENERATION)
+    ]
+    assert not found, "ask for a property or capability of the generation instead"
+
+
+def test_the_engine_asks_for_the_name_of_a_generation_in_one_file() -> None:
+    compiler = PACKAGE.parents[1] / "crates/qos-core/src/compile"
+    naming = {
+        file.name for file in compiler.glob("*.rs") if "Generation::" in file.read_text().partition("mod tests")[0]
+    }
+    assert naming == {"generation.rs"}
 
 
 @pytest.mark.parametrize(

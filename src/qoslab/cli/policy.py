@@ -6,15 +6,16 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from qoslab.errors import ExitStatus, UserError
+from qoslab.model.generation import Generation
 from qoslab.printing import echo
 
 if TYPE_CHECKING:
-    from qoslab.ios.model.device import Family, Generation
+    from qoslab.ios.model.device import Family
     from qoslab.policy.answer import Answer
 
 STDIN = "-"
@@ -22,7 +23,6 @@ LARGEST = 16_000_000
 """Bytes of input that are read at most."""
 _SHORT = re.compile(r"(\d+(?:\.\d+)?) *([kmg]?)", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-_GENERATIONS = ("classic", "hqf")
 
 
 @click.command()
@@ -118,13 +118,13 @@ def _model(name: str | None) -> tuple[Family | None, Generation | None]:
     """Return family and generation of a model, or of a release."""
     if name is None:
         return None, None
-    for generation in _GENERATIONS:
+    for generation in get_args(Generation):
         if name.lower() == generation:
-            return "router", "classic" if generation == "classic" else "hqf"
+            return "router", generation
     from qoslab.platforms.ios import MODELS
 
     found = next((model for key, model in MODELS.items() if key.lower() == name.lower()), None)
     if found is None:
-        known = ", ".join((*MODELS, *_GENERATIONS))
+        known = ", ".join((*MODELS, *get_args(Generation)))
         raise UserError(f'--model: found "{name}", expected one of {known}')
     return found.family, found.default_generation

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from qoslab.ios.commands.police import DEFAULT_CONFORM, DEFAULT_EXCEED
 from qoslab.ios.model import figures
-from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.policy import (
     Amount,
     ClassMap,
@@ -25,6 +26,7 @@ from qoslab.ios.model.policy import (
     RedThresholds,
     Shape,
 )
+from qoslab.model.generation import Generation
 
 GREATEST_POLICE_BURST = 512_000_000
 """Bytes."""
@@ -64,7 +66,7 @@ def _class(each: PolicyClass, generation: Generation) -> PolicyClass:
     return replace(
         each,
         police=None if each.police is None else _police(each.police),
-        shape=None if each.shape is None else _shape(each.shape, generation),
+        shape=None if each.shape is None else _shape(each.shape, GENERATIONS[generation]),
         shape_buffers=None if each.shape_buffers == figures.GTS_BUFFERS else each.shape_buffers,
         priority=None if each.priority is None else _priority(each.priority),
         queue_limit=None if each.queue_limit == QueueLimit(figures.QUEUE_LIMIT) else each.queue_limit,
@@ -106,15 +108,13 @@ def _police_burst(burst: Amount | None, rate: Amount) -> Amount | None:
     return Amount(rate.number * burst.number // 8000, "bytes") if burst.unit == "ms" else burst
 
 
-def _shape(shape: Shape, generation: Generation) -> Shape:
+def _shape(shape: Shape, qos: QosGeneration) -> Shape:
     if shape.rate.unit != "bps" or shape.rate.number == 0:
         return replace(shape, be=shape.be or shape.bc)
     rate = shape.rate.number
     bc = _bits(shape.bc, rate)
     if bc is None:
-        interval = figures.HQF_SHAPE_INTERVAL_MS
-        if generation == "classic":
-            interval = max(figures.CLASSIC_SHAPE_INTERVAL_MS, figures.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate)
+        interval = max(qos.shape_interval_ms, qos.shape_least_burst_bits * 1000 // rate)
         bc = Amount(rate * interval // 1000, "bits")
     return replace(shape, bc=bc, be=_bits(shape.be, rate) or bc)
 
@@ -170,9 +170,8 @@ def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit_
     if limit_bytes is not None:
         greatest = max(limit_bytes // 2, 1)
         return RedThresholds(greatest * _red_parts(value, by_dscp=by_dscp) // 16, greatest, denominator)
-    hqf = generation == "hqf"
-    least = figures.HQF_RANDOM_DETECT_MIN if hqf else figures.CLASSIC_RANDOM_DETECT_MIN
-    by_drop = figures.HQF_RANDOM_DETECT_MIN_BY_DSCP if hqf else figures.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP
+    qos = GENERATIONS[generation]
+    least, by_drop = qos.random_detect_min, qos.random_detect_min_by_dscp
     minimum = _red_least_by_dscp(value, least, by_drop) if by_dscp else least[value]
     return RedThresholds(minimum, figures.RANDOM_DETECT_MAX, denominator)
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from qoslab.ios.defaults import spelled_out
 from qoslab.ios.diff import Block, tree
-from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.device import Device
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.reading import (
     Chain,
@@ -27,6 +27,7 @@ from qoslab.ios.reading import (
     read_running,
 )
 from qoslab.ios.running_config import render
+from qoslab.model.generation import Generation
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

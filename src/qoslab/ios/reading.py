@@ -14,13 +14,14 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.diff import subject
-from qoslab.ios.model.device import Clutter, Device, Generation, Hardware, Interface
+from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
+from qoslab.ios.model.generations import generations_of_train
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
+from qoslab.model.generation import Generation
 
 _INTERFACE = re.compile(r"interface +(\S+) *")
 _BANNER = re.compile(r"banner +(?!(?:motd|login|exec|incoming)\b)\S+ +(\^?.)(.*)")
-_NUMBER = re.compile(r"(\d+)\.(\d+)")
 _VERSION = re.compile(r"(?m)^version +(\S+)")
 _ROOTS = {
     "standard-acl": "ip access-list standard",
@@ -122,10 +123,7 @@ def block_name(line: str) -> str:
 def generations_of(text: str) -> tuple[Generation, ...]:
     """The generations that the router may be of by its `version` line: 12.4 alone has releases of both."""
     version = _VERSION.search(text)
-    number = None if version is None else _NUMBER.match(version[1])
-    if number is None or (told := (int(number[1]), int(number[2]))) == (12, 4):
-        return ("classic", "hqf")
-    return ("classic",) if told < (12, 4) else ("hqf",)
+    return generations_of_train("" if version is None else version[1])
 
 
 def hardware_of(text: str, family: str, generation: Generation) -> Hardware:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from qoslab.ios.model.device import Device, Family, Interface
+from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 
 if TYPE_CHECKING:
@@ -44,9 +45,12 @@ class Contributions(Generic[Contributed]):
 class Layout:
     """How a running configuration indents the lines below a class of a policy-map."""
 
-    hqf: bool
-    queueing: str
-    """What stands before queueing actions and `police`."""
+    qos: QosGeneration
+
+    @property
+    def queueing(self) -> str:
+        """Blanks before queueing actions and `police`."""
+        return self.qos.queueing_indent
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class CountedClass:
     config: formats.PolicyClass
     """As configured; nothing but its name where class-default is not."""
     counters: formats.ClassCounters
-    hqf: bool
+    qos: QosGeneration
 
 
 # The running configuration.

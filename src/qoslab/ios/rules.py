@@ -82,7 +82,7 @@ def check_children(device: Device, policy: PolicyMap) -> None:
             continue
         for action in each.leaf_actions:
             raise RejectedError(CHILD_QUEUES.format(action=action))
-        if device.generation == "classic" and each.shape is None:
+        if each.shape is None and not device.hardware.qos.queueing_child_without_shape:
             raise RejectedError(HIERARCHY_NEEDS_SHAPER)
 
 

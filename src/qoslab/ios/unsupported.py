@@ -247,7 +247,7 @@ REFUSED = (
         "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
         "shape max-buffers <rest:line>",
         mode="policy-class",
-        requires="hqf",
+        requires="queue-limit-units",
     ),
     Refused(
         "nothing is estimated, accounted or sampled of a class",

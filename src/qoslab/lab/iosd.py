@@ -43,7 +43,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import asyncssh
 
@@ -57,6 +57,7 @@ from qoslab.lab.sshd import ALGORITHMS, Judge, SshPort, Starting, host_key
 from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.telnetd import TelnetPort
 from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
+from qoslab.model.generation import Generation
 from qoslab.platforms.ios import MODELS
 from qoslab.priority import step_behind_traffic
 
@@ -81,7 +82,7 @@ class RouterSpec:
 
     name: str
     model: str
-    generation: Literal["classic", "hqf"] | None
+    generation: Generation | None
     netns: Path
     plane_netns: Path
     control: Path

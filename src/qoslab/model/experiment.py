@@ -14,6 +14,7 @@ from pydantic_core import PydanticKnownError
 from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
 from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
+from qoslab.model.generation import Generation
 from qoslab.model.matrix import Matrix
 from qoslab.model.metrics import COUNTERS, At
 from qoslab.plugins import installed
@@ -22,7 +23,6 @@ from qoslab.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityErro
 SECOND_NS = 10**9
 BACKGROUND_MORE_S = 4
 """Seconds for which background load outlasts the flows that it is for: enough for 16 KiB at 33 kb/s."""
-Generation = Literal["classic", "hqf"]
 Stage = Literal["before", "during", "after"]
 Order = Literal["as written", "random", "blocked"]
 Family = Literal[4, 6]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
-    from qoslab.model.experiment import Generation, Node
+    from qoslab.model.experiment import Node
     from qoslab.model.framing import Framing
+    from qoslab.model.generation import Generation
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
-    from qoslab.model.experiment import Generation, Node
+    from qoslab.model.experiment import Node
     from qoslab.model.framing import Framing
+    from qoslab.model.generation import Generation
 
 _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 

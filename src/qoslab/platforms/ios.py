@@ -15,8 +15,9 @@ from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Family, Hardware
-    from qoslab.model.experiment import Generation, Node
+    from qoslab.model.experiment import Node
     from qoslab.model.framing import Framing
+    from qoslab.model.generation import Generation
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
-    from qoslab.model.experiment import Generation, Node
+    from qoslab.model.experiment import Node
     from qoslab.model.framing import Framing
+    from qoslab.model.generation import Generation
 
 _INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial|ATM)[0-9]+(/[0-9]+){0,2}")
 

@@ -7,17 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from qoslab.ios.catalyst.model import FULL_LIMIT
-from qoslab.ios.model.device import Family, Generation
+from qoslab.ios.model.device import Family
+from qoslab.ios.model.generations import GENERATIONS
+from qoslab.model.generation import Generation
 from qoslab.policy.configuration import Configuration, read_configuration
 from qoslab.policy.effective import PolicyValues, effective_policies, flattened
 from qoslab.policy.findings import PolicyFinding, Subject, find_all
 from qoslab.policy.ignored import Ignored, ignored_lines
 from qoslab.policy.rate import listed
 
-RELEASES: dict[Generation, str] = {
-    "classic": "classic IOS (up to 12.4(15)T)",
-    "hqf": "IOS with HQF (12.4(20)T and later, 15.x)",
-}
 XE_NOTE = (
     "IOS-XE is not modelled: this is the answer of IOS with HQF. Different on IOS-XE: default "
     "queue-limits (50 ms of the"
@@ -77,7 +75,7 @@ def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
         yield "Rules: Catalyst 3750, IOS 12.2(55)SE"
         return
     version = f" (version {configuration.release})" if configuration.release else ""
-    yield f"Rules: {RELEASES[configuration.device.generation]}{version}"
+    yield f"Rules: {GENERATIONS[configuration.device.generation].title}{version}"
     if configuration.xe:
         yield XE_NOTE
     elif not configuration.release and not chosen:

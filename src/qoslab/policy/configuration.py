@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import Position
-from qoslab.ios.model.device import Device, Family, Generation, HostInterface, Interface
+from qoslab.ios.model.device import Device, Family, HostInterface, Interface
+from qoslab.ios.model.generations import IOS_XE_STAND_IN
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.reading import Reading, Unread, generations_of, hardware_of, read_onto, read_typed
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.model.generation import Generation
 from qoslab.policy.pasted import configuration_text, is_indented
 
 _PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
@@ -143,7 +145,7 @@ def read_configuration(
     family = family or ("switch" if switch else "router")
     major = _MAJOR.search(text)
     xe = (major is not None and int(major[1]) >= _XE_FIRST) or _XE.search(text) is not None
-    generations = (generation,) if generation else ("hqf",) if xe else generations_of(text)
+    generations = (generation,) if generation else (IOS_XE_STAND_IN,) if xe else generations_of(text)
     if family == "switch":
         generations = generations[:1]
     elif len(generations) > 1 and not re.search(r"(?m)^version", text):

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from qoslab.ios.defaults import ASSURED, EF, at_rate, red_thresholds
 from qoslab.ios.model import figures
-from qoslab.ios.model.device import Device, Generation, Interface
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
+from qoslab.model.generation import Generation
 from qoslab.policy.configuration import Attachment, Configuration
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
@@ -187,6 +189,16 @@ class _Context:
     """Whether the defaults are those of another release than the configuration's."""
     made: list[ClassValues] = field(default_factory=list)
 
+    @property
+    def qos(self) -> QosGeneration:
+        """The description of the generation."""
+        return GENERATIONS[self.generation]
+
+    @property
+    def separate(self) -> bool:
+        """Whether each class has its own queue."""
+        return self.qos.separate_queues
+
 
 def effective_policies(configuration: Configuration, rate_bps: int | None = None) -> list[PolicyValues]:
     """Return the values of each attached policy-map; of the outermost ones where none is attached.
@@ -315,7 +327,7 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         made = _class(
             context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
         )
-        estimate = here.queues and (unlimited or ((context.generation == "classic" or unlike) and not alone))
+        estimate = here.queues and (unlimited or ((not context.separate or unlike) and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < MAX_LEVELS:
@@ -475,22 +487,19 @@ def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate)
     rate = _amount(shape.rate.number, shape.rate.unit, base)
     bc = _burst(shape.bc)
     low = (
-        default
-        and context.generation == "classic"
-        and rate.known
-        and rate.bps * figures.CLASSIC_SHAPE_INTERVAL_MS < 8_000_000
+        default and rate.known and rate.bps * context.qos.shape_interval_ms < context.qos.shape_least_burst_bits * 1000
     )
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
     return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low)
 
 
 def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:
-    hqf = context.generation == "hqf"
+    separate = context.separate
     limit = each.queue_limit
     if each.priority is not None:
         packets = figures.PRIORITY_QUEUE_LIMIT if limit is None else limit.number
         size = packets * context.frame
-        return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not hqf)
+        return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not separate)
     if limit is not None and limit.unit != "packets":
         rate = reserved_rate(each, here.guaranteed) or (_cap(replace(each, police=None), here.rate)) or here.rate
         size_known = limit.unit == "bytes" or rate.known
@@ -504,10 +513,10 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     size = packets * context.frame
     flows = per_flow = None
     discipline = "FIFO"
-    if hqf and each.fair_queue is not None:
+    if separate and each.fair_queue is not None:
         discipline, flows = "fair", each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
         per_flow = None if each.random_detect else max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
-    elif not hqf and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
+    elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues
     return QueueValues(discipline, packets, size, _ms(size, busy), limit is None, discipline != "FIFO", flows, per_flow)
@@ -550,7 +559,7 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
     weight = red.exponential_weight or figures.RANDOM_DETECT_WEIGHT
-    unconfirmed = context.generation == "classic" or in_bytes or context.xe
+    unconfirmed = not context.separate or in_bytes or context.xe
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 

@@ -172,7 +172,7 @@ _PERCENT = re.compile(r"(?:bandwidth|priority(?: level \d)?) percent (\d+)")
 
 def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
     """Sums of priority and bandwidth above the share that classes may reserve."""
-    hqf = subject.configuration.device.generation == "hqf"
+    added = subject.configuration.device.hardware.qos.reservable_percent
     for unread in subject.configuration.reading.unread:
         found = _PERCENT.match(unread.text)
         if SUM_EXCEEDS_99 in unread.reason and found and len(unread.place) > 1:
@@ -186,10 +186,10 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
     for policy in subject.policies:
         if not policy.queues:
             continue
-        part = figures.HQF_RESERVABLE_PERCENT if hqf else _classic_percent(subject, policy)
+        part = _classic_percent(subject, policy) if added is None else added
         for above, group in _levels(policy):
             base = _base_of(policy, above)
-            percent = part if hqf or above is None else 100
+            percent = part if added is not None or above is None else 100
             top = base.times(percent / 100)
             total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
             lower = total.least(top)
@@ -327,12 +327,12 @@ def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
 
 def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
     """Queues that delay a packet by more than a second."""
-    classic = subject.configuration.device.generation == "classic"
+    conversations = not subject.configuration.device.hardware.qos.separate_queues
     for _, each in subject.classes():
         queue = each.queue
         if queue is None or queue.ms is None or queue.ms <= LONGEST_MS or each.priority or queue.per_flow_packets:
             continue
-        if classic and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
+        if conversations and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
             message = (
                 f"{_of(each)}: without `bandwidth`, a flow gets about {each.busy} by its weight while the other "
                 "classes are busy"

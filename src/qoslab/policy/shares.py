@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from qoslab.ios.defaults import class_weight_constant, flow_queues
 from qoslab.ios.model import figures
-from qoslab.ios.model.device import Generation
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
+from qoslab.model.generation import Generation
 from qoslab.policy.rate import Rate
 
 LEAST_PART = (100 - figures.HQF_RESERVABLE_PERCENT) / 100
@@ -62,11 +63,12 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
     others = [each for each in level.classes if each.priority is None]
     # Weights are worked out ahead: they know the rate of `priority`, and nothing of a policer.
     reserved = sum((reserved_rate(each, level.base) or Rate() for each in level.classes if each.priority), Rate())
-    weights = _hqf(others, level.base, reserved) if level.generation == "hqf" else _classic(others, level, reserved)
+    separate = GENERATIONS[level.generation].separate_queues
+    weights = _separate(others, level.base, reserved) if separate else _conversations(others, level, reserved)
     return priority | _divided(left, weights, level.caps)
 
 
-def _hqf(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
+def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
     """Weights of separate queues: the configured bandwidth; the rest in equal parts for classes without."""
     bandwidths = {each.name: each.bandwidth for each in classes}
     without = max(sum(each is None for each in bandwidths.values()), 1)
@@ -93,7 +95,7 @@ def _hqf(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str
     return weights
 
 
-def _classic(classes: Sequence[PolicyClass], level: Level, priority: Rate) -> dict[str, Rate]:
+def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate) -> dict[str, Rate]:
     """Weights of conversations: a class by its bandwidth, class-default as one flow of precedence 0."""
     left = level.base.times(level.reservable) - priority
     default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from qoslab.ios.cli.grammar import Args, CliError, HelpItem, InvalidInputError, Match, RejectedError, Table, tokenise
+from qoslab.ios.model import generations
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
 from qoslab.ios.model.kept import KeptLine, indented
 from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
@@ -59,11 +60,11 @@ KEPT = "kept"
 
 
 def commands_of(hardware: Hardware) -> frozenset[str]:
-    """Return what commands may require of a device: `switch`, or `router` and the generation of its software."""
-    return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router", hardware.generation})
+    """Return what commands may require of a device: `switch`, or `router` and the capabilities of its generation."""
+    return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router"}) | hardware.qos.capabilities
 
 
-CAPABILITIES = frozenset({"router", "classic", "hqf", "switch"})
+CAPABILITIES = frozenset({"router", "switch"}) | generations.CAPABILITIES
 """Everything that a command may require."""
 
 T = TypeVar("T")

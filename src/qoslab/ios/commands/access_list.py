@@ -103,7 +103,7 @@ GROUPED = (
     f"(permit|deny) object-group <service:word> {_GROUP_SOURCE} {_GROUP_DESTINATION} {_OPTIONS}",
 )
 """Entries that may name object groups: 12.4(20)T and later."""
-_ENTRIES_BY_SOFTWARE = (("classic", EXTENDED), ("switch", EXTENDED), ("hqf", GROUPED))
+_ENTRIES_BY_SOFTWARE = (("plain-access-lists", EXTENDED), ("switch", EXTENDED), ("object-groups", GROUPED))
 """What a device has to have, and its entries."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 

@@ -46,10 +46,12 @@ _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
     "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",
     no=True,
     undo=_FAIR_QUEUE_UNDO,
-    requires={"classic"},
+    requires={"fair-queue-conversations"},
     help=_FAIR_QUEUE_HELP,
 )
-@CONFIG.add("interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
+@CONFIG.add(
+    "interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"fair-queue-flows"}, help=_FAIR_QUEUE_HELP
+)
 def _fair_queue(session: ConfigSession, args: Args) -> None:
     if args.form == "default" or (args.negated and not session.interface.serial):
         session.interface.fair_queue = None

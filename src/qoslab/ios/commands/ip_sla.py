@@ -162,9 +162,9 @@ def _type(session: ConfigSession, args: Args) -> None:
     _define(session, args, IPv4Address)
 
 
-@CONFIG.add(NO_TYPE, f"icmp-echo <target:ipv6-address> {_ECHO_SOURCE6}", requires={"hqf"}, help=_TYPE_HELP)
-@CONFIG.add(NO_TYPE, f"udp-echo {_UDP6}", requires={"hqf"}, help=_TYPE_HELP)
-@CONFIG.add(NO_TYPE, f"udp-jitter {_UDP6} {_BURST}", requires={"hqf"}, help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"icmp-echo <target:ipv6-address> {_ECHO_SOURCE6}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-echo {_UDP6}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-jitter {_UDP6} {_BURST}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
 def _type_ipv6(session: ConfigSession, args: Args) -> None:
     for address in (*args.values("target", IPv6Address), *args.values("source", IPv6Address)):
         if address.is_link_local:
@@ -301,7 +301,7 @@ def _tos(session: ConfigSession, args: Args) -> None:
     SIZED,
     "traffic-class <value:0-255>",
     no=True,
-    requires={"hqf"},
+    requires={"ip-sla-ipv6"},
     help={"traffic-class": "Traffic Class (IPv6)", "value": "Traffic Class Value"},
 )
 def _traffic_class(session: ConfigSession, args: Args) -> None:

@@ -63,12 +63,15 @@ _HELP = {
 }
 
 
+_REQUIRES = {"object-groups"}
+
+
 @CONFIG.add(
     "config",
     "object-group (network|service) <name:word>",
     no="object-group (network|service) <name:word>",
     undo=Undo("object-group <name:word>", "object-group (network|service) <name:word>", renewed=True, referred=5),
-    requires={"hqf"},
+    requires=_REQUIRES,
     help=_HELP,
 )
 def _object_group(session: ConfigSession, args: Args) -> None:
@@ -97,7 +100,7 @@ def _holders(device: Device, name: str) -> bool:
     return any(name in each.groups for each in device.object_groups.values())
 
 
-@CONFIG.add(("network-group", "service-group"), "description <text:line>", no=True, requires={"hqf"}, help=_HELP)
+@CONFIG.add(("network-group", "service-group"), "description <text:line>", no=True, requires=_REQUIRES, help=_HELP)
 def _description(session: ConfigSession, args: Args) -> None:
     _put(session, replace(_present(session), description=None if args.unset else args.value("text", str)))
 
@@ -130,8 +133,8 @@ _HOLDS = Undo(attaches=True)
 """A group is let go before anything else changes: it may come to hold the one that held it."""
 
 
-@CONFIG.add("network-group", _NETWORK, no=_NETWORK, undo=Undo(late=True), requires={"hqf"}, help=_HELP)
-@CONFIG.add("network-group", _GROUP, no=_GROUP, undo=_HOLDS, requires={"hqf"}, help=_HELP)
+@CONFIG.add("network-group", _NETWORK, no=_NETWORK, undo=Undo(late=True), requires=_REQUIRES, help=_HELP)
+@CONFIG.add("network-group", _GROUP, no=_GROUP, undo=_HOLDS, requires=_REQUIRES, help=_HELP)
 def _network(session: ConfigSession, args: Args) -> None:
     group, each = _present(session), _network_object(session, args)
     others = tuple(one for one in group.networks if one != each)
@@ -191,7 +194,7 @@ _SERVICES = (
 )
 
 
-@CONFIG.add("service-group", _GROUP, no=_GROUP, undo=_HOLDS, requires={"hqf"}, help=_HELP)
+@CONFIG.add("service-group", _GROUP, no=_GROUP, undo=_HOLDS, requires=_REQUIRES, help=_HELP)
 def _service(session: ConfigSession, args: Args) -> None:
     group, each = _present(session), _service_object(session, args)
     others = tuple(one for one in group.services if one != each)
@@ -202,7 +205,7 @@ def _service(session: ConfigSession, args: Args) -> None:
 
 
 for _syntax in _SERVICES:
-    CONFIG.add("service-group", _syntax, no=_syntax, undo=Undo(_syntax, late=True), requires={"hqf"}, help=_HELP)(
+    CONFIG.add("service-group", _syntax, no=_syntax, undo=Undo(_syntax, late=True), requires=_REQUIRES, help=_HELP)(
         _service
     )
 

@@ -161,7 +161,7 @@ _SUFFIXED = "Bits per second (postfix k, m, g optional; decimal point allowed)"
 _SUFFIXED_HELP = {**_HELP, "committed": _SUFFIXED, "peak": _SUFFIXED}
 
 # That rates take suffixes is documented of later images; from which on is not [I].
-for _requires, _rate, _help in (("classic", _RATE, _HELP), ("hqf", f"{_RATE}kmg", _SUFFIXED_HELP)):
+for _requires, _rate, _help in (("plain-rates", _RATE, _HELP), ("rate-suffixes", f"{_RATE}kmg", _SUFFIXED_HELP)):
     for _form in (*_forms(_rate), *_PERCENT_FORMS):
         CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
             _police
@@ -276,7 +276,7 @@ def _alone(each: PolicyClass) -> bool:
 
 @CLASS_LINES.at(10, family="router")
 def _first(each: PolicyClass, layout: Layout) -> list[str]:
-    return _lines(each, layout) if _alone(each) and not layout.hqf else []
+    return _lines(each, layout) if _alone(each) and not layout.qos.police_last else []
 
 
 @CLASS_LINES.at(50, family="router")
@@ -286,7 +286,7 @@ def _between(each: PolicyClass, layout: Layout) -> list[str]:
 
 @CLASS_LINES.at(90, family="router")
 def _last(each: PolicyClass, layout: Layout) -> list[str]:
-    return _lines(each, layout) if _alone(each) and layout.hqf else []
+    return _lines(each, layout) if _alone(each) and layout.qos.police_last else []
 
 
 def police_lines(police: Police, indent: str) -> list[str]:

@@ -30,7 +30,6 @@ from qoslab.ios.rules import check_change
 if TYPE_CHECKING:
     from qoslab import formats
 
-MAX_CLASSES = {"classic": 64, "hqf": 256}
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 POLICY_IN_USE = "% Policy-map {name} is being used"
@@ -118,7 +117,7 @@ def _class(session: ConfigSession, args: Args) -> None:
     if policy.find(name) is None:
         if name != CLASS_DEFAULT and name not in session.device.class_maps:
             raise RejectedError(CLASS_UNKNOWN.format(name=name))
-        limit = MAX_CLASSES[session.device.generation]
+        limit = session.device.hardware.qos.max_classes
         if len(policy.classes) >= limit:
             raise RejectedError(TOO_MANY_CLASSES.format(name=policy.name, limit=limit))
         position = _position(policy, args, name)
@@ -171,8 +170,7 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
 
     Later software indents queueing actions and `police` by four blanks, and `random-detect` by five.
     """
-    hqf = device.generation == "hqf"
-    layout = Layout(hqf, "    " if hqf else "  ")
+    layout = Layout(device.hardware.qos)
     return [line for lines in CLASS_LINES.of(device.hardware.family) for line in lines(each, layout)]
 
 

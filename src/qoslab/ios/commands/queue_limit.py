@@ -11,6 +11,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     LIMIT_UNITS,
@@ -59,14 +60,16 @@ _HELP = {
 }
 
 
-@CONFIG.add("policy-class", "queue-limit <number:1-4096> [packets]", no=True, requires={"classic"}, help=_HELP)
+@CONFIG.add(
+    "policy-class", "queue-limit <number:1-4096> [packets]", no=True, requires={"queue-limit-packets"}, help=_HELP
+)
 @CONFIG.add(
     "policy-class",
     f"queue-limit ({_AMOUNT}|dscp <code-point:dscp> {_AMOUNT}|precedence <level:precedence> {_AMOUNT}"
     f"|cos <priority:0-7> {_AMOUNT})",
     no=_DETAIL,
     undo=Undo(key=_DETAIL),
-    requires={"hqf"},
+    requires={"queue-limit-units"},
     help=_HELP,
 )
 def _queue_limit(session: ConfigSession, args: Args) -> None:
@@ -104,7 +107,7 @@ def _threshold_text(each: QueueThreshold) -> str:
 @CLASS_LINES.at(60, family="router")
 def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if (limit := each.queue_limit) is not None:
-        yield f"{layout.queueing}queue-limit {limit.number}{f' {limit.unit}' if layout.hqf else ''}"
+        yield f"{layout.queueing}queue-limit {limit.number}{f' {limit.unit}' if layout.qos.shows_limit_units else ''}"
     yield from (layout.queueing + _threshold_text(threshold) for threshold in each.queue_thresholds)
 
 
@@ -152,7 +155,7 @@ def _check_units(device: Device, policy: PolicyMap) -> None:
 @LISTED_CLASS.at(40)
 def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     limit = typed.get("queue_limit")
-    if limit is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
+    if limit is not None and (GENERATIONS[config["generation"]].separate_queues or typed.get("bandwidth") is None):
         yield f"      queue-limit {limit_text(limit)}"
     for each in typed.get("queue_thresholds", []):
         value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])

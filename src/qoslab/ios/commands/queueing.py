@@ -16,6 +16,7 @@ from qoslab.ios.model.device import (
     Device,
     Interface,
 )
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Bandwidth,
@@ -73,12 +74,12 @@ _BANDWIDTH_HELP = {
 _BANDWIDTH = "<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-100>"
 
 
-@CONFIG.add("policy-class", f"bandwidth ({_BANDWIDTH})", no=True, requires={"classic"}, help=_BANDWIDTH_HELP)
+@CONFIG.add("policy-class", f"bandwidth ({_BANDWIDTH})", no=True, requires={"remaining-percent"}, help=_BANDWIDTH_HELP)
 @CONFIG.add(
     "policy-class",
     f"bandwidth ({_BANDWIDTH}|remaining ratio <parts:1-1000>) {account.SYNTAX}",
     no=True,
-    requires={"hqf"},
+    requires={"remaining-ratio"},
     help={**_BANDWIDTH_HELP, **account.HELP},
 )
 def _bandwidth(session: ConfigSession, args: Args) -> None:
@@ -119,7 +120,7 @@ _PRIORITY_HELP = {
     "priority level <queue:1-2> [(<kbps:8-2000000>|percent <share:1-100>) [<burst:32-2000000>]]",
     no=True,
     undo=Undo(key="priority"),
-    requires={"hqf"},
+    requires={"priority-levels"},
     help=_PRIORITY_HELP,
 )
 def _priority(session: ConfigSession, args: Args) -> None:
@@ -235,7 +236,7 @@ def _check_priority(device: Device, each: PolicyClass) -> None:
 
 @CLASS_RULES.at(20)
 def _check_fair_queue(device: Device, each: PolicyClass) -> None:
-    if each.fair_queue is not None and device.generation == "classic":
+    if each.fair_queue is not None and not device.hardware.qos.fair_queue_in_any_class:
         if each.name != CLASS_DEFAULT:
             raise RejectedError(FAIR_QUEUE_NOT_DEFAULT)
         if each.bandwidth is not None:
@@ -248,8 +249,8 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
         raise RejectedError(MIXED_UNITS)
-    if device.generation == "hqf":
-        _check_sum(_reserved(policy, "percent"), _own(policy, "percent"), 100)
+    if (most := device.hardware.qos.reservable_percent) is not None:
+        _check_sum(_reserved(policy, "percent"), _own(policy, "percent"), 100, most)
     remaining = sum(
         each.bandwidth.number
         for each in policy.classes
@@ -268,9 +269,9 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
     _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
 
 
-def _check_sum(reserved: float, own: float, rate: float) -> None:
-    """Refuse more than the later generation has; class-default's own comes out of what the others leave."""
-    if reserved > rate * figures.HQF_RESERVABLE_PERCENT / 100 or reserved + own > rate:
+def _check_sum(reserved: float, own: float, rate: float, percent: int) -> None:
+    """Refuse more than `percent` of a rate; the bandwidth of class-default comes out of the rest."""
+    if reserved > rate * percent / 100 or reserved + own > rate:
         raise RejectedError(SUM_EXCEEDS_99)
 
 
@@ -287,12 +288,12 @@ def _check_reserved(
     """Refuse a policy-map whose classes reserve more than they may, itself and further down; all in kbit/s.
 
     `rate` is what percentages of `shape` are of, `guaranteed` those of `bandwidth` and `priority`; `limit` is what
-    classes may have in the classic generation.
+    classes may have where the interface limits it.
     """
     reserved = _reserved(policy, "kbps") + guaranteed * _reserved(policy, "percent") / 100
-    if device.generation == "hqf":
+    if (most := device.hardware.qos.reservable_percent) is not None:
         own = _own(policy, "kbps") + guaranteed * _own(policy, "percent") / 100
-        _check_sum(reserved, own, guaranteed)
+        _check_sum(reserved, own, guaranteed, most)
     elif reserved > limit:
         # Wording modelled on IOS.
         raise RejectedError(
@@ -333,7 +334,7 @@ def _reserved(policy: PolicyMap, unit: str) -> int:
 def _listed_queues(
     config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
 ) -> Iterator[str]:
-    classic = config["generation"] == "classic"
+    classic = not GENERATIONS[config["generation"]].separate_queues
     if (priority := typed.get("priority")) is not None:
         # A percentage has no burst before it is attached.
         resolved = entry.get("priority")
@@ -396,7 +397,7 @@ def _classic_threshold(typed: formats.PolicyClass) -> str:
 
 @COUNTED_CLASS.at(10)
 def _counted(shown: CountedClass) -> Iterator[str]:
-    if shown.hqf:
+    if shown.qos.separate_queues:
         yield from hqf_queueing(shown.config, shown.counters)
     else:
         yield from classic_queueing(shown.counters)

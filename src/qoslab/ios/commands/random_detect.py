@@ -15,6 +15,7 @@ from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
     Device,
 )
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
@@ -77,7 +78,7 @@ _HELP = {
     _syntax("1-4096>"),
     no=_RANDOM_DETECT_DETAIL,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
-    requires={"classic"},
+    requires={"random-detect-packets"},
     help=_HELP,
 )
 @CONFIG.add(
@@ -86,7 +87,7 @@ _HELP = {
     _syntax("1-64000000> [packets|bytes|ms]", "dscp-based|prec-based|precedence-based"),
     no=_RANDOM_DETECT_DETAIL,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
-    requires={"hqf"},
+    requires={"random-detect-units"},
     help=_HELP,
 )
 def _random_detect(session: ConfigSession, args: Args) -> None:
@@ -164,7 +165,7 @@ def _text(each: PolicyClass, indent: str) -> list[str]:
 def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.random_detect is not None:
         # Later software indents it by one blank more.
-        yield from _text(each, layout.queueing + " " if layout.hqf else layout.queueing)
+        yield from _text(each, layout.queueing + layout.qos.random_detect_indent)
 
 
 @ENGINE_CLASS.at(50)
@@ -196,7 +197,7 @@ def _check(device: Device, each: PolicyClass) -> None:
 @LISTED_CLASS.at(60)
 def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     if (red := typed.get("random_detect")) is not None:
-        yield from _table(red, classic=config["generation"] == "classic")
+        yield from _table(red, classic=not GENERATIONS[config["generation"]].separate_queues)
 
 
 def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "interface",
     "max-reserved-bandwidth <percent:1-100>",
     no=True,
-    requires={"classic"},
+    requires={"max-reserved-bandwidth"},
     help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
 )
 def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:

@@ -64,10 +64,14 @@ def _shape_syntax(top: str) -> str:
 
 
 # The highest rates are remembered from the command line of each generation, not confirmed by a document.
-@CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"classic"}, help=_SHAPE_HELP)
+@CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"plain-rates"}, help=_SHAPE_HELP)
 # That it takes suffixes is documented of later images; from which on is not [I].
 @CONFIG.add(
-    "policy-class", f"{_shape_syntax('1000000000kmg')} {account.SYNTAX}", no=True, requires={"hqf"}, help=_SUFFIXED_HELP
+    "policy-class",
+    f"{_shape_syntax('1000000000kmg')} {account.SYNTAX}",
+    no=True,
+    requires={"rate-suffixes"},
+    help=_SUFFIXED_HELP,
 )
 def _shape(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
@@ -95,7 +99,7 @@ def _shape(session: ConfigSession, args: Args) -> None:
     "shape max-buffers <packets:1-4096>",
     no="shape max-buffers [<packets:1-4096>]",
     undo=Undo(key="shape max-buffers"),
-    requires={"classic"},
+    requires={"shape-buffers"},
     help={"shape": "Traffic Shaping", "max-buffers": "Set Maximum Buffer Limit", "packets": "Number of buffers"},
 )
 def _max_buffers(session: ConfigSession, args: Args) -> None:

@@ -307,7 +307,7 @@ async def _show_access_lists(session: ExecSession, args: Args) -> str:
 @EXEC.add(
     ANY_MODE,
     "show object-group [<group:word>]",
-    requires={"hqf"},
+    requires={"object-groups"},
     help={"object-group": "List object groups", "group": "Object group name"},
 )
 async def _show_object_group(session: ExecSession, args: Args) -> str:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.kept import NONE_KEPT, KeptLines
@@ -22,9 +23,7 @@ from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.object_groups import ObjectGroup
 from qoslab.ios.model.policy import ClassMap, PolicyMap
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
-
-Generation = Literal["classic", "hqf"]
-"""QoS behaviour: `classic` up to 12.4 mainline and 12.4(15)T, `hqf` from 12.4(20)T on."""
+from qoslab.model.generation import Generation
 
 Family = Literal["router", "switch"]
 """Which commands a device has: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
@@ -47,6 +46,11 @@ class Hardware:
     family: Family = "router"
     process_ns: int | None = None
     """What process level takes for a packet; None where that is not known."""
+
+    @property
+    def qos(self) -> QosGeneration:
+        """The description of its generation."""
+        return GENERATIONS[self.generation]
 
     def __post_init__(self) -> None:
         if len(set(self.interfaces)) != len(self.interfaces):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from qoslab.ios.model.device import Generation
+from qoslab.model.generation import Generation
 
 
 class InterfaceHardware(Protocol):

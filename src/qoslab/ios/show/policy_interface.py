@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.config import load
 from qoslab.ios.model.device import Interface
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.registry import COUNTED_CLASS, CountedClass
 from qoslab.ios.show.class_queue import has_level, hqf_priority_queue
 from qoslab.ios.show.match import policy_match
@@ -67,7 +68,8 @@ class _Printer:
 
     def __init__(self, config: formats.RouterConfig, load_interval_s: int) -> None:
         self.config = config
-        self.hqf = config["generation"] == "hqf"
+        self.qos = GENERATIONS[config["generation"]]
+        self.padded = self.qos.pads_counted_classes
         self.interval = interval_text(load_interval_s)
 
     def policy(self, policy: formats.PolicyCounters, indent: int) -> Iterator[str]:
@@ -88,7 +90,9 @@ class _Printer:
         pad = " " * indent
         body = " " * (indent + 2)
         # 15.x prints two blanks behind the parenthesis, 12.4 none.
-        yield f"{pad}Class-map: {counters['name']} (match-{counters['match']})" + ("  " if self.hqf else "")
+        yield f"{pad}Class-map: {counters['name']} (match-{counters['match']})" + (
+            "  " if self.qos.pads_counted_classes else ""
+        )
         yield f"{body}{counters['packets']} packets, {counters['bytes']} bytes"
         offered, dropped = rate_shown(counters["offered_rate_bps"]), rate_shown(counters["drop_rate_bps"])
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
@@ -96,7 +100,7 @@ class _Printer:
         for part in COUNTED_CLASS.of("router"):
             # An empty line is indented by later software only.
             yield from (
-                body + line if line or self.hqf else "" for line in part(CountedClass(config, counters, self.hqf))
+                body + line if line or self.padded else "" for line in part(CountedClass(config, counters, self.qos))
             )
         if counters["child"] is not None:
             yield ""

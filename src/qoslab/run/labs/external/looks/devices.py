@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from qoslab.model.experiment import Generation
+from qoslab.ios.model.generations import generation_of, is_ios_xe
 from qoslab.platforms import MODELS, is_switch, routers_of
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.shown import INTERFACES
-
-_PARTS = re.compile(r"(\d+)\.(\d+)(?:\((\d+)\w*\)([A-Z]*))?")
-MQC = (12, 0, 5)
-"""12.0(5)T is the first release with class-maps and policy-maps."""
-HQF = (12, 4, 20)
-"""12.4(20)T is the first of the T train with HQF."""
-
-
-def generation_of(release: str) -> Generation | None:
-    """The QoS generation of a release of the routers' trains; None of what is too old for either, or unknown."""
-    parts = _PARTS.match(release)
-    if parts is None:
-        return None
-    number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
-    if number < MQC or (number[:2] == MQC[:2] and "T" not in (parts[4] or "")):
-        return None
-    # Of 12.4 mainline, which has numbers as high, the T train tells itself apart.
-    return "hqf" if number[0] >= 15 or (number >= HQF and (parts[4] or "").startswith("T")) else "classic"
 
 
 def devices(facts: Facts) -> Iterator[Found]:
@@ -53,7 +34,10 @@ def devices(facts: Facts) -> Iterator[Found]:
         if is_switch(node):
             continue
         found, expected = generation_of(router.release), facts.generation(name)
-        if found is None:
+        if is_ios_xe(router.release):
+            message = f"found IOS-XE {router.release}, expected classic IOS: the QoS of IOS-XE is not modelled"
+            yield Found(name, message, "take a router with IOS 12.4 or 15.x")
+        elif found is None:
             message = (
                 f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
             )

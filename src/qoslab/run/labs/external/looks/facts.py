@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from qoslab.model.experiment import Experiment, Generation, Link, LinkEnd
+from qoslab.model.experiment import Experiment, Link, LinkEnd
+from qoslab.model.generation import Generation
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.platforms import platform_of
 from qoslab.run.door.countdowns import Kept

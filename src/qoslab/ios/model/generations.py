@@ -1,0 +1,156 @@
+"""Generations of QoS in IOS, described by properties and capabilities.
+
+Commands require a capability and rules ask for a property; nothing compares the name of a generation. A new generation
+is one more description here and one in the engine (`crates/qos-core/src/compile/generation.rs`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qoslab.ios.model import figures
+from qoslab.model.generation import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class QosGeneration:
+    """A description of a generation."""
+
+    title: str
+    """Its releases in words."""
+    capabilities: frozenset[str]
+    """Forms of commands that this generation has."""
+    max_classes: int
+    """Greatest number of classes in a policy-map."""
+    reservable_percent: int | None
+    """Share of the bandwidth that classes may reserve; None: `max-reserved-bandwidth` of the interface."""
+    shape_interval_ms: int
+    shape_least_burst_bits: int
+    """Committed burst below which the default interval of a shaper is longer."""
+    queueing_child_without_shape: bool
+    """Whether a class with a queueing child may be without `shape`."""
+    fair_queue_in_any_class: bool
+    """Whether classes other than class-default, and classes with `bandwidth`, may have `fair-queue`."""
+    separate_queues: bool
+    """Whether `show policy-map` has queues of classes; else conversations with a `Max Threshold`."""
+    random_detect_min: tuple[int, ...]
+    """Least thresholds of early detection by precedence."""
+    random_detect_min_by_dscp: tuple[tuple[int, ...], int]
+    """Least thresholds of assured forwarding by drop precedence, and of EF."""
+    queueing_indent: str
+    """Blanks before queueing actions and `police` in the running configuration."""
+    random_detect_indent: str
+    """Further blanks before `random-detect`."""
+    police_last: bool
+    """Whether `police` follows the queueing actions in the running configuration."""
+    shows_limit_units: bool
+    """Whether `queue-limit` is printed with its unit."""
+    pads_counted_classes: bool
+    """Whether `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
+
+
+_CLASSIC = QosGeneration(
+    title="classic IOS (up to 12.4(15)T)",
+    capabilities=frozenset(
+        {
+            "fair-queue-conversations",
+            "max-reserved-bandwidth",
+            "plain-access-lists",
+            "plain-rates",
+            "queue-limit-packets",
+            "random-detect-packets",
+            "remaining-percent",
+            "shape-buffers",
+        }
+    ),
+    max_classes=64,
+    reservable_percent=None,
+    shape_interval_ms=figures.CLASSIC_SHAPE_INTERVAL_MS,
+    shape_least_burst_bits=figures.CLASSIC_LOW_RATE_BURST_BITS,
+    queueing_child_without_shape=False,
+    fair_queue_in_any_class=False,
+    separate_queues=False,
+    random_detect_min=figures.CLASSIC_RANDOM_DETECT_MIN,
+    random_detect_min_by_dscp=figures.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP,
+    queueing_indent="  ",
+    random_detect_indent="",
+    police_last=False,
+    shows_limit_units=False,
+    pads_counted_classes=False,
+)
+_HQF = QosGeneration(
+    title="IOS with HQF (12.4(20)T and later, 15.x)",
+    capabilities=frozenset(
+        {
+            "fair-queue-flows",
+            "ip-sla-ipv6",
+            "object-groups",
+            "priority-levels",
+            "queue-limit-units",
+            "random-detect-units",
+            "rate-suffixes",
+            "remaining-ratio",
+        }
+    ),
+    max_classes=256,
+    reservable_percent=figures.HQF_RESERVABLE_PERCENT,
+    shape_interval_ms=figures.HQF_SHAPE_INTERVAL_MS,
+    shape_least_burst_bits=0,
+    queueing_child_without_shape=True,
+    fair_queue_in_any_class=True,
+    separate_queues=True,
+    random_detect_min=figures.HQF_RANDOM_DETECT_MIN,
+    random_detect_min_by_dscp=figures.HQF_RANDOM_DETECT_MIN_BY_DSCP,
+    queueing_indent="    ",
+    random_detect_indent=" ",
+    police_last=True,
+    shows_limit_units=True,
+    pads_counted_classes=True,
+)
+GENERATIONS: Mapping[Generation, QosGeneration] = {"classic": _CLASSIC, "hqf": _HQF}
+IOS_XE_STAND_IN: Generation = "hqf"
+"""Generation whose rules answer for a configuration of IOS-XE, which is not modelled."""
+CAPABILITIES = frozenset().union(*(each.capabilities for each in GENERATIONS.values()))
+"""All capabilities of generations that a command may require."""
+
+
+def generations_with(capability: str) -> list[Generation]:
+    """The generations that have a capability."""
+    return [name for name, each in GENERATIONS.items() if capability in each.capabilities]
+
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\((\d+)\w*\)([A-Z]*))?")
+_MQC = (12, 0, 5)
+"""12.0(5)T is the first release with class-maps and policy-maps."""
+_FIRST_HQF = (12, 4, 20)
+"""12.4(20)T is the first of the T train with HQF."""
+_FIRST_XE = 16
+"""Releases from 16 on are IOS-XE; the QoS of IOS-XE is not modelled."""
+
+
+def is_ios_xe(release: str) -> bool:
+    """Whether a release is one of IOS-XE 16 or later."""
+    parts = _RELEASE.match(release)
+    return parts is not None and int(parts[1]) >= _FIRST_XE
+
+
+def generation_of(release: str) -> Generation | None:
+    """The generation of a router's release; None without class-maps (before 12.0(5)T), of IOS-XE, or unknown."""
+    parts = _RELEASE.match(release)
+    if parts is None or is_ios_xe(release):
+        return None
+    number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+    if number < _MQC or (number[:2] == _MQC[:2] and "T" not in (parts[4] or "")):
+        return None
+    # Of 12.4 mainline, which has numbers as high, the T train tells itself apart.
+    return "hqf" if number[0] >= 15 or (number >= _FIRST_HQF and (parts[4] or "").startswith("T")) else "classic"
+
+
+def generations_of_train(version: str) -> tuple[Generation, ...]:
+    """The possible generations by a `version` line, which has no more than the train: 12.4 has releases of both."""
+    parts = _RELEASE.match(version)
+    if parts is None or (train := (int(parts[1]), int(parts[2]))) == _FIRST_HQF[:2]:
+        return ("classic", "hqf")
+    return ("classic",) if train < _FIRST_HQF[:2] else ("hqf",)
