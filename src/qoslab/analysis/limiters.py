@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from qoslab.analysis.between import Joined, infer, join, load
+from qoslab.analysis.limiter_inference import Joined, infer, join, load
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.raw import Row
 from qoslab.analysis.registry import metrics_of

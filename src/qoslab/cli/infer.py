@@ -13,7 +13,7 @@ from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 
 if TYPE_CHECKING:
-    from qoslab.analysis.between import Joined, Limiter
+    from qoslab.analysis.limiter_inference import Joined, Limiter
 
 _ROWS = 20
 """Flows that are shown."""
@@ -39,7 +39,7 @@ def command(before: Path, after: Path, count: str, dscp: int | None, table: Path
     same time; pcap or pcapng, optionally compressed by gzip. Packets are matched one by one. Lost, re-marked, reordered
     and delayed packets are listed by flow and type of service. See docs/captures.md for the method and its limits.
     """
-    from qoslab.analysis.between import infer, join, load
+    from qoslab.analysis.limiter_inference import infer, join, load
     from qoslab.capture import CaptureError
     from qoslab.pcap import read_packets
 

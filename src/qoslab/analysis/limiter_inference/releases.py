@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qoslab.analysis.between.bucket import Interval, missing
+from qoslab.analysis.limiter_inference.bucket import Interval, missing
 
 Array = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.analysis.between.clocks import Clocks, compare
+from qoslab.analysis.limiter_inference.clocks import Clocks, compare
 from qoslab.analysis.packets import packet_flow
 from qoslab.errors import UserError
 from qoslab.pcap import BEHIND

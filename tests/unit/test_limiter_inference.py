@@ -17,11 +17,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
-from levels import examples
-from qoslab.analysis.between import infer, join
-from qoslab.analysis.between.bucket import infer_bucket
-from qoslab.analysis.between.releases import infer_releases
-from qoslab.analysis.between.two_buckets import infer_two_buckets
+from qoslab.analysis.limiter_inference import infer, join
+from qoslab.analysis.limiter_inference.bucket import infer_bucket
+from qoslab.analysis.limiter_inference.releases import infer_releases
+from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
 from qoslab.cli import main
 from qoslab.errors import UserError
 

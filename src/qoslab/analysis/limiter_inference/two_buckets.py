@@ -14,7 +14,7 @@ from statistics import median_high
 
 import numpy as np
 
-from qoslab.analysis.between.bucket import (
+from qoslab.analysis.limiter_inference.bucket import (
     Array,
     Bucket,
     Fit,

@@ -4,7 +4,7 @@
 bucket that passed and dropped, `releases` the shaper or line that let packets go, `limiter` says which it was.
 """
 
-from qoslab.analysis.between.joined import Joined, join, load
-from qoslab.analysis.between.limiter import COUNTED, Counted, Limiter, infer
+from qoslab.analysis.limiter_inference.joined import Joined, join, load
+from qoslab.analysis.limiter_inference.limiter import COUNTED, Counted, Limiter, infer
 
 __all__ = ["COUNTED", "Counted", "Joined", "Limiter", "infer", "join", "load"]

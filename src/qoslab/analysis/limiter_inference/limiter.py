@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.between.bucket import Bucket, Interval, infer_bucket
-from qoslab.analysis.between.joined import Joined
-from qoslab.analysis.between.releases import Releases, infer_releases
-from qoslab.analysis.between.two_buckets import infer_two_buckets
+from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket
+from qoslab.analysis.limiter_inference.joined import Joined
+from qoslab.analysis.limiter_inference.releases import Releases, infer_releases
+from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
 
 Counted = Literal["frame", "ip", "wire"]
 COUNTED: dict[Counted, str] = {
