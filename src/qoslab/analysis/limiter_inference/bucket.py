@@ -1,10 +1,12 @@
-"""The token bucket that explains which packets passed and which did not.
+"""Single token bucket that explains which packets passed and which did not.
 
-Tokens come at `rate` up to `burst`; a packet passes where there are as many as it has bytes, and takes them. What is
-missing in the bucket goes by the packets that passed and the rate alone: it is what would wait in a queue that is
-emptied at that rate, W. So a packet passes exactly where W and its size are no more than the burst, and for each rate
-the burst that explains most is found by sorting. (Nothing is assumed of how packets come; the bucket is full when the
-capture begins.)
+Tokens come at `rate` up to `burst`; a packet passes if there are as many as it has bytes, and takes them. The tokens
+missing from the bucket, W, depend on the packets that passed and on the rate alone: W is the backlog of a queue that is
+emptied at that rate. A packet passes exactly if W plus its size is no more than the burst. So a rate explains every
+packet if all packets that passed need less than all that did not, and the difference between the two (`overlap`) is
+piecewise linear in the rate: its minima are found by narrowing. The candidate is then replayed forward over the
+arrivals, and the packets that it decides differently are its unexplained ones. The bucket is full when the capture
+begins.
 """
 
 from __future__ import annotations
@@ -18,16 +20,20 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_MOST_UNEXPLAINED = 0.05
+MOST_UNEXPLAINED = 0.05
 """Of the packets that passed, or of those that did not, whichever are fewer."""
-_FEWEST = 5
+FEWEST = 5
 """Packets of each kind, without which there is nothing to infer."""
-_COARSE, _FINE, _VALLEYS = 80, 25, 4
+_OUTLIERS = 0.02
+"""Share of either kind that a rate need not explain, where none explains all."""
+_COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
+_AT_ONCE = 2_000_000
+"""Packets times rates that are looked at together, for the memory that they take."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure, and all values that explain the packets as well."""
+    """A value, and the range of values that explain the packets as well."""
 
     value: float
     low: float
@@ -41,14 +47,14 @@ class Bucket:
     rate_bps: Interval
     burst_bytes: Interval
     unexplained: int
-    """Packets that it would have treated otherwise."""
+    """Packets that it decides differently when it is replayed forward."""
     buckets: int = 1
     """That share the burst."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A burst for what packets needed."""
+    """A burst that separates what packets needed."""
 
     wrong: int
     low: float
@@ -56,99 +62,193 @@ class Fit:
     high: float
 
 
+@dataclass(frozen=True)
+class Arrivals:
+    """Packets in the order of their arrival, and which of them passed."""
+
+    time_s: Array
+    size: Array
+    passed: Mask
+
+    @property
+    def fewer(self) -> int:
+        """Packets of the rarer kind: passed or not."""
+        return min(int(self.passed.sum()), int((~self.passed).sum()))
+
+    @property
+    def stamp_s(self) -> float:
+        """Resolution of the time stamps."""
+        return stamp_of(self.time_s)
+
+    def slack(self, rate_bps: float) -> float:
+        """Error of the tokens, in bytes, that time stamps of this resolution allow."""
+        return rate_bps / 8 * self.stamp_s + 1e-6
+
+    def overlaps(self, rates: Array, needed_more: float = 0.0, outliers: float = 0.0) -> Array:
+        """By how many bytes packets that passed needed more than those that did not, by rate.
+
+        A packet that did not pass needs `needed_more` times its size beyond its own size. A share of `outliers` of
+        either kind is left out.
+        """
+        found = np.empty(len(rates))
+        passed_bytes = np.where(self.passed, self.size, 0.0)
+        step = max(1, _AT_ONCE // len(self.size))
+        for first in range(0, len(rates), step):
+            part = slice(first, first + step)
+            absent = missing_at(self.time_s, passed_bytes, rates[part])
+            yes = absent[:, self.passed] + self.size[self.passed]
+            no = absent[:, ~self.passed] + (1 + needed_more) * self.size[~self.passed]
+            # A full bucket passes what it can hold, however little the rate has to explain then.
+            fits = self.size[~self.passed] <= self.size[self.passed].max()
+            no[(absent[:, ~self.passed] <= 1e-6) & fits] = 0.0
+            if outliers:
+                ranks = int(outliers * yes.shape[1]), int(outliers * no.shape[1])
+                most = np.partition(yes, yes.shape[1] - 1 - ranks[0], axis=1)[:, yes.shape[1] - 1 - ranks[0]]
+                found[part] = most - np.partition(no, ranks[1], axis=1)[:, ranks[1]]
+            else:
+                found[part] = yes.max(axis=1) - no.min(axis=1)
+        return found
+
+    def fit(self, rate: float) -> Fit:
+        """The burst that does best with a rate."""
+        absent = missing(self.time_s, np.where(self.passed, self.size, 0.0), rate)
+        return best_burst(absent + self.size, self.passed)
+
+    def replay(self, rate: float, burst: float) -> tuple[int, int]:
+        """Packets that a bucket decides differently, and drops that it decides for certain.
+
+        The bucket follows the capture only where the tokens differ from the size by less than time stamps can show.
+        """
+        slack, tokens, last = self.slack(rate), burst, float(self.time_s[0])
+        wrong = certain = 0
+        for now, size, observed in zip(self.time_s.tolist(), self.size.tolist(), self.passed.tolist(), strict=True):
+            tokens, last = min(burst, tokens + rate / 8 * (now - last)), now
+            passes = tokens >= size
+            if abs(tokens - size) <= slack:
+                passes = observed
+            elif not passes:
+                certain += 1
+            wrong += passes != observed
+            if passes:
+                tokens -= size
+        return wrong, certain
+
+
+def stamp_of(time_s: Array) -> float:
+    """The resolution of time stamps: 1 us if none is finer, else 1 ns."""
+    return 1e-6 if not (np.rint(time_s * 1e9).astype(np.int64) % 1000).any() else 1e-9
+
+
 def missing(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
-    """What is missing in a bucket when each packet comes, in bytes; `passed_bytes` is 0 of one that did not pass."""
+    """Bytes missing from a bucket when each packet comes; `passed_bytes` is 0 for a packet that did not pass."""
+    found: Array = missing_at(time_s, passed_bytes, np.array([rate_bps]))[0]
+    return found
+
+
+def missing_at(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
+    """The same for several rates, of shape (rates, packets)."""
     gone = np.concatenate([[0.0], np.cumsum(passed_bytes)[:-1]])
-    level = gone - rate_bps / 8 * time_s
-    found: Array = level - np.minimum.accumulate(level)
+    level = gone - rates[:, None] / 8 * time_s
+    found: Array = level - np.minimum.accumulate(level, axis=1)
     return found
 
 
 def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
-    """The bucket for packets in the order of their arrival; None where none explains what became of them."""
-    least = least_rate(time_s, size, passed)
+    """The bucket for packets in the order of their arrival; None if none explains which of them passed."""
+    arrivals = Arrivals(time_s - time_s[0], size, passed)
+    least = least_rate(arrivals)
     if least is None:
         return None
+    rates = least * (1 + np.concatenate([[-1e-3, 0.0], np.geomspace(1e-7, 3, _COARSE)]))
+    exact = minima(arrivals.overlaps, rates)
+    good = [rate for rate in exact if arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate)]
+    if good:
+        return _exact(arrivals, good)
+    near = minima(lambda each: arrivals.overlaps(each, outliers=_OUTLIERS), rates)
+    return _near(arrivals, min(exact + near, key=lambda rate: arrivals.fit(rate).wrong))
 
-    def fit(rate: float) -> Fit:
-        return best_burst(missing(time_s, np.where(passed, size, 0.0), rate) + size, passed)
 
-    def overlap(rate: float) -> float:
-        """By how much what packets needed that passed is above what the others needed; smooth, other than counts."""
-        needed = missing(time_s, np.where(passed, size, 0.0), rate) + size
-        return float(np.quantile(needed[passed], 0.98) - np.quantile(needed[~passed], 0.02)) / float(needed.max())
+def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
+    """The bucket of rates that explain each packet, within the resolution of time stamps."""
 
-    def wrong(rate: float) -> float:
-        return fit(rate).wrong
+    def explains(rate: float) -> bool:
+        return bool(arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate))
 
-    # Most buckets are empty often enough for the rate to be hardly more than the least.
-    rates = least * (1 + np.concatenate([[-1e-3, 0.0], np.geomspace(1e-6, 3, _COARSE)]))
-    best = min((_narrowed(around, overlap, wrong) for around in _valleys(rates, overlap)), key=wrong)
-    found = fit(best)
-    if not explains(found, passed):
+    edges = [(edge(explains, rate, 1 / 1.5), edge(explains, rate, 1.5)) for rate in rates]
+    low, high = min(each[0] for each in edges), max(each[1] for each in edges)
+    middle = sum(edges[0]) / 2
+    value = middle if explains(middle) else rates[0]
+    bursts = [_needed(arrivals, rate) for rate in (*(each for pair in edges for each in pair), value)]
+    burst = Interval(
+        (bursts[-1][0] + bursts[-1][1]) / 2,
+        min(min(each) for each in bursts) - arrivals.slack(value),
+        max(max(each) for each in bursts) + arrivals.slack(value),
+    )
+    wrong, certain = arrivals.replay(value, burst.value)
+    if certain < FEWEST or wrong > MOST_UNEXPLAINED * arrivals.fewer:
+        return None
+    return Bucket(Interval(value, low, high), burst, wrong)
+
+
+def _needed(arrivals: Arrivals, rate: float) -> tuple[float, float]:
+    """The most bytes that a packet needed that passed, and the fewest that one needed that did not."""
+    absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate) + arrivals.size
+    return float(absent[arrivals.passed].max()), float(absent[~arrivals.passed].min())
+
+
+def _near(arrivals: Arrivals, best: float) -> Bucket | None:
+    """The bucket of the best rate, which does not explain each packet."""
+    found = arrivals.fit(best)
+    wrong, certain = arrivals.replay(best, (found.low + found.high) / 2)
+    if certain < FEWEST or wrong > MOST_UNEXPLAINED * arrivals.fewer:
         return None
     allowed = as_good(found.wrong)
-    low, high = (_edge(lambda rate: fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5))
-    middle = (low + high) / 2 if fit((low + high) / 2).wrong <= allowed else best
-    bursts = [fit(rate) for rate in (low, middle, high)]
-    here = bursts[1]
-    return Bucket(
-        Interval(middle, low, high),
-        Interval((here.low + here.high) / 2, min(each.low for each in bursts), max(each.high for each in bursts)),
-        here.wrong,
+    low, high = (edge(lambda rate: arrivals.fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5))
+    bursts = [arrivals.fit(rate) for rate in (low, best, high)]
+    burst = Interval(
+        (bursts[1].low + bursts[1].high) / 2, min(each.low for each in bursts), max(each.high for each in bursts)
     )
+    return Bucket(Interval(best, low, high), burst, wrong)
 
 
-def _valleys(rates: Array, cost: Callable[[float], float]) -> list[tuple[float, float]]:
-    """Where the cost has its least minima: between the neighbours of each."""
-    costs = np.array([cost(float(rate)) for rate in rates])
+def minima(cost: Callable[[Array], Array], values: Array) -> list[float]:
+    """Where a cost, piecewise linear in sorted values, has its least minima."""
+    costs = cost(values)
     walled = np.concatenate([[np.inf], costs, [np.inf]])
     lows = np.flatnonzero((costs <= walled[:-2]) & (costs <= walled[2:]))
-    best = lows[np.argsort(costs[lows], kind="stable")][:_VALLEYS]
-    return [(float(rates[max(each - 1, 0)]), float(rates[min(each + 1, len(rates) - 1)])) for each in best]
-
-
-def _narrowed(within: tuple[float, float], *costs: Callable[[float], float]) -> float:
-    """The rate of the least cost, by each of the costs twice in turn; in the middle of those that are as good."""
-    low, high = within
-    for cost in (each for each in costs for _ in range(2)):
-        rates = np.linspace(low, high, _FINE)
-        found = np.array([cost(float(rate)) for rate in rates])
-        good = np.flatnonzero(found == found.min())
-        best = float(rates[good[len(good) // 2]])
-        low, high = float(rates[max(good[0] - 1, 0)]), float(rates[min(good[-1] + 1, _FINE - 1)])
-    return best
-
-
-def explains(fit: Fit, passed: Mask) -> bool:
-    """Whether a burst treats few enough packets otherwise than they were."""
-    return fit.wrong <= _MOST_UNEXPLAINED * _fewer(passed)
+    found = []
+    for at in lows[np.argsort(costs[lows], kind="stable")][:_VALLEYS]:
+        low, high = values[max(at - 1, 0)], values[min(at + 1, len(values) - 1)]
+        for _ in range(_ROUNDS):
+            tried = np.linspace(low, high, _FINE)
+            costs_here = cost(tried)
+            good = np.flatnonzero(costs_here == costs_here.min())
+            low, high = tried[max(good[0] - 1, 0)], tried[min(good[-1] + 1, _FINE - 1)]
+        found.append(float(tried[good[len(good) // 2]]))
+    return found
 
 
 def as_good(wrong: int) -> int:
-    """How many packets may be treated otherwise by what is no worse than the best, which so treats `wrong`."""
+    """Packets that may be decided differently by a candidate that is no worse than the best, which does so `wrong`."""
     return wrong + int(2 * np.sqrt(wrong))
 
 
-def _fewer(passed: Mask) -> int:
-    return min(int(passed.sum()), int((~passed).sum()))
+def least_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
+    """The least rate possible: between two drops no more passed than the rate gives, and less than a packet a bucket.
 
-
-def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) -> float | None:
-    """Between two packets that did not pass no more passed than the rate gives, but for one packet a bucket.
-
-    None where there is nothing to infer: too few packets of a kind, or no such rate.
+    None if there is nothing to infer: too few packets of a kind, or no such rate.
     """
-    if _fewer(passed) < _FEWEST:
+    if arrivals.fewer < FEWEST:
         return None
-    dropped = np.flatnonzero(~passed)
-    gone = np.cumsum(np.where(passed, size, 0.0))
+    time_s, size = arrivals.time_s, arrivals.size
+    dropped = np.flatnonzero(~arrivals.passed)
+    gone = np.cumsum(np.where(arrivals.passed, size, 0.0))
     least = 0.0
     apart = 1
     while apart < len(dropped):
         first, last = dropped[:-apart], dropped[apart:]
         seconds = time_s[last] - time_s[first]
-        bytes_ = gone[last] - gone[first] - buckets * size.max()
+        bytes_ = gone[last] - gone[first] - buckets * size[first]
         known = seconds > 0
         if known.any():
             least = max(least, float((8 * bytes_[known] / seconds[known]).max()))
@@ -157,7 +257,7 @@ def least_rate(time_s: Array, size: Array, passed: Mask, *, buckets: int = 1) ->
 
 
 def best_burst(needed: Array, passed: Mask) -> Fit:
-    """The burst with which most packets are treated as they were; `needed` is what each needs to pass."""
+    """The burst with which most packets are decided as they were; `needed` is what each needs to pass."""
     yes, no = np.sort(needed[passed]), np.sort(needed[~passed])
     # With the burst that the k-th of those that passed needs, the later ones would not pass.
     wrong = len(yes) - 1 - np.arange(len(yes)) + np.searchsorted(no, yes, side="right")
@@ -172,14 +272,14 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
     return Fit(least, low, high)
 
 
-def _edge(good: Callable[[float], bool], best: float, factor: float) -> float:
-    """How far from the best rate, towards a multiple of it, one is still good."""
+def edge(good: Callable[[float], bool], best: float, factor: float) -> float:
+    """How far from the best rate, towards a multiple of it, a rate is still good; the first that is not."""
     inside, outside = 0.0, 1.0
-    for _ in range(30):
+    for _ in range(40):
         middle = (inside + outside) / 2
         if good(best * factor**middle):
             inside = middle
         else:
             outside = middle
-    found: float = best * factor**inside
+    found: float = best * factor**outside
     return found

@@ -1,4 +1,4 @@
-"""What limits between two captures: a policer, a marker, a shaper, a line, or nothing."""
+"""The limiter between two captures: a policer, a marker, a shaper, a line, or none."""
 
 from __future__ import annotations
 
@@ -28,17 +28,22 @@ Kind = Literal["policer", "marker", "shaper", "line", "unexplained", "nothing"]
 
 _DEEP = 3
 """Packets that wait at once where something limits; fewer come so by chance."""
-_ONE_PACKET = 2.5
-"""Packets that a line lets go at once, at most."""
+_UNSURE, _NEARLY_FULL = 2.0, 0.1
+"""A queue is full with so many packets, or such a share, less than it ever held: releases are known to a packet."""
+_MOST_ELSEWHERE = 0.1
+"""Share of the drops that may have come while the queue was not full."""
 _SAME = 0.02
 """By how much two rates of one limiter may differ."""
+_VARIED_S = 1e-3
+"""Delays that differ by less are taken to be constant."""
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Limiter:
-    """What limits, in bytes as `counted`; figures that it has not are None."""
+    """A limiter, in bytes as `counted`; values that it does not have are None."""
 
     kind: Kind
     counted: Counted
@@ -52,39 +57,60 @@ class Limiter:
     """Most packets for which one had to wait that overtook others, of the flow that did so most: those in a ring behind
     the queues and on the line, or before it in a queue that is fair."""
     unexplained: int | None = None
-    """Packets that the token bucket would have treated otherwise."""
+    """Packets that the limiter, replayed forward over the arrivals, decides differently; of a shaper or a line those
+    that were dropped while its queue was not full."""
     buckets: int | None = None
     """That share the burst: 2 where the second is filled by what the first has no room for (RFC 2697)."""
     busiest_bps: float | None = None
     """What came in over the busiest tenth of a second: nothing limits below that."""
+    varied_s: float | None = None
+    """By how much delays differed, where no limiter explains them."""
 
     def lines(self) -> Iterator[str]:
-        """What it is, for people."""
+        """A description for people."""
         match self.kind:
             case "nothing":
-                yield f"Nothing limits: up to {self.busiest_bps:,.0f} b/s came in over 0.1 s and left without waiting."
+                yield from self._nothing()
                 return
             case "unexplained":
-                yield "Packets were lost, and neither a token bucket nor a full queue explains which."
+                yield (
+                    "No limiter found: packets were lost, and neither a token bucket nor a full queue explains which."
+                )
+                yield "  possible: random loss, several limiters in series, RED, or traffic missing from the captures"
                 return
             case "policer" | "marker" | "shaper" | "line":
                 yield f"A {self.kind}, counted in {COUNTED[self.counted]}:"
         if self.rate_bps is not None:
-            yield f"  rate   {_told(self.rate_bps, 'b/s')}"
+            yield f"  rate   {_shown(self.rate_bps, 'b/s')}"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets of one rate together" if self.buckets == 2 else ""
-            yield f"  burst  {_told(self.burst_bytes, 'B')}{shared}"
+            yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
         if self.kind == "shaper":
             known = self.interval_s
-            told = "none: packets leave one by one" if known is None else _told(_ms(known), "ms", 4)
-            yield f"  Tc     {told}"
+            yield f"  Tc     {'none: packets leave one by one' if known is None else _shown(_ms(known), 'ms', 4)}"
         if self.queue_packets is not None:
             each = self.queue_packets
             yield f"  queue  {each.value:.0f} packets inside when one was dropped ({each.low:.0f} to {each.high:.0f})"
         if self.ahead_packets is not None:
             yield f"  order  a packet that overtakes others waits for {self.ahead_packets} at most"
-        if self.unexplained:
-            yield f"  packets that such a bucket would have treated otherwise: {self.unexplained}"
+        if self.unexplained and self.kind in ("policer", "marker"):
+            yield f"  unexplained: {self.unexplained:,} packets that such a bucket decides differently"
+        elif self.unexplained:
+            yield (
+                f"  unexplained: {self.unexplained:,} packets lost while its queue was not full, by RED or by "
+                "something else on the path"
+            )
+
+    def _nothing(self) -> Iterator[str]:
+        shown = f"up to {self.busiest_bps:,.0f} b/s came in over 0.1 s"
+        if self.varied_s is None or self.varied_s < _VARIED_S:
+            yield f"Nothing limits: {shown} and left without waiting."
+            return
+        yield f"No limiter found: {shown}, nothing was lost, and packets do not leave at a constant rate."
+        yield (
+            f"  delays differ by {1e3 * self.varied_s:.3f} ms: jitter, or a line shared with traffic that is missing "
+            "from the captures"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""
@@ -103,13 +129,15 @@ def sizes(packets: pd.DataFrame, counted: Counted) -> Array:
 
 
 def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
-    """What limited the packets that went from the first capture to the second."""
+    """The limiter of the packets that went from the first capture to the second."""
     packets = joined.packets
     in_s, out_s, size = packets["in_s"].to_numpy(), packets["out_s"].to_numpy(), sizes(packets, counted)
     lost = joined.lost.to_numpy()
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
+    delay = out_s[~lost] - in_s[~lost]
+    varied_s = float(delay.max() - delay.min())
     releases = infer_releases(in_s[~lost], out_s[~lost], size[~lost])
-    if releases is not None and not _deep(in_s[~lost], out_s[~lost], size[~lost], releases):
+    if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
@@ -120,8 +148,10 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         return _of_bucket("marker", counted, marker)
     if lost.any():
         both = infer_two_buckets(in_s, size, ~lost)
-        return Limiter("unexplained", counted) if both is None else _of_bucket("policer", counted, both)
-    return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size))
+        if both is not None:
+            return _of_bucket("policer", counted, both)
+        return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
+    return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
 
 def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
@@ -136,27 +166,68 @@ def _same(releases: Releases, bucket: Bucket) -> bool:
 
 
 def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, size: Array) -> Limiter:
-    burst = releases.burst_bytes.value > _ONE_PACKET * float(size.max())
-    kind: Kind = "shaper" if burst or releases.interval_s is not None else "line"
+    kind: Kind = "shaper" if releases.shaper else "line"
     in_s, out_s = packets["in_s"].to_numpy(), packets["out_s"].to_numpy()
     lost = np.isnan(out_s)
-    least = _after_the_line(in_s[~lost], out_s[~lost], size[~lost], releases if kind == "line" else None)
-    left, came = np.sort(out_s[~lost]), np.sort(in_s[~lost])
-    queue = None
-    if lost.any():
-        when = in_s[lost]
-        inside = np.searchsorted(came, when, "right") - np.searchsorted(left, when + least, "right")
-        queue = Interval(float(np.median(inside)), float(inside.min()), float(inside.max()))
-    ahead_most = None
+    least = _after_the_line(in_s[~lost], out_s[~lost], size[~lost], None if releases.shaper else releases)
+    queue, unexplained = _queue(in_s, out_s - least, size) if lost.any() else (None, None)
+    return Limiter(
+        kind,
+        counted,
+        releases.rate_bps,
+        releases.burst_bytes,
+        releases.interval_s,
+        queue,
+        _ahead(packets, lost, least),
+        unexplained,
+    )
+
+
+def _queue(in_s: Array, left_s: Array, size: Array) -> tuple[Interval | None, int]:
+    """Packets inside when one was dropped, and drops at a moment when the queue was not full.
+
+    The limit may be of packets or of bytes; None if it explains too few of the drops.
+    """
+    lost = np.isnan(left_s)
+    inside = _inside(in_s, left_s, np.ones(len(size)))
+    absent = []
+    for weight in (np.ones(len(size)), size):
+        level = _inside(in_s, left_s, weight) + weight
+        most = float(level[~lost].max())
+        absent.append(level < most - max(_UNSURE * float(weight.max()), _NEARLY_FULL * most))
+    elsewhere = min(absent, key=lambda each: int((each & lost).sum())) & lost
+    if elsewhere.sum() > _MOST_ELSEWHERE * lost.sum():
+        return None, int(elsewhere.sum())
+    full = inside[lost & ~elsewhere]
+    return Interval(float(np.median(full)), float(full.min()), float(full.max())), int(elsewhere.sum())
+
+
+def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
+    """The weight of the packets inside when each comes."""
+    through = np.flatnonzero(~np.isnan(left_s))
+    came = np.sort(in_s[through])
+    order = np.argsort(left_s[through], kind="stable")
+    gone = np.concatenate([[0.0], np.cumsum(weight[through][order])])
+    taken = np.concatenate([[0.0], np.cumsum(weight[through][np.argsort(in_s[through], kind="stable")])])
+    # A packet that passed is not inside when it comes.
+    before = np.where(np.isnan(left_s), np.searchsorted(came, in_s, "right"), np.searchsorted(came, in_s, "left"))
+    found: Array = taken[before] - gone[np.searchsorted(left_s[through][order], in_s, "right")]
+    return found
+
+
+def _ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
+    """Most packets for which one waited that overtook others, of the flow that did so most."""
     overtook = (packets["overtook"] > 0).to_numpy()
-    if overtook.any():
-        passed = packets[~lost].assign(overtook=overtook[~lost])
-        shares = passed.groupby(["flow", "tos"])["overtook"].mean().reset_index()
-        first = shares.sort_values("overtook", ascending=False, kind="stable").iloc[0]
-        mine = ((packets["flow"] == first["flow"]) & (packets["tos"] == first["tos"])).to_numpy() & ~lost
-        ahead = np.searchsorted(left, out_s[mine], "left") - np.searchsorted(left, in_s[mine] + least, "right")
-        ahead_most = int(ahead.max())
-    return Limiter(kind, counted, releases.rate_bps, releases.burst_bytes, releases.interval_s, queue, ahead_most)
+    if not overtook.any():
+        return None
+    in_s, out_s = packets["in_s"].to_numpy(), packets["out_s"].to_numpy()
+    passed = packets[~lost].assign(overtook=overtook[~lost])
+    shares = passed.groupby(["flow", "tos"])["overtook"].mean().reset_index()
+    first = shares.sort_values("overtook", ascending=False, kind="stable").iloc[0]
+    mine = ((packets["flow"] == first["flow"]) & (packets["tos"] == first["tos"])).to_numpy() & ~lost
+    left = np.sort(out_s[~lost])
+    ahead = np.searchsorted(left, out_s[mine], "left") - np.searchsorted(left, in_s[mine] + least, "right")
+    return int(ahead.max())
 
 
 def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | None) -> float:
@@ -165,12 +236,6 @@ def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | Non
     """
     on_line = 8 * size / line.rate_bps.value if line is not None else 0.0
     return max(0.0, float((out_s - in_s - on_line).min()))
-
-
-def _deep(in_s: Array, out_s: Array, size: Array, releases: Releases) -> bool:
-    """Whether more packets wait at once than come so by chance."""
-    delay = out_s - in_s
-    return float(delay.max() - delay.min()) > _DEEP * 8 * float(size.max()) / releases.rate_bps.value
 
 
 def _busiest(in_s: Array, size: Array) -> float:
@@ -182,6 +247,6 @@ def _ms(each: Interval) -> Interval:
     return Interval(1e3 * each.value, 1e3 * each.low, 1e3 * each.high)
 
 
-def _told(each: Interval, unit: str, decimals: int = 0) -> str:
+def _shown(each: Interval, unit: str, decimals: int = 0) -> str:
     value, low, high = (f"{number:,.{decimals}f}" for number in (each.value, each.low, each.high))
     return f"{value} {unit} ({low} to {high})"

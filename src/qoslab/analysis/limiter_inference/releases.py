@@ -1,7 +1,10 @@
-"""The shaper or line that packets waited for, told from when it let them go.
+"""Shaper or line that packets waited for, inferred from when it released them.
 
 Only departures count before which a packet was waiting already: then nothing but the limiter decides when it leaves.
-A shaper with an interval lets go what the interval's tokens pay for, so that its releases begin at multiples of it.
+A line, and a bucket whose tokens come continuously, release packets one by one, each after its size at the rate; a
+shaper with an interval releases what the interval's tokens pay for, so that its releases begin at multiples of it.
+Delays that follow neither, as those of jitter or of a line shared with packets that are not in the captures, are of no
+limiter.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qoslab.analysis.limiter_inference.bucket import Interval, missing
+from qoslab.analysis.limiter_inference.bucket import Interval, missing, stamp_of
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 LEAST_WAITED = 20
 """Departures that others waited for, without which there is nothing to infer."""
@@ -22,12 +26,18 @@ STEADY = 0.3
 BACK_TO_BACK = 1.6
 """A gap that is no longer than so many of the shortest of its size is the line's."""
 ON_THE_GRID = 0.04
-"""Of an interval: how far from its multiples releases may begin."""
+"""Of an interval, or of a packet's time at the rate: how far off a release may be."""
+REGULAR = 0.8
+"""Share of the departures that must follow the limiter's rule."""
+EARLY = 0.02
+"""Share of the departures that may come before one by one they could."""
+MOST_OF_THE_TIME = 0.6
+"""That packets waited; in the rest something else held them up."""
+ONE_PACKET, SHARP = 2.5, 1.5
+"""Largest packets that a line lets go at once, at most; and where all gaps are exact."""
 _ALIKE = 20
-STAMP = 1e-9
-"""Stamps are no finer, in s."""
 AS_ONE = 1e-6
-"""Stamps of one moment, in s: an interval is told to no less."""
+"""Stamps of one moment, in s: no shorter interval is reported."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +46,39 @@ class Releases:
 
     rate_bps: Interval
     burst_bytes: Interval
-    """What it let go at once, beyond its rate: of a line one packet."""
+    """Released at once, beyond the rate: of a line one packet."""
     interval_s: Interval | None
     """Tc: releases begin at its multiples; None where packets left one by one."""
     waited: int
     """Departures that it was inferred from."""
+    shaper: bool
+    """Whether it releases more at once than a line does, or at intervals."""
+
+
+@dataclass(frozen=True)
+class _Departures:
+    """Packets in the order of their departure."""
+
+    in_s: Array
+    out_s: Array
+    size: Array
+    waited: Mask
+    """Those that arrived before the previous one left."""
+
+    @property
+    def gaps(self) -> Array:
+        """Seconds since the previous departure, of those that waited."""
+        found: Array = np.diff(self.out_s)[self.waited[1:]]
+        return found
+
+    @property
+    def sizes(self) -> Array:
+        """Bytes of those that waited."""
+        return self.size[self.waited]
 
 
 def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
-    """The limiter for packets that were not lost; None where too few waited for another one."""
+    """The limiter for packets that were not lost; None if too few waited, or they left by no rule."""
     order = np.argsort(out_s, kind="stable")
     in_s, out_s, size = in_s[order], out_s[order], size[order]
     least = float((out_s - in_s).min())
@@ -52,40 +86,109 @@ def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
     waited &= np.concatenate([[False], np.diff(out_s) > 0])
     if waited.sum() < LEAST_WAITED:
         return None
-    span = _longest(waited, out_s)
+    departures = _Departures(in_s, out_s, size, waited)
+    return _paced(departures) or _at_intervals(departures)
+
+
+def _paced(departures: _Departures) -> Releases | None:
+    """The limiter that releases packets one by one; None if they do not leave so."""
+    gaps, sizes = departures.gaps, departures.sizes
+    per_byte, extra, regular = _pace(gaps, sizes)
+    seconds = float(gaps[regular].sum())
+    early = gaps[~regular] < extra + per_byte * sizes[~regular]
+    if regular.sum() < LEAST_WAITED or early.sum() > EARLY * len(gaps):
+        return None
+    if regular.mean() < REGULAR or seconds < MOST_OF_THE_TIME * float(gaps.sum()):
+        return None
+    rate = 8 * float(sizes[regular].sum()) / seconds
+    residue = gaps[regular] - extra - per_byte * sizes[regular]
+    stamps = 2 * stamp_of(departures.out_s) * np.sqrt(regular.sum())
+    error = (stamps + 3 * float(residue.std()) * np.sqrt(regular.sum())) / seconds
+    # What a packet adds that is not counted makes the rate depend on the sizes.
+    each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
+    low, high = (1 - error) * min(rate, *each), (1 + error) * max(rate, *each)
+    burst = _burst(departures.out_s, departures.size, Interval(rate, low, high))
+    largest = float(departures.size.max())
+    shaper = burst.value > (ONE_PACKET if extra else SHARP) * largest
+    # Each release may be an interval, filled by one packet, if all are equally far apart.
+    equal = float(np.ptp(sizes)) == 0 and shaper
+    interval = _filled(departures, gaps[regular]) if equal else None
+    return Releases(Interval(rate, low, high), burst, interval, int(departures.waited.sum()), shaper)
+
+
+def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
+    """Seconds a byte and a packet of packets that leave one by one, and which gaps are so long."""
+    per_byte, extra = float(np.median(gaps / sizes)), 0.0
+
+    def regular() -> Mask:
+        due = extra + per_byte * sizes
+        found: Mask = np.abs(gaps - due) <= np.maximum(ON_THE_GRID * due, AS_ONE)
+        return found
+
+    found = regular()
+    if found.mean() < REGULAR and len(np.unique(sizes)) > 1:
+        kinds = [kind for kind in np.unique(sizes) if (sizes == kind).sum() >= LEAST_WAITED / 2]
+        if len(kinds) > 1:
+            slope, level = np.polyfit(kinds, [float(np.median(gaps[sizes == kind])) for kind in kinds], 1)
+            if slope > 0 and level > 0:
+                per_byte, extra = float(slope), float(level)
+                found = regular()
+    return per_byte, extra, found
+
+
+def _filled(departures: _Departures, gaps: Array) -> Interval | None:
+    """The interval of which each is filled by one packet; None if busy periods begin at no common multiples of it."""
+    interval = float(gaps.mean())
+    error = 2 * stamp_of(departures.out_s) / np.sqrt(len(gaps)) + 2 * float(gaps.std()) / np.sqrt(len(gaps))
+    phases = departures.out_s[departures.waited] / interval % 1
+    middle = np.angle(np.exp(2j * np.pi * phases).mean()) / (2 * np.pi)
+    off = np.abs((phases - middle + 0.5) % 1 - 0.5)
+    if np.quantile(off, 0.95) > ON_THE_GRID:
+        return None
+    return Interval(interval, interval - error, interval + error)
+
+
+def _at_intervals(departures: _Departures) -> Releases | None:
+    """The shaper whose releases begin at multiples of an interval; None if there is no such interval."""
+    out_s, size = departures.out_s, departures.size
+    span = _longest(departures.waited, out_s)
     if span is None:
         return None
     begin, end = span
     begin += int(STEADY * (end - begin))
-    gaps = np.diff(out_s[begin : end + 1])
-    sizes = size[begin + 1 : end + 1]
-    line = _line(gaps, sizes)
+    gaps, sizes = np.diff(out_s[begin : end + 1]), size[begin + 1 : end + 1]
+    line = float(np.quantile(gaps / sizes, 0.001))
     starts = np.flatnonzero(gaps > BACK_TO_BACK * line * sizes)
-    grouped = len(starts) > LEAST_WAITED / 2 and len(starts) < len(gaps)
-    interval = _interval(out_s[begin + 1 : end + 1][starts] - line * sizes[starts]) if len(starts) > 3 else None
-    if interval is not None and not grouped and _one_by_one(gaps, sizes):
-        interval = None
-    # Before the packet at each such moment so much had gone, in a straight line but for what is less than a packet.
-    moments = np.arange(len(gaps)) if interval is None else starts
-    rate, off = _slope(out_s[begin + 1 + moments], np.cumsum(sizes)[moments] - sizes[moments])
-    granted = out_s
-    if interval is not None:
-        # Its tokens come at the ticks, not in between.
-        first = float(out_s[begin + 1 + starts[0]] - line * sizes[starts[0]])
-        granted = interval.value * np.floor((out_s - line * size - first) / interval.value + ON_THE_GRID)
-        # What packets of one size leave of each interval's tokens may add up to nearly a packet before it shows.
-        off = max(off, 8 * float(sizes.max()) / float(out_s[end] - out_s[begin]))
-    ahead = missing(granted, size, rate) + size
-    burst = float(ahead.max())
-    return Releases(
-        Interval(rate, rate - off, rate + off),
-        Interval(burst, burst - float(size.max()), burst + float(size.max())),
-        interval,
-        int(waited.sum()),
+    if len(starts) <= 3:
+        return None
+    at = out_s[begin + 1 + starts] - line * sizes[starts]
+    interval = _interval(at, stamp_of(out_s))
+    if interval is None:
+        return None
+    # Before the packet at each start so much had gone, in a straight line except for less than a packet.
+    gone = np.cumsum(sizes)[starts] - sizes[starts]
+    rate, off, bent = _slope(out_s[begin + 1 + starts], gone)
+    largest = float(size.max())
+    if bent > ONE_PACKET * largest:
+        return None
+    # Its tokens come at the ticks, not in between.
+    granted = interval.value * np.floor((out_s - line * size - at[0]) / interval.value + ON_THE_GRID)
+    # What packets of one size leave of each interval's tokens may add up to nearly a packet before it shows.
+    off = max(off, 8 * largest / float(out_s[end] - out_s[begin]))
+    rates = Interval(rate, rate - off, rate + off)
+    burst = _burst(granted, size, rates)
+    return Releases(rates, burst, interval, int(departures.waited.sum()), shaper=True)
+
+
+def _burst(granted_s: Array, size: Array, rate: Interval) -> Interval:
+    """The bytes that were released at once, to a packet."""
+    least, burst, most = (
+        float((missing(granted_s, size, each) + size).max()) for each in (rate.high, rate.value, rate.low)
     )
+    return Interval(burst, least - float(size.max()), most + float(size.max()))
 
 
-def _longest(waited: npt.NDArray[np.bool_], out_s: Array) -> tuple[int, int] | None:
+def _longest(waited: Mask, out_s: Array) -> tuple[int, int] | None:
     """The longest stretch in which each packet but the first waited for the one before: its first and last number."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], waited, [False]]).astype(np.int8)))
     begins, ends = edges[::2] - 1, edges[1::2] - 1
@@ -94,27 +197,20 @@ def _longest(waited: npt.NDArray[np.bool_], out_s: Array) -> tuple[int, int] | N
     return (first, last) if last - first >= LEAST_WAITED else None
 
 
-def _slope(time_s: Array, gone: Array) -> tuple[float, float]:
-    """Bits a second of bytes that had gone by then, and how wrong that may be: residues are alike over `_ALIKE`."""
+def _slope(time_s: Array, gone: Array) -> tuple[float, float, float]:
+    """Bits a second of bytes that had gone by then, its error, and how far these are from a straight line, in bytes.
+
+    Residues are taken to be alike over `_ALIKE` of them.
+    """
     slope, level = np.polyfit(time_s - time_s[0], gone, 1)
     residue = gone - level - slope * (time_s - time_s[0])
     free = max(len(gone) / _ALIKE, 3.0)
-    return 8 * float(slope), 16 * float(residue.std()) * float(np.sqrt(12 / free)) / float(time_s[-1] - time_s[0])
+    error = 16 * float(residue.std()) * float(np.sqrt(12 / free)) / float(time_s[-1] - time_s[0])
+    return 8 * float(slope), error, float(np.ptp(residue))
 
 
-def _line(gaps: Array, sizes: Array) -> float:
-    """Seconds a byte of packets that leave back to back."""
-    return float(np.quantile(gaps / sizes, 0.001))
-
-
-def _one_by_one(gaps: Array, sizes: Array) -> bool:
-    """Whether each gap is the packet's size at one rate."""
-    each = gaps / sizes
-    return bool(np.quantile(each, 0.99) <= (1 + ON_THE_GRID) * np.quantile(each, 0.01))
-
-
-def _interval(starts: Array) -> Interval | None:
-    """The interval of whose multiples the starts are; None where there is none, or they tell none."""
+def _interval(starts: Array, stamp_s: float) -> Interval | None:
+    """The interval of whose multiples the starts are; None if there is none, or they do not show it."""
     apart = np.diff(starts)
     shortest = float(np.quantile(apart, 0.02))
     for parts in range(1, 41):
@@ -134,6 +230,6 @@ def _interval(starts: Array) -> Interval | None:
         if np.quantile(off, 0.95) <= max(ON_THE_GRID * guess, AS_ONE):
             if len(np.unique(number)) == 1 and parts > 1:
                 continue
-            error = 2 * max(float(np.quantile(off, 0.95)), STAMP) / float(number.sum())
+            error = 2 * max(float(np.quantile(off, 0.95)), stamp_s) / float(number.sum())
             return Interval(guess, guess - error, guess + error)
     return None

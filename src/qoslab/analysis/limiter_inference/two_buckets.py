@@ -1,140 +1,175 @@
-"""The two token buckets of one rate that explain which packets passed and which did not (RFC 2697).
+"""Two token buckets of one rate that explain which packets passed and which did not (RFC 2697).
 
-Tokens come to the first bucket, and to the second what the first has no room for; a packet passes where one of them has
-as many as it has bytes, and that one pays. Who pays is not seen. So all pairs of a rate and a first bucket are gone
-through side by side, packet by packet: the first pays where it can, and for what it cannot the second must do. What the
-second has to hold is found as of one bucket. Where packets come without a pause longer than the first bucket lasts,
-only the sum of both can be told.
+Tokens come to the first bucket, and to the second as far as the first has no room for them; a packet passes if one of
+them has as many as it has bytes, and that one pays. Both together lack what one bucket of both bursts would lack, since
+tokens are lost only when both are full. So a packet that passed found at least its size in both together, and one that
+did not found less than twice its size: this bounds the rate and the sum of the bursts, whatever the first bucket is.
+Pairs of a rate and a first bucket are then searched; the best are replayed forward over the arrivals.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median_high
 
 import numpy as np
 
 from qoslab.analysis.limiter_inference.bucket import (
+    MOST_UNEXPLAINED,
     Array,
+    Arrivals,
     Bucket,
-    Fit,
     Interval,
     Mask,
-    as_good,
     best_burst,
-    explains,
+    edge,
     least_rate,
+    minima,
     missing,
 )
 
 MOST_PACKETS = 20_000
-"""That are looked at, from the begin of the capture."""
-_COARSE, _FINE, _ROUNDS = (100, 8), 24, 4
-_ABOVE = 0.1
-"""By how much the rate may be above the least that it can be, where both buckets are empty often."""
-_LATE = 0.02
-"""Of the least packet, in tokens: what clocks and rates that are nearly right may be off by."""
+"""That are looked at, from the beginning of the capture."""
+_COARSE, _FINE, _ROUNDS = (48, 10), (16, 16), 5
+_REPLAYED = 96
+"""Candidates that are replayed forward."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Rates that the packets allow, and both bursts together for each rate."""
+
+    rate: Interval
+    both: Interval
 
 
 def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
-    """Both buckets as one burst, for packets in the order of their arrival; None where none explain them.
+    """Both buckets as one burst, for packets in the order of their arrival; None if none explain them.
 
     The buckets are full when the capture begins.
     """
-    time_s, size, passed = time_s[:MOST_PACKETS], size[:MOST_PACKETS], passed[:MOST_PACKETS]
-    least = least_rate(time_s, size, passed, buckets=2)
-    if least is None:
+    part = slice(None, MOST_PACKETS)
+    arrivals = Arrivals(time_s[part] - time_s[0], size[part], passed[part])
+    bounds = _bounds(arrivals)
+    if bounds is None:
         return None
-    rates = least * (1 + np.concatenate([[0.0], np.geomspace(1e-5, _ABOVE, _COARSE[0])]))
-    firsts = np.linspace(size.min(), _gone(time_s, size, passed, least) + 2 * size.max(), _COARSE[1])
-    tried: list[_Pair] = []
-    for _ in range(_ROUNDS):
-        now = _tried(time_s, size, passed, rates, firsts)
-        if not now:
-            break
-        tried += now
-        good = _as_good(now)
-        rates = _around(rates, [each.rate for each in good])
-        firsts = _around(firsts, [each.first for each in good])
-    if not tried:
+    wrong, rate, both = _best(arrivals, bounds)
+    if wrong > MOST_UNEXPLAINED * arrivals.fewer:
         return None
-    wrong = min(each.fit.wrong for each in tried)
-    best = [each for each in tried if each.fit.wrong == wrong]
-    if not explains(best[0].fit, passed):
-        return None
-    good = _as_good(tried)
+    value = min(max(both, bounds.both.low), bounds.both.high)
     return Bucket(
-        Interval(
-            median_high(each.rate for each in best), min(each.rate for each in good), max(each.rate for each in good)
-        ),
-        Interval(
-            median_high(each.together for each in best),
-            min(each.first + each.fit.low for each in good),
-            max(each.first + each.fit.high for each in good),
-        ),
+        Interval(rate, bounds.rate.low, bounds.rate.high),
+        Interval(value, bounds.both.low, bounds.both.high),
         wrong,
         buckets=2,
     )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A rate and a first bucket, and the second that does best with them."""
+def _bounds(arrivals: Arrivals) -> _Bounds | None:
+    """What the packets allow, each of them; None if there is no such rate."""
+    least = least_rate(arrivals, buckets=2)
+    if least is None:
+        return None
 
-    rate: float
-    first: float
-    fit: Fit
+    def allowed(rate: float) -> bool:
+        return bool(arrivals.overlaps(np.array([rate]), needed_more=1.0)[0] <= arrivals.slack(rate))
 
-    @property
-    def together(self) -> float:
-        return self.first + (self.fit.low + self.fit.high) / 2
+    rates = least * (1 + np.concatenate([[-1e-3, 0.0], np.geomspace(1e-6, 3, 80)]))
+    found = minima(lambda each: arrivals.overlaps(each, needed_more=1.0), rates)
+    good = [rate for rate in found if allowed(rate)]
+    if not good:
+        return None
+    low, high = min(edge(allowed, rate, 1 / 1.5) for rate in good), max(edge(allowed, rate, 1.5) for rate in good)
+    sums = [_sums(arrivals, rate) for rate in (low, *good, high)]
+    both = min(each[0] for each in sums), max(each[1] for each in sums)
+    # Two buckets of which one holds no packet are one.
+    if both[1] < 2 * arrivals.size.min():
+        return None
+    return _Bounds(Interval(good[0], low, high), Interval(sum(both) / 2, *both))
 
 
-def _as_good(tried: list[_Pair]) -> list[_Pair]:
-    allowed = as_good(min(each.fit.wrong for each in tried))
-    return [each for each in tried if each.fit.wrong <= allowed]
+def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
+    """The least and the greatest sum of both bursts with a rate."""
+    absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate)
+    yes, no = arrivals.passed, ~arrivals.passed
+    return float((absent + arrivals.size)[yes].max()), float((absent + 2 * arrivals.size)[no].min())
 
 
-def _around(tried: Array, good: list[float]) -> Array:
+def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
+    """The best candidate: packets that it decides differently, rate, and both bursts together."""
+    least = float(arrivals.size.min())
+    rates = np.linspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
+    firsts = np.linspace(least, max(bounds.both.high - least, 2 * least), _COARSE[1])
+    tried: list[tuple[int, float, float, float]] = []
+    for _ in range(_ROUNDS):
+        rate, first = (each.ravel() for each in np.meshgrid(rates, firsts, indexing="ij"))
+        tried += _tried(arrivals, rate, first)
+        tried.sort()
+        good = [each for each in tried if each[0] <= tried[0][0] + int(2 * np.sqrt(tried[0][0]))][:_REPLAYED]
+        rates = _around(rates, [each[1] for each in good[:8]], _FINE[0])
+        firsts = _around(firsts, [each[2] for each in good[:8]], _FINE[1])
+        if tried[0][0] == 0:
+            break
+    rate, first, second = (np.array([each[at] for each in tried[:_REPLAYED]]) for at in (1, 2, 3))
+    wrong = _replayed(arrivals, rate, first, second)
+    at = int(wrong.argmin())
+    return int(wrong[at]), float(rate[at]), float(first[at] + second[at])
+
+
+def _around(tried: Array, good: list[float], count: int) -> Array:
     """Values from the one before those that are good to the one behind them."""
     low, high = np.searchsorted(tried, [min(good), max(good)])
-    return np.linspace(tried[max(low - 1, 0)], tried[min(high + 1, len(tried) - 1)], _FINE)
+    return np.linspace(tried[max(low - 1, 0)], tried[min(high + 1, len(tried) - 1)], count)
 
 
-def _gone(time_s: Array, size: Array, passed: Mask, rate: float) -> float:
-    """What both buckets have given when the first packet is lost, for which neither has enough."""
-    return float(missing(time_s, np.where(passed, size, 0.0), rate)[np.argmin(passed)])
+def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, float, float, float]]:
+    """Pairs with the second bucket that does best: wrong packets, rate, first, second."""
+    needed, wrong = _needed(arrivals, rate, first)
+    found = []
+    for at in range(len(rate)):
+        fit = best_burst(needed[:, at], arrivals.passed)
+        second = (fit.low + fit.high) / 2
+        found.append((int(wrong[at]) + fit.wrong, float(rate[at]), float(first[at]), second))
+    return found
 
 
-def _tried(time_s: Array, size: Array, passed: Mask, rates: Array, firsts: Array) -> list[_Pair]:
-    """The pairs of both that the first lost packet allows, in the order of rates."""
-    rate, first = (each.ravel() for each in np.meshgrid(rates, firsts, indexing="ij"))
-    needed = _needed(time_s, size, passed, rate, first)
-    fits = [best_burst(needed[:, each], passed) for each in range(len(rate))]
-    gone = np.repeat([_gone(time_s, size, passed, float(each)) for each in rates], len(firsts))
-    pairs = [_Pair(float(one), float(other), fit) for one, other, fit in zip(rate, first, fits, strict=True)]
-    most = 2 * size.max()
-    return [each for each, least in zip(pairs, gone, strict=True) if least - most <= each.together <= least + most]
+def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array]:
+    """The second bucket that each packet needs to pass, by pair, and drops that the first bucket would have passed.
 
-
-def _needed(time_s: Array, size: Array, passed: Mask, rate: Array, first: Array) -> Array:
-    """What the second bucket has to hold for each packet to pass, by pair; 0 where the first pays."""
-    slack = _LATE * float(size.min())
-    needed = np.zeros((len(size), len(rate)))
-    tokens, lacking = first.copy(), np.zeros(len(rate))
-    gaps = np.diff(time_s, prepend=time_s[0])
-    for at, (gap, each, passes) in enumerate(zip(gaps, size, passed, strict=True)):
+    Who pays follows from what was observed to pass; a packet that the first pays for needs no second bucket.
+    """
+    needed = np.zeros((len(arrivals.size), len(rate)))
+    tokens, lacking, wrong = first.copy(), np.zeros(len(rate)), np.zeros(len(rate))
+    gaps = np.diff(arrivals.time_s, prepend=arrivals.time_s[0])
+    for at, (gap, size, passes) in enumerate(
+        zip(gaps.tolist(), arrivals.size.tolist(), arrivals.passed.tolist(), strict=True)
+    ):
         tokens += rate / 8 * gap
         above = np.maximum(tokens - first, 0)
         tokens -= above
         lacking = np.maximum(lacking - above, 0)
+        pays = tokens >= size
         if passes:
-            pays = tokens >= each - slack
-            needed[at] = np.where(pays, 0, lacking + each)
-            tokens = np.where(pays, np.maximum(tokens - each, 0), tokens)
-            lacking = np.where(pays, lacking, lacking + each)
+            needed[at] = np.where(pays, 0, lacking + size)
+            tokens -= np.where(pays, size, 0)
+            lacking += np.where(pays, 0, size)
         else:
-            needed[at] = np.where(tokens < each + slack, lacking + each, 0)
-            # There cannot have been more.
-            tokens = np.minimum(tokens, each)
-    return needed
+            needed[at] = np.where(pays, np.inf, lacking + size)
+            wrong += pays
+    return needed, wrong
+
+
+def _replayed(arrivals: Arrivals, rate: Array, first: Array, second: Array) -> Array:
+    """Packets that each candidate decides differently, without a look at what became of those before."""
+    one, other, wrong = first.copy(), second.copy(), np.zeros(len(rate))
+    gaps = np.diff(arrivals.time_s, prepend=arrivals.time_s[0])
+    for gap, size, passes in zip(gaps.tolist(), arrivals.size.tolist(), arrivals.passed.tolist(), strict=True):
+        one += rate / 8 * gap
+        above = np.maximum(one - first, 0)
+        one -= above
+        other = np.minimum(other + above, second)
+        from_one = one >= size
+        from_other = ~from_one & (other >= size)
+        one -= np.where(from_one, size, 0)
+        other -= np.where(from_other, size, 0)
+        wrong += (from_one | from_other) != passes
+    return wrong
