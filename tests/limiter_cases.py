@@ -205,10 +205,10 @@ class TickShaper:
         if len(self.inside) >= self.limit:
             return None
         at = max(now, self.last)
-        passed = max(0, (at - self.phase) // self.tc)
+        passed = max(0, (at - self.phase) // self.tc + 1)
         self._fill(passed - self.ticks)
         while self.tokens < size * BITS:
-            at = self.phase + (self.ticks + 1) * self.tc
+            at = self.phase + self.ticks * self.tc
             self._fill(1)
         self.tokens -= size * BITS
         self.last = at

@@ -6,6 +6,7 @@ use crate::input::Input;
 use crate::link::Link;
 use crate::pcap::Pcap;
 use crate::pcapng::{Pcapng, SECTION};
+use crate::record::Record;
 
 /// The packets of a capture, in the order of the file.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct Packet<'a> {
     pub length: u32,
     /// How the frame begins.
     pub link: Link,
+    /// The interface that it was captured on, counted through all sections of the file.
+    pub interface: u32,
     /// What was kept of it.
     pub frame: &'a [u8],
 }
@@ -58,6 +61,14 @@ impl<'a> Capture<'a> {
         Ok(Capture { input, form, given: 0 })
     }
 
+    /// The names of the interfaces that the file describes, empty where it gives none.
+    pub fn interfaces(&self) -> &[String] {
+        match &self.form {
+            Form::Pcap(_) => &[],
+            Form::Pcapng(form) => form.names(),
+        }
+    }
+
     /// The next packet; none at the end of the file.
     ///
     /// # Errors
@@ -77,6 +88,7 @@ impl<'a> Capture<'a> {
         self.given = record.block;
         let block = self.input.peek(record.block);
         let frame = &block[record.start..record.start + record.kept];
-        Ok(Some(Packet { time_ns: record.time_ns, length: record.length, link: record.link, frame }))
+        let Record { time_ns, length, link, interface, .. } = record;
+        Ok(Some(Packet { time_ns, length, link, interface, frame }))
     }
 }

@@ -61,6 +61,7 @@ columns! {
     sequence: I64 = "<i8",
     identity: I64 = "<i8",
     behind: I16 = "<i2",
+    interface: I32 = "<i4",
 }
 
 impl Columns {
@@ -100,5 +101,7 @@ impl Columns {
         self.sequence.push(facts.sequence.into());
         self.identity.push(facts.identity.into());
         self.behind.push(facts.behind.into());
+        let interface = packet.link.interface(packet.frame).unwrap_or(packet.interface);
+        self.interface.push(i32::try_from(interface).unwrap_or(-1).into());
     }
 }

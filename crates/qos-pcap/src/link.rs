@@ -50,6 +50,12 @@ impl Link {
         }
     }
 
+    /// The index of the interface that a cooked capture of all interfaces names in its frames; none in other forms.
+    pub(crate) fn interface(self, frame: &[u8]) -> Option<u32> {
+        let index = frame.get(4..8)?.first_chunk().copied()?;
+        (self == Link::Cooked2).then(|| u32::from_be_bytes(index))
+    }
+
     /// The EtherType of what a frame carries, and where that begins; none where it is cut before.
     pub(crate) fn network(self, frame: &[u8]) -> Option<(u16, usize)> {
         match self {

@@ -40,30 +40,33 @@ fn write(cli: &Cli) -> Result<(), Failure> {
     };
     writeln!(output, "{}", json!({"format": 1, "columns": Columns::NAMES})).map_err(gone)?;
     let mut columns = Columns::new(cli.behind.into());
-    let (mut packets, mut problem) = (0_u64, None);
+    let (mut packets, mut problem, mut interfaces) = (0_u64, None, Vec::new());
     match Capture::new(file) {
         Err(why) => problem = Some(why),
-        Ok(mut capture) => loop {
-            match capture.next_packet() {
-                Ok(Some(packet)) => {
-                    packets += 1;
-                    columns.push(packet);
-                    if columns.len() == cli.piece as usize {
-                        columns.write(&mut output).map_err(gone)?;
+        Ok(mut capture) => {
+            loop {
+                match capture.next_packet() {
+                    Ok(Some(packet)) => {
+                        packets += 1;
+                        columns.push(packet);
+                        if columns.len() == cli.piece as usize {
+                            columns.write(&mut output).map_err(gone)?;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(why) => {
+                        problem = Some(why);
+                        break;
                     }
                 }
-                Ok(None) => break,
-                Err(why) => {
-                    problem = Some(why);
-                    break;
-                }
             }
-        },
+            interfaces = capture.interfaces().to_vec();
+        }
     }
     if !columns.is_empty() {
         columns.write(&mut output).map_err(gone)?;
     }
-    writeln!(output, "{}", json!({"packets": packets, "problem": problem})).map_err(gone)?;
+    writeln!(output, "{}", json!({"packets": packets, "problem": problem, "interfaces": interfaces})).map_err(gone)?;
     output.flush().map_err(gone)
 }
 

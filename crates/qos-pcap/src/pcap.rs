@@ -59,6 +59,6 @@ impl Pcap {
         }
         let stamp = u64::from(seconds) * self.ticks + u64::from(fraction);
         let time_ns = nanoseconds(stamp, self.ticks, 0).ok_or_else(broken)?;
-        Ok(Some(Record { time_ns, length, link: self.link, start: PACKET_HEADER, kept, block }))
+        Ok(Some(Record { time_ns, length, link: self.link, interface: 0, start: PACKET_HEADER, kept, block }))
     }
 }

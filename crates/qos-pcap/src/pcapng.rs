@@ -14,6 +14,7 @@ const ENHANCED: u32 = 6;
 const HEAD: usize = 8;
 const TAIL: usize = 4;
 const PACKET: usize = HEAD + 20;
+const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
 /// Of a second, at most: powers of ten and of two below 2⁶².
@@ -23,7 +24,10 @@ const MOST_BITS: u8 = 61;
 /// An interface that a file describes.
 #[derive(Debug)]
 struct Interface {
-    link: Link,
+    /// Or why its packets, if it has any, cannot be read.
+    link: Result<Link, String>,
+    name: String,
+    at: u64,
     ticks: u64,
     later_s: i64,
 }
@@ -33,11 +37,17 @@ struct Interface {
 pub struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
+    /// Of the interfaces of all sections so far.
+    names: Vec<String>,
 }
 
 impl Pcapng {
     pub fn new() -> Pcapng {
-        Pcapng { order: Order { big: false }, interfaces: Vec::new() }
+        Pcapng { order: Order { big: false }, interfaces: Vec::new(), names: Vec::new() }
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     pub fn next(&mut self, input: &mut Input<'_>) -> Result<Option<Record>, String> {
@@ -70,7 +80,9 @@ impl Pcapng {
             }
             match kind {
                 INTERFACE => {
-                    let found = interface(order, block).map_err(|why| format!("the interface at byte {at}: {why}"))?;
+                    let found =
+                        interface(order, block, at).map_err(|why| format!("the interface at byte {at}: {why}"))?;
+                    self.names.push(found.name.clone());
                     self.interfaces.push(found);
                 }
                 ENHANCED | OBSOLETE => return self.packet(block, kind, at).map(Some),
@@ -97,21 +109,26 @@ impl Pcapng {
         }
         let time_ns = nanoseconds(stamp, interface.ticks, interface.later_s)
             .ok_or_else(|| format!("the packet at byte {at} is stamped at no time that there is"))?;
-        Ok(Record { time_ns, length, link: interface.link, start: PACKET, kept, block: block.len() })
+        let link = interface.link.clone().map_err(|why| format!("the interface at byte {}: {why}", interface.at))?;
+        let before = self.names.len() - self.interfaces.len();
+        let interface = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(number);
+        Ok(Record { time_ns, length, link, interface, start: PACKET, kept, block: block.len() })
     }
 }
 
-fn interface(order: Order, block: &[u8]) -> Result<Interface, String> {
+fn interface(order: Order, block: &[u8], at: u64) -> Result<Interface, String> {
     if block.len() < 20 {
         return Err("it is broken".to_owned());
     }
-    let mut found = Interface { link: Link::of(order.u16(block, 8))?, ticks: 1_000_000, later_s: 0 };
+    let link = Link::of(order.u16(block, 8));
+    let mut found = Interface { link, name: String::new(), at, ticks: 1_000_000, later_s: 0 };
     let mut rest = &block[16..block.len() - TAIL];
     while rest.len() >= 4 {
         let (code, size) = (order.u16(rest, 0), usize::from(order.u16(rest, 2)));
         let Some(value) = rest.get(4..4 + size) else { break };
         match (code, value) {
             (0, _) => break,
+            (NAME, _) => found.name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
             (RESOLUTION, &[resolution]) => found.ticks = ticks(resolution)?,
             (OFFSET, _) if size == 8 => found.later_s = order.i64(value, 0),
             _ => {}

@@ -16,6 +16,8 @@ pub struct Record {
     pub length: u32,
     /// How the frame begins.
     pub link: Link,
+    /// The interface that it was captured on, counted through all sections of the file.
+    pub interface: u32,
     /// Where, in the block that the reader has looked at, the kept bytes begin.
     pub start: usize,
     /// How many were kept.

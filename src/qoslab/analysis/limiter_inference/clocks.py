@@ -18,6 +18,8 @@ from qoslab.errors import UserError
 
 MOST_DRIFT = 1e-3
 """Of two clocks; quartz is ten times better."""
+QUARTZ = 1e-4
+"""The drift that packets of one direction may show: more is a queue that grows."""
 _BINS = 400
 _FEW = 5
 """Packets of one direction that tell nothing."""
@@ -38,9 +40,9 @@ class Clocks:
     error_s: float = 0.0
     """How wrong that may be."""
 
-    def ahead(self, time_s: Array) -> Array:
-        """How far the second is ahead when the first shows these times."""
-        return self.ahead_s + self.drift * time_s
+    def by_the_first(self, time_s: Array) -> Array:
+        """The first clock's times at which the second shows these."""
+        return (time_s - self.ahead_s) / (1 + self.drift)
 
     def __str__(self) -> str:
         by = f"the second is {1e3 * self.ahead_s:+.6g} ms ahead and drifts by {1e6 * self.drift:.3g} ppm"
@@ -96,7 +98,7 @@ def _below(time_s: Array, difference: Array) -> tuple[float, float]:
         [-1.0, -float(time_s.mean())],
         A_ub=np.column_stack([np.ones_like(time_s), time_s]),
         b_ub=difference,
-        bounds=[(None, None), (-MOST_DRIFT, MOST_DRIFT)],
+        bounds=[(None, None), (-QUARTZ, QUARTZ)],
     )
     return float(found.x[0]), float(found.x[1])
 

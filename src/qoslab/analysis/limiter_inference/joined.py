@@ -226,7 +226,7 @@ def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.Da
             "bytes": ordered["bytes"].astype("int64"),
             "network_bytes": ordered["network_bytes"].astype("int64"),
             "in_s": in_s,
-            "out_s": out_s - clocks.ahead(in_s),
+            "out_s": clocks.by_the_first(out_s),
             "overtook": _overtaken(out_s),
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket
+from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_releases
 from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
@@ -137,6 +138,8 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     delay = out_s[~lost] - in_s[~lost]
     varied_s = float(delay.max() - delay.min())
     releases = infer_releases(in_s[~lost], out_s[~lost], size[~lost])
+    if releases is not None and joined.clocks.state == "offset unknown":
+        releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
@@ -241,6 +244,16 @@ def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | Non
 def _busiest(in_s: Array, size: Array) -> float:
     bins = ((in_s - in_s[0]) * 10).astype(np.int64)
     return float(np.bincount(bins, weights=size).max() * 80)
+
+
+def _drifting(releases: Releases) -> Releases:
+    """The same by a clock whose drift is not known."""
+
+    def wider(each: Interval) -> Interval:
+        return Interval(each.value, (1 - QUARTZ) * each.low, (1 + QUARTZ) * each.high)
+
+    known = releases.interval_s
+    return replace(releases, rate_bps=wider(releases.rate_bps), interval_s=None if known is None else wider(known))
 
 
 def _ms(each: Interval) -> Interval:

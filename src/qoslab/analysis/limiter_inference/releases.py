@@ -87,7 +87,29 @@ def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
     if waited.sum() < LEAST_WAITED:
         return None
     departures = _Departures(in_s, out_s, size, waited)
-    return _paced(departures) or _at_intervals(departures)
+    for found in (_paced(departures), _at_intervals(departures)):
+        if found is not None and _replayed(departures, found) >= REGULAR:
+            return found
+    return None
+
+
+def _replayed(departures: _Departures, found: Releases) -> float:
+    """Share of the packets that leave as the limiter would let them, replayed forward over the arrivals.
+
+    A bucket lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but
+    not before it came. Departures are known to an interval and two packets.
+    """
+    on_line = 8 * departures.size / found.rate_bps.value
+    shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
+    came = departures.in_s + shortest
+    sent = np.cumsum(on_line)
+    left = sent + np.maximum.accumulate(came - sent + on_line)
+    if found.shaper:
+        left = np.maximum(came, left - 8 * found.burst_bytes.value / found.rate_bps.value)
+    known = 2 * float(on_line.max()) + (0 if found.interval_s is None else found.interval_s.value)
+    # What the rate may be off by adds up while packets wait.
+    drift = (found.rate_bps.high - found.rate_bps.low) / found.rate_bps.value * (left - came)
+    return float((np.abs(departures.out_s - left) <= known + drift + AS_ONE).mean())
 
 
 def _paced(departures: _Departures) -> Releases | None:
