@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import json
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,6 +50,7 @@ SCHEMA = pa.schema(
         "sequence": pa.int64(),  # of TCP: the number of its first byte
         "identity": pa.int64(),  # a hash of what routers leave alone; 0 of what is not IP
         "behind": pa.int16(),  # where fewer bytes were kept than `identity` should be of: how many
+        "interface": pa.int32(),  # number in the file, through all sections; of Linux cooked v2 the interface index
     }
 )
 """Columns of a piece, a row a packet. All but the first two are -1 where a packet has no such thing."""
@@ -57,8 +58,10 @@ SCHEMA = pa.schema(
 Array = npt.NDArray[Any]
 
 
-def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Iterator[pa.RecordBatch]:
+def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Generator[pa.RecordBatch, None, list[str]]:
     """All packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
+
+    Returns the names of the interfaces that the file describes, in the order of their numbers.
 
     A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
     raises, as does one that is no capture: `CaptureError`. `behind` bytes tell packets apart, 8 to 1024.
@@ -70,7 +73,7 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Ite
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
-            problem = yield from _pieces(process.stdout)
+            problem, names = yield from _pieces(process.stdout)
         except (ValueError, LookupError, TypeError) as error:
             said = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
             raise CaptureError(f"{file}: {said or f'{PROGRAM} broke off ({error})'}") from error
@@ -78,6 +81,7 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Ite
             process.kill()
     if problem is not None:
         raise CaptureError(f"{file}: {problem}")
+    return names
 
 
 def column(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
@@ -85,8 +89,8 @@ def column(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
     return np.asarray(piece.column(name).to_numpy())
 
 
-def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, str | None]:
-    """The pieces of what the program writes; returns what it says is wrong with the file, None where nothing is."""
+def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | None, list[str]]]:
+    """The pieces that the program writes; returns its problem with the file, if any, and the interfaces' names."""
     head = json.loads(stream.readline())
     expected = [
         [name, np.dtype(kind.to_pandas_dtype()).str] for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
@@ -101,5 +105,4 @@ def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, str | None]:
                 raise ValueError("a piece stops early")
             arrays.append(pa.Array.from_buffers(kind, line["rows"], [None, pa.py_buffer(content)]))
         yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-    problem: str | None = line["problem"]
-    return problem
+    return line["problem"], line["interfaces"]

@@ -1,4 +1,4 @@
-"""`qoslab infer`: what limits between two captures."""
+"""`qoslab infer`: the limiter between two captures."""
 
 from __future__ import annotations
 
@@ -27,24 +27,42 @@ _ROWS = 20
     type=click.Choice(["frame", "ip", "wire"]),
     default="frame",
     show_default=True,
-    help="Bytes counted by the limiter: frame (without FCS), ip (IP packet) or wire (everything on the wire).",
+    help="Bytes that the limiter counts: frames without check sequence, IP packets, or all bytes on the wire.",
 )
-@click.option("--dscp", type=click.IntRange(0, 63), help="Use only packets with this DSCP in BEFORE.")
-@click.option("--table", type=click.Path(path_type=Path), help="Write the matched packets to this Parquet file.")
+@click.option("--dscp", type=click.IntRange(0, 63), help="Use only packets that entered with this DSCP.")
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Interface, by name or number, of a capture that has several; give it twice for BEFORE and AFTER.",
+)
+@click.option("--table", type=click.Path(path_type=Path), help="File for the joined packets, as Parquet.")
 @json_option
-def command(before: Path, after: Path, count: str, dscp: int | None, table: Path | None, as_json: bool) -> ExitStatus:
+def command(
+    before: Path,
+    after: Path,
+    count: str,
+    dscp: int | None,
+    interfaces: tuple[str, ...],
+    table: Path | None,
+    as_json: bool,
+) -> ExitStatus:
     """Infer the policer, shaper or line rate between two captures.
 
-    BEFORE is a capture of the packets that enter a device, AFTER a capture of the packets that leave it, taken at the
-    same time; pcap or pcapng, optionally compressed by gzip. Packets are matched one by one. Lost, re-marked, reordered
-    and delayed packets are listed by flow and type of service. See docs/captures.md for the method and its limits.
+    BEFORE was captured where packets enter a device, AFTER where they leave it, at the same time; pcap or pcapng, gzip
+    or not. Packets are joined one by one and reported by flow and type of service: lost, remarked, overtaking others,
+    delayed. A limiter is reported only if it explains these packets when it is replayed; docs/captures.md describes
+    how, and the limits of the method.
     """
     from qoslab.analysis.limiter_inference import infer, join, load
     from qoslab.capture import CaptureError
     from qoslab.pcap import read_packets
 
+    if len(interfaces) > 2:
+        raise UserError(f"found --interface {len(interfaces)} times, expected it once, or twice for BEFORE and AFTER")
     try:
-        packets = load(before, after, lambda file, behind: read_packets(file, behind=behind))
+        packets = load(before, after, lambda file, behind: read_packets(file, behind=behind), interfaces)
     except CaptureError as error:
         raise UserError(error.message) from error
     joined = join(*packets)

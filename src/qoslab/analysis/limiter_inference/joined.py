@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from qoslab.analysis.interfaces import Noted, choose
 from qoslab.analysis.limiter_inference.clocks import Clocks, compare
 from qoslab.analysis.packets import packet_flow
 from qoslab.errors import UserError
@@ -34,7 +35,7 @@ _FLOW = [
     "source_port",
     "destination_port",
 ]
-_KEPT = [*_FLOW, "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity", "behind"]
+_KEPT = [*_FLOW, "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity", "behind", "interface"]
 
 _JOINED = ["flow", "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity"]
 _SOURCE = 3
@@ -99,13 +100,16 @@ class Joined:
         return found.reset_index().sort_values("packets", ascending=False, ignore_index=True)
 
 
-def load(before: Path, after: Path, read: Reader) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The IP packets of both captures, in the order of the files. `CaptureError` where one cannot be read.
+def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The IP packets of both captures, in the order of the files. `CaptureError` if one cannot be read.
 
-    Packets are recognised by as many bytes as both have kept; `UserError` where those are too few.
+    Packets are recognised by as many bytes as both have kept; `UserError` if those are too few, or if a capture has
+    packets more than once. `interfaces` has the one of each capture, or one for those that have several.
     """
     files = (before, after)
-    found = [_load(file, read, BEHIND) for file in files]
+    wanted = [interfaces[0], interfaces[-1]] if interfaces else [None, None]
+    alone = len(interfaces) == 1
+    found = [_load(file, read, BEHIND, each, alone) for file, each in zip(files, wanted, strict=True)]
     short = [int(each.loc[each["behind"] >= 0, "behind"].min()) for each in found if (each["behind"] >= 0).any()]
     if not short:
         return found[0], found[1]
@@ -115,7 +119,8 @@ def load(before: Path, after: Path, read: Reader) -> tuple[pd.DataFrame, pd.Data
             f"expected {LEAST_BEHIND} at least",
             hint="Capture with a snaplen of 128 bytes or more.",
         )
-    return _load(before, read, min(short)), _load(after, read, min(short))
+    again = [_load(file, read, min(short), each, alone) for file, each in zip(files, wanted, strict=True)]
+    return again[0], again[1]
 
 
 def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
@@ -144,12 +149,16 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     return Joined(_described(went_in, clocks, [packet_flow(*key) for key in names]), clocks, seen, common, appeared)
 
 
-def _load(file: Path, read: Reader, behind: int) -> pd.DataFrame:
-    pieces = [piece.select(_KEPT) for piece in read(file, behind)]
+def _load(file: Path, read: Reader, behind: int, wanted: str | None, of_several: bool) -> pd.DataFrame:
+    noted = Noted(read(file, behind))
+    pieces = [piece.select(_KEPT) for piece in noted]
     table = pa.Table.from_batches(pieces) if pieces else None
     if table is None:
         raise UserError(f"{file}: found no packets")
     found: pd.DataFrame = table.to_pandas()
+    if of_several and found["interface"].nunique() < 2:
+        wanted = None
+    found = choose(file, found, noted.names, wanted)
     found = found[found["version"] > 0].reset_index(drop=True)
     if found.empty:
         raise UserError(f"{file}: found no IP packets")

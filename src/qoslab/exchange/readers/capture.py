@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from qoslab.analysis.interfaces import Noted, labels, refuse_duplicates
 from qoslab.analysis.packets import BIN_NS, bin_packets
 from qoslab.capture import CaptureError
 from qoslab.errors import UserError
@@ -19,16 +23,34 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Whole frames in bins of 0.1 s since the first packet."""
+    """Whole frames in bins of 0.1 s since the first packet; each interface is a capture named after it."""
+    name = path.name.split(".")[0]
     try:
-        table = bin_packets(read_packets(path))
+        noted = Noted(read_packets(path))
+        table = bin_packets(noted).assign(capture=name)
+        several = labels(noted.packets, noted.names)
+        if len(several) > 1:
+            table = _apart(path, name, noted.packets, several)
+        else:
+            refuse_duplicates(path, noted.packets)
     except CaptureError as error:
         raise UserError(error.message, hint=error.hint) from error
     if table.empty:
         raise UserError(
             f"{path}: found a capture without a packet, expected some", hint="was it taken where they pass?"
         )
-    found = Foreign(path.name.split(".")[0], "capture")
-    found.packets = table.assign(capture=found.name)
+    found = Foreign(name, "capture")
+    found.packets = table
     found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9
     return found
+
+
+def _apart(path: Path, name: str, packets: pd.DataFrame, interfaces: dict[int, str]) -> pd.DataFrame:
+    """The bins of each interface, as a capture named after it. `UserError` if one has packets twice."""
+    first_ns = int(packets["time_ns"].min())
+    tables = []
+    for number, label in interfaces.items():
+        refuse_duplicates(path, packets[packets["interface"] == number])
+        pieces = (piece.filter(pc.equal(piece.column("interface"), number)) for piece in read_packets(path))
+        tables.append(bin_packets(pieces, first_ns).assign(capture=f"{name}-{label}"))
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,108 @@
+"""Interfaces of a capture: one chosen among several, and packets that stand in the capture more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from qoslab.errors import UserError
+from qoslab.pcap import column
+
+COLUMNS = ["time_ns", "identity", "ttl", "interface"]
+"""Columns of a packet that are looked at here."""
+_AT_BOTH, _TWICE = 0.01, 0.3
+"""Share of the packets that two interfaces have in common, or that stand twice, above which they are duplicates."""
+_FEWEST = 10
+_TOGETHER_NS = 50_000_000
+"""Between two copies of a packet with one time to live; identical packets of a test are sent further apart."""
+
+
+def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str | None) -> pd.DataFrame:
+    """The packets of the interface that is wanted, by name or number; without one all, if none is a duplicate.
+
+    `UserError` if there is no such interface, or if packets stand in the capture more than once.
+    """
+    found = labels(packets, names)
+    if wanted is not None:
+        numbers = [number for number, label in found.items() if wanted in (label, str(number))]
+        if not numbers:
+            raise UserError(
+                f'{file}: found no packets of interface "{wanted}", expected one of {_listed(packets, found)}'
+            )
+        packets = packets[packets["interface"].isin(numbers)].reset_index(drop=True)
+    else:
+        common = _at_several(packets)
+        if common:
+            raise UserError(
+                f"{file}: found {common:,} packets at more than one interface, expected those of one",
+                hint=f"Choose one with --interface: {_listed(packets, found)}.",
+            )
+    refuse_duplicates(file, packets)
+    return packets
+
+
+def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
+    """Names of the interfaces that have packets, by number; the number for one without a name."""
+    numbers = sorted(map(int, packets["interface"].unique()))
+    return {each: (names[each] if 0 <= each < len(names) else "") or str(each) for each in numbers}
+
+
+def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
+    """Check that no packet of one interface stands in the capture twice. `UserError` if many do."""
+    known = packets[packets["identity"] != 0]
+    groups = known.groupby("identity")
+    pairs = groups["time_ns"].agg(["size", np.ptp])
+    pairs = pairs[pairs["size"] == 2]
+    hops = groups["ttl"].agg(np.ptp).reindex(pairs.index)
+    twice = int(((hops == 1) | (pairs["ptp"] <= _TOGETHER_NS)).sum())
+    if twice >= _FEWEST and 2 * twice > _TWICE * len(known):
+        raise UserError(
+            f"{file}: found {twice:,} packets twice, expected each once",
+            hint="The capture has both sides of a device, or a mirror port sent both directions. Capture on one "
+            "interface by name instead of `any`, or remove the copies (editcap -d).",
+        )
+
+
+def _at_several(packets: pd.DataFrame) -> int:
+    """Packets that are duplicates of one at another interface; 0 if they are too few to be the rule."""
+    known = packets[packets["identity"] != 0]
+    if known["interface"].nunique() < 2:
+        return 0
+    apart = known.groupby("identity")["interface"].nunique()
+    common = int((apart > 1).sum())
+    return common if common >= _FEWEST and common > _AT_BOTH * len(known) else 0
+
+
+def _listed(packets: pd.DataFrame, found: dict[int, str]) -> str:
+    counts = packets["interface"].value_counts()
+    return ", ".join(f"{label} ({counts[number]:,} packets)" for number, label in found.items())
+
+
+class Noted:
+    """Pieces of a capture, passed on, with the columns kept that `choose` needs."""
+
+    def __init__(self, pieces: Iterator[pa.RecordBatch]) -> None:
+        self._pieces = pieces
+        self._noted: list[pd.DataFrame] = []
+        self.names: Sequence[str] = ()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                piece = next(self._pieces)
+            except StopIteration as end:
+                self.names = end.value or ()
+                return
+            self._noted.append(pd.DataFrame({name: column(piece, name) for name in COLUMNS}))
+            yield piece
+
+    @property
+    def packets(self) -> pd.DataFrame:
+        """The columns of all packets."""
+        if not self._noted:
+            return pd.DataFrame({name: pd.Series(dtype="int64") for name in COLUMNS})
+        return pd.concat(self._noted, ignore_index=True)
