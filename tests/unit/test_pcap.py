@@ -183,7 +183,7 @@ def test_time_resolution(tmp_path: Path, resolution: int | None, ticks: int) -> 
 
 def test_another_link_type_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
-    file.write_bytes(section("<", 9, linktype=127))
+    file.write_bytes(section("<", 9, linktype=127) + packet("<", 1, b"x" * 60, 60))
     with pytest.raises(CaptureError, match="link type 127, expected 1 "):
         list(read_packets(file))
 
@@ -331,3 +331,50 @@ def test_a_program_that_breaks_off_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("QOSLAB_QOS_PCAP", str(program))
     with pytest.raises(CaptureError, match=r"four-streams\.pcapng: no more"):
         list(read_packets(RECORDED / "four-streams.pcapng"))
+
+
+def described(interfaces: list[tuple[str, int]]) -> bytes:
+    """A section with interfaces of names and link types, stamped in nanoseconds."""
+    found = block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    for name, linktype in interfaces:
+        padded = name.encode() + b"\0" * (-len(name) % 4)
+        options = struct.pack("<HH", 2, len(name)) + padded + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
+        found += block("<", 1, struct.pack("<HHI", linktype, 0, 0) + options)
+    return found
+
+
+def of_interface(number: int, ticks: int, content: bytes) -> bytes:
+    head = struct.pack("<IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(content), len(content))
+    return block("<", 6, head + content)
+
+
+def test_interface_of_another_link_type_matters_only_with_packets(tmp_path: Path) -> None:
+    file = tmp_path / "x.pcapng"
+    head = described([("loopback", 0), ("eth0", 1)])
+    file.write_bytes(head + of_interface(1, 5 * 10**9, b"x" * 60))
+    pieces = list(read_packets(file))
+    assert joined(pieces)["interface"] == [1]
+    file.write_bytes(head + of_interface(1, 5 * 10**9, b"x" * 60) + of_interface(0, 6 * 10**9, b"x" * 60))
+    with pytest.raises(CaptureError, match=r"the interface at byte 28: found packets of link type 0, expected 1 "):
+        list(read_packets(file))
+
+
+def test_interfaces_are_numbered_through_all_sections(tmp_path: Path) -> None:
+    file = tmp_path / "x.pcapng"
+    one = described([("eth0", 1), ("eth1", 1)])
+    file.write_bytes(one + of_interface(1, 10**9, b"x" * 60) + one + of_interface(0, 10**9, b"x" * 60))
+    reader, found = read_packets(file), []
+    while True:
+        try:
+            found += next(reader).column("interface").to_pylist()
+        except StopIteration as end:
+            names = end.value
+            break
+    assert found == [1, 2] and names == ["eth0", "eth1", "eth0", "eth1"]
+
+
+def test_cooked_capture_of_all_interfaces_names_each(tmp_path: Path) -> None:
+    file = tmp_path / "x.pcap"
+    frames = [(1, 0, struct.pack(">HHIHBB8s", 0x0800, 0, index, 1, 0, 6, b"") + b"E" * 40) for index in (2, 5)]
+    file.write_bytes(pcap("<", 0xA1B2C3D4, 276, frames))
+    assert joined(list(read_packets(file)))["interface"] == [2, 5]

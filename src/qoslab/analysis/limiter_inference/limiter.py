@@ -142,11 +142,14 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
+    of_releases = None if releases is None else _of_releases(releases, counted, packets, size)
+    if of_releases is not None and (not lost.any() or _overflowed(of_releases)):
+        return of_releases
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
         return _of_bucket("policer", counted, bucket)
-    if releases is not None:
-        return _of_releases(releases, counted, packets, size)
+    if of_releases is not None:
+        return of_releases
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
         return _of_bucket("marker", counted, marker)
     if lost.any():
@@ -161,6 +164,11 @@ def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
     return Limiter(
         kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
     )
+
+
+def _overflowed(found: Limiter) -> bool:
+    """Whether packets were lost at a full queue, one that is too long to be full by chance."""
+    return found.queue_packets is not None and found.queue_packets.low > _DEEP
 
 
 def _same(releases: Releases, bucket: Bucket) -> bool:

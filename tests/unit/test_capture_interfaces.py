@@ -1,0 +1,106 @@
+"""Captures with several interfaces or with packets that stand twice: separated, or refused with the choice to make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_limiter_inference import frame
+from test_pcap import described, of_interface, pcap
+
+from qoslab.cli import main
+from qoslab.exchange.readers.capture import read
+
+COUNT = 400
+GAP_NS = 4_000_000
+LATER_NS = 300_000
+START_NS = 10**18
+
+
+def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path:
+    """Packets that a router receives on one interface and sends on the other."""
+    blocks = [described([(names[0], 1), (names[1], 1)])]
+    for number in range(COUNT):
+        now = START_NS + number * GAP_NS
+        blocks += [
+            of_interface(0, now, frame(number, 514, 64)),
+            of_interface(1, now + LATER_NS, frame(number, 514, 63)),
+        ]
+    file.write_bytes(b"".join(blocks))
+    return file
+
+
+def one_side(file: Path, *, ttl: int = 63, copies: int = 1) -> Path:
+    """The packets behind the router."""
+    frames = []
+    for number in range(COUNT):
+        seconds, rest = divmod(START_NS + number * GAP_NS + LATER_NS, 10**9)
+        frames += [(seconds, rest + 1000 * copy, frame(number, 514, ttl)) for copy in range(copies)]
+    file.write_bytes(pcap("<", 0xA1B23C4D, 1, frames, kept=514))
+    return file
+
+
+def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
+    assert main(["infer", str(before), str(after)]) == 2
+    said = capsys.readouterr().err
+    assert "before.pcapng: found 400 packets at more than one interface, expected those of one" in said
+    assert "Choose one with --interface: eth0 (400 packets), eth1 (400 packets)." in said
+
+
+@pytest.mark.parametrize("name", ["eth0", "0"])
+def test_infer_takes_the_interface_of_the_capture_that_has_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
+    assert main(["infer", str(before), str(after), "--interface", name, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["packets"] == {"before": COUNT, "after": COUNT, "both": COUNT}
+    assert found["limiter"]["kind"] == "nothing"
+
+
+def test_infer_takes_both_sides_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(both_sides(tmp_path / "both.pcapng"))
+    assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["packets"]["both"] == COUNT
+
+
+def test_infer_names_the_interfaces_where_the_wanted_one_has_no_packets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(both_sides(tmp_path / "both.pcapng"))
+    assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth2"]) == 2
+    assert 'no packets of interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
+    assert main(["infer", file, file, *["--interface", "eth0"] * 3]) == 2
+    assert "found --interface 3 times, expected it once, or twice" in capsys.readouterr().err
+
+
+def test_infer_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = one_side(tmp_path / "before.pcap", copies=2), one_side(tmp_path / "after.pcap")
+    assert main(["infer", str(before), str(after)]) == 2
+    said = capsys.readouterr().err
+    assert "before.pcap: found 400 packets twice, expected each once" in said and "editcap -d" in said
+
+
+def test_import_keeps_interfaces_apart(tmp_path: Path) -> None:
+    packets = read(both_sides(tmp_path / "both.pcapng")).packets
+    assert packets is not None
+    totals = packets[packets["flow"] == "all"].groupby("capture")["packets"].sum()
+    pd.testing.assert_series_equal(
+        totals, pd.Series({"both-eth0": COUNT, "both-eth1": COUNT}), check_names=False, check_index_type=False
+    )
+
+
+def test_import_names_an_interface_without_a_name_by_its_number(tmp_path: Path) -> None:
+    packets = read(both_sides(tmp_path / "both.pcapng", names=("", ""))).packets
+    assert packets is not None and set(packets["capture"]) == {"both-0", "both-1"}
+
+
+def test_import_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = one_side(tmp_path / "mirror.pcap", copies=2)
+    assert main(["import", str(file), "--to", str(tmp_path / "to")]) == 2
+    assert "mirror.pcap: found 400 packets twice, expected each once" in capsys.readouterr().err

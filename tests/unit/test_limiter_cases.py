@@ -1,0 +1,124 @@
+"""A sample of the captures of known devices; `tests/inference` has 2,000 of them."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+import numpy as np
+import pytest
+from limiter_cases import (
+    PATHS,
+    SECOND,
+    START_NS,
+    Case,
+    Delay,
+    Device,
+    Jitter,
+    Line,
+    Loss,
+    Policer,
+    TickShaper,
+    Truth,
+    judge,
+    make,
+    through,
+)
+
+from qoslab.analysis.limiter_inference import Limiter
+
+UNKNOWN = Truth(frozenset())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_known_limiter_is_inferred(seed: int) -> None:
+    found = judge(make(seed))
+    assert found.kind, (found.case.path, found.case.arrivals, found.answer)
+    assert all(found.inside.values()), (found.case.path, found.case.truth, found.answer)
+
+
+def test_the_sample_has_each_path() -> None:
+    paths = [path.__name__ for path, share in PATHS.items() for _ in range(share)]
+    assert Counter(paths[seed * 37 % 100] for seed in range(60)).keys() == {path.__name__ for path in PATHS}
+
+
+def inferred(devices: list[Device], in_ns: np.ndarray, size: int) -> Limiter:
+    out = [through(devices, int(now), size) for now in in_ns]
+    out_ns = np.array([-1 if each is None else each for each in out])
+    return Case("by hand", "", UNKNOWN, in_ns, out_ns, np.full(len(in_ns), size)).infer()
+
+
+def paced(rate: int, size: int, count: int, jitter: float = 0.0, seed: int = 1) -> np.ndarray:
+    gap = size * 8 * SECOND / rate
+    late = np.random.default_rng(seed).uniform(-jitter, jitter, count) * gap
+    found: np.ndarray = np.rint(np.arange(1, count + 1) * gap + late).astype(np.int64)
+    return found
+
+
+def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
+    gaps = np.random.default_rng(seed).exponential(size * 8 * SECOND / rate, count)
+    found: np.ndarray = np.rint(np.cumsum(gaps)).astype(np.int64)
+    return found
+
+
+@pytest.mark.parametrize("share", [0.005, 0.01, 0.03])
+@pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("size", [214, 1000])
+def test_random_loss_of_constant_rate_traffic_is_no_policer(share: float, jitter: float, size: int) -> None:
+    loss = Loss(share, np.random.default_rng(7))
+    found = inferred([loss, Delay(SECOND // 1000)], paced(10**6, size, 2500, jitter), size)
+    assert found.kind == "unexplained" and found.rate_bps is None
+
+
+@pytest.mark.parametrize("over", [1.1, 1.5, 2, 4])
+@pytest.mark.parametrize("jitter", [0.0, 0.02])
+@pytest.mark.parametrize("burst", [3000, 10000])
+def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
+    over: float, jitter: float, burst: int
+) -> None:
+    found = inferred([Policer(10**6, burst)], paced(int(10**6 * over), 1000, 1500, jitter), 1000)
+    assert (found.kind, found.buckets) == ("policer", 1)
+    assert found.rate_bps is not None and found.rate_bps.low <= 10**6 <= found.rate_bps.high
+    assert found.burst_bytes is not None and found.burst_bytes.low <= burst <= found.burst_bytes.high
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("arrivals", [paced, poisson])
+def test_jitter_is_no_shaper(uniform: bool, ordered: bool, arrivals) -> None:  # type: ignore[no-untyped-def]
+    jitter = Jitter(5 * SECOND // 1000, uniform, ordered, np.random.default_rng(3))
+    found = inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000)
+    assert found.kind == "nothing" and found.rate_bps is None
+    assert "jitter" in "\n".join(found.lines())
+
+
+def test_line_before_a_policer_is_no_shaper_of_the_policers_rate() -> None:
+    found = inferred([Line(1_200_000, 400), Policer(10**6, 6000)], poisson(2 * 10**6, 700, 4000), 700)
+    assert found.kind in ("unexplained", "policer")
+
+
+def test_line_shared_with_traffic_that_is_not_captured_is_no_shaper() -> None:
+    others = deque(zip(poisson(600_000, 500, 2000, seed=9).tolist(), [500] * 2000, strict=True))
+    found = inferred([Line(1_500_000, 50, others)], poisson(1_300_000, 700, 3000), 700)
+    assert found.kind == "unexplained" and found.rate_bps is None
+
+
+def test_losses_before_a_line_are_not_of_its_queue() -> None:
+    loss = Loss(0.02, np.random.default_rng(7))
+    found = inferred([loss, Line(10**6, 200)], poisson(950_000, 700, 4000), 700)
+    assert found.kind == "line" and found.queue_packets is None
+    assert found.rate_bps is not None and found.rate_bps.low <= 10**6 <= found.rate_bps.high
+    assert "lost while its queue was not full" in "\n".join(found.lines())
+
+
+def test_shaper_whose_interval_is_filled_by_one_packet_has_its_interval() -> None:
+    tc_ns = 10 * SECOND // 1000
+    devices = [TickShaper(256_000, tc_ns, 640, 64, 0), Line(100 * 10**6, 10**6)]
+    found = inferred(devices, paced(384_000, 320, 3000), 320)
+    assert found.kind == "shaper" and found.interval_s is not None and found.rate_bps is not None
+    assert found.interval_s.low <= 0.01 <= found.interval_s.high
+    assert found.rate_bps.low < 256_000 < found.rate_bps.high
+
+
+def test_captures_of_a_case_have_their_times() -> None:
+    before, after = make(0).captures()
+    assert before["time_ns"].min() >= START_NS and len(after) < len(before)
