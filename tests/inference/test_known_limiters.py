@@ -6,6 +6,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
+
 from limiter_cases import Score, Verdict, judge, make
 
 CASES = 2000

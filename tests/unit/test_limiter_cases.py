@@ -6,6 +6,7 @@ from collections import Counter, deque
 
 import numpy as np
 import pytest
+
 from limiter_cases import (
     PATHS,
     SECOND,
@@ -23,7 +24,6 @@ from limiter_cases import (
     make,
     through,
 )
-
 from qoslab.analysis.limiter_inference import Limiter
 
 UNKNOWN = Truth(frozenset())

@@ -29,7 +29,7 @@ DIFFERENCES = {
 """Gaps at one end less gaps at the other: how far the clocks are apart is in none of them, and of a drift of 50 ppm a
 gap of 20 ms has a millionth of a second."""
 OF_TWO_CAPTURES = {"limiter.rate", "limiter.burst", "limiter.interval", "limiter.queue", "limiter.ahead"}
-"""Their clocks are brought together by the packets themselves (`analysis.limiter_inference.clocks`), see `test_limiter_inference`."""
+"""Their clocks are brought together by the packets themselves, see `test_limiter_inference`."""
 
 
 def compares_clocks(metric: Metric) -> bool:
