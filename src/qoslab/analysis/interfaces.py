@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -54,11 +53,10 @@ def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
 def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
     """Check that no packet of one interface stands in the capture twice. `UserError` if many do."""
     known = packets[packets["identity"] != 0]
-    groups = known.groupby("identity")
-    pairs = groups["time_ns"].agg(["size", np.ptp])
-    pairs = pairs[pairs["size"] == 2]
-    hops = groups["ttl"].agg(np.ptp).reindex(pairs.index)
-    twice = int(((hops == 1) | (pairs["ptp"] <= _TOGETHER_NS)).sum())
+    groups = known.groupby("identity")[["time_ns", "ttl"]]
+    pairs = groups.size() == 2
+    apart = (groups.max() - groups.min())[pairs]
+    twice = int(((apart["ttl"] == 1) | (apart["time_ns"] <= _TOGETHER_NS)).sum())
     if twice >= _FEWEST and 2 * twice > _TWICE * len(known):
         raise UserError(
             f"{file}: found {twice:,} packets twice, expected each once",

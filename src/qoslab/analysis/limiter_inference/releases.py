@@ -124,7 +124,9 @@ def _paced(departures: _Departures) -> Releases | None:
         return None
     rate = 8 * float(sizes[regular].sum()) / seconds
     residue = gaps[regular] - extra - per_byte * sizes[regular]
-    stamps = 2 * stamp_of(departures.out_s) * np.sqrt(regular.sum())
+    # Gaps that follow one another share their stamps; those of a busy period are rounded alike each time.
+    periods = int((departures.waited[1:] & ~departures.waited[:-1]).sum())
+    stamps = 2 * stamp_of(departures.out_s) * (periods + float((~regular).sum()))
     error = (stamps + 3 * float(residue.std()) * np.sqrt(regular.sum())) / seconds
     # What a packet adds that is not counted makes the rate depend on the sizes.
     each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
