@@ -26,7 +26,7 @@ from qoslab.analysis.limiter_inference.bucket import (
     missing,
 )
 
-MOST_PACKETS = 10_000
+MOST_PACKETS = 6_000
 """That are looked at, from the beginning of the capture."""
 MOST_WRONG = 0.35
 """Of the packets of the rarer kind: a candidate that is nearly right lets another bucket pay now and then, and decides
