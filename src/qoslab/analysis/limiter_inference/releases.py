@@ -183,7 +183,8 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     gaps, sizes = np.diff(out_s[begin : end + 1]), size[begin + 1 : end + 1]
     line = float(np.quantile(gaps / sizes, 0.001))
     starts = np.flatnonzero(gaps > BACK_TO_BACK * line * sizes)
-    if len(starts) <= 3:
+    # Single packets at multiples of a time are those that something dropped packets from behind a line.
+    if len(starts) <= 3 or len(starts) >= (1 - EARLY) * len(gaps):
         return None
     at = out_s[begin + 1 + starts] - line * sizes[starts]
     interval = _interval(at, stamp_of(out_s))
