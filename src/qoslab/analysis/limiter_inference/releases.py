@@ -183,12 +183,12 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     gaps, sizes = np.diff(out_s[begin : end + 1]), size[begin + 1 : end + 1]
     line = float(np.quantile(gaps / sizes, 0.001))
     starts = np.flatnonzero(gaps > BACK_TO_BACK * line * sizes)
-    # Single packets at multiples of a time are those that something dropped packets from behind a line.
-    if len(starts) <= 3 or len(starts) >= (1 - EARLY) * len(gaps):
+    if len(starts) <= 3:
         return None
     at = out_s[begin + 1 + starts] - line * sizes[starts]
     interval = _interval(at, stamp_of(out_s))
-    if interval is None:
+    # Multiples of the time that a packet takes on the line are the gaps of packets dropped behind it.
+    if interval is None or interval.value < BACK_TO_BACK * line * float(sizes.mean()):
         return None
     # Before the packet at each start so much had gone, in a straight line except for less than a packet.
     gone = np.cumsum(sizes)[starts] - sizes[starts]
