@@ -34,7 +34,7 @@ EARLY = 0.02
 MOST_OF_THE_TIME = 0.6
 """That packets waited; in the rest something else held them up."""
 ONE_PACKET, SHARP = 2.5, 1.5
-"""Largest packets that a line lets go at once, at most; and where all gaps are exact."""
+"""Largest packets by which releases at intervals may be off a straight line, and that a line lets go at once, at most."""
 _ALIKE = 20
 AS_ONE = 1e-6
 """Stamps of one moment, in s: no shorter interval is reported."""
@@ -53,6 +53,16 @@ class Releases:
     """Departures that it was inferred from."""
     shaper: bool
     """Whether it releases more at once than a line does, or at intervals."""
+    error: float
+    """Of the rate of packets of one size, relative."""
+    extra_s: float = 0.0
+    """Time that a packet takes beyond that of its bytes, for headers that are not counted."""
+    per_byte_s: float = 0.0
+
+    def on_line_s(self, size: Array) -> Array:
+        """Time that each packet takes."""
+        found: Array = self.extra_s + self.per_byte_s * size if self.extra_s else 8 * size / self.rate_bps.value
+        return found
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ def _replayed(departures: _Departures, found: Releases) -> float:
     A bucket lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but
     not before it came. Departures are known to an interval and two packets.
     """
-    on_line = 8 * departures.size / found.rate_bps.value
+    on_line = found.on_line_s(departures.size)
     shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
     came = departures.in_s + shortest
     sent = np.cumsum(on_line)
@@ -107,8 +117,9 @@ def _replayed(departures: _Departures, found: Releases) -> float:
     if found.shaper:
         left = np.maximum(came, left - 8 * found.burst_bytes.value / found.rate_bps.value)
     known = 2 * float(on_line.max()) + (0 if found.interval_s is None else found.interval_s.value)
-    # What the rate may be off by adds up while packets wait.
-    drift = (found.rate_bps.high - found.rate_bps.low) / found.rate_bps.value * (left - came)
+    # The error of the rate adds up while the limiter is busy.
+    busy_since = np.maximum.accumulate(np.where(left - came <= on_line + AS_ONE, came, -np.inf))
+    drift = found.error * (left - busy_since)
     return float((np.abs(departures.out_s - left) <= known + drift + AS_ONE).mean())
 
 
@@ -131,13 +142,15 @@ def _paced(departures: _Departures) -> Releases | None:
     # What a packet adds that is not counted makes the rate depend on the sizes.
     each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
     low, high = (1 - error) * min(rate, *each), (1 + error) * max(rate, *each)
-    burst = _burst(departures.out_s, departures.size, Interval(rate, low, high))
-    largest = float(departures.size.max())
-    shaper = burst.value > (ONE_PACKET if extra else SHARP) * largest
+    # In bytes of which each takes the same time, whatever the size of its packet.
+    alike = (extra + per_byte * departures.size) * rate / 8 if extra else departures.size
+    burst = _burst(departures.out_s, alike, Interval(rate, (1 - error) * rate, (1 + error) * rate))
+    shaper = burst.value > SHARP * float(alike.max())
     # Each release may be an interval, filled by one packet, if all are equally far apart.
     equal = float(np.ptp(sizes)) == 0 and shaper
     interval = _filled(departures, gaps[regular]) if equal else None
-    return Releases(Interval(rate, low, high), burst, interval, int(departures.waited.sum()), shaper)
+    waited = int(departures.waited.sum())
+    return Releases(Interval(rate, low, high), burst, interval, waited, shaper, error, extra, per_byte)
 
 
 def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
@@ -150,13 +163,16 @@ def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
         return found
 
     found = regular()
-    if found.mean() < REGULAR and len(np.unique(sizes)) > 1:
+    if not found.all() and len(np.unique(sizes)) > 1:
         kinds = [kind for kind in np.unique(sizes) if (sizes == kind).sum() >= LEAST_WAITED / 2]
         if len(kinds) > 1:
             slope, level = np.polyfit(kinds, [float(np.median(gaps[sizes == kind])) for kind in kinds], 1)
             if slope > 0 and level > 0:
+                before = per_byte, extra, found
                 per_byte, extra = float(slope), float(level)
                 found = regular()
+                if found.mean() < before[2].mean() + EARLY:
+                    return before
     return per_byte, extra, found
 
 
@@ -202,7 +218,7 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     off = max(off, 8 * largest / float(out_s[end] - out_s[begin]))
     rates = Interval(rate, rate - off, rate + off)
     burst = _burst(granted, size, rates)
-    return Releases(rates, burst, interval, int(departures.waited.sum()), shaper=True)
+    return Releases(rates, burst, interval, int(departures.waited.sum()), shaper=True, error=off / rate)
 
 
 def _burst(granted_s: Array, size: Array, rate: Interval) -> Interval:
