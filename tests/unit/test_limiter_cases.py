@@ -91,7 +91,6 @@ def test_jitter_is_no_shaper(uniform: bool, ordered: bool, arrivals) -> None:  #
     assert "jitter" in "\n".join(found.lines())
 
 
-@pytest.mark.xfail(reason="packets of one size: each sixth dropped behind the line looks like an interval", strict=True)
 def test_line_before_a_policer_is_no_shaper_of_the_policers_rate() -> None:
     found = inferred([Line(1_200_000, 400), Policer(10**6, 6000)], poisson(2 * 10**6, 700, 4000), 700)
     assert found.kind == "unexplained" and found.rate_bps is None

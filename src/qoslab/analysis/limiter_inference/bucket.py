@@ -24,6 +24,8 @@ MOST_UNEXPLAINED = 0.05
 """Of the packets that passed, or of those that did not, whichever are fewer."""
 FEWEST = 5
 """Packets of each kind, without which there is nothing to infer."""
+LEAST_CERTAIN = 0.5
+"""Share of the drops that must not depend on the last digit of time stamps."""
 _OUTLIERS = 0.02
 """Share of either kind that a rate need not explain, where none explains all."""
 _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
@@ -114,6 +116,11 @@ class Arrivals:
         absent = missing(self.time_s, np.where(self.passed, self.size, 0.0), rate)
         return best_burst(absent + self.size, self.passed)
 
+    def explained(self, wrong: int, certain: int) -> bool:
+        """Whether so many wrong decisions are few enough, and so many certain drops enough."""
+        dropped = int((~self.passed).sum())
+        return wrong <= MOST_UNEXPLAINED * self.fewer and certain >= max(FEWEST, LEAST_CERTAIN * dropped)
+
     def replay(self, rate: float, burst: float) -> tuple[int, int]:
         """Packets that a bucket decides differently, and drops that it decides for certain.
 
@@ -185,7 +192,7 @@ def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
         max(max(each) for each in bursts) + arrivals.slack(value),
     )
     wrong, certain = arrivals.replay(value, burst.value)
-    if certain < FEWEST or wrong > MOST_UNEXPLAINED * arrivals.fewer:
+    if not arrivals.explained(wrong, certain):
         return None
     return Bucket(Interval(value, low, high), burst, wrong)
 
@@ -200,7 +207,7 @@ def _near(arrivals: Arrivals, best: float) -> Bucket | None:
     """The bucket of the best rate, which does not explain each packet."""
     found = arrivals.fit(best)
     wrong, certain = arrivals.replay(best, (found.low + found.high) / 2)
-    if certain < FEWEST or wrong > MOST_UNEXPLAINED * arrivals.fewer:
+    if not arrivals.explained(wrong, certain):
         return None
     allowed = as_good(found.wrong)
     low, high = (edge(lambda rate: arrivals.fit(rate).wrong <= allowed, best, towards) for towards in (1 / 1.5, 1.5))

@@ -13,7 +13,7 @@ import pandas as pd
 from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
-from qoslab.analysis.limiter_inference.releases import Releases, infer_releases
+from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
 from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
 
 Counted = Literal["frame", "ip", "wire"]
@@ -33,6 +33,8 @@ _UNSURE, _NEARLY_FULL = 2.0, 0.1
 """A queue is full with so many packets, or such a share, less than it ever held: releases are known to a packet."""
 _MOST_ELSEWHERE = 0.1
 """Share of the drops that may have come while the queue was not full."""
+_EACH_GAP = 0.9
+"""Share of the gaps in which packets were lost, if a line releases packets that are then lost regularly."""
 _SAME = 0.02
 """By how much two rates of one limiter may differ."""
 _VARIED_S = 1e-3
@@ -137,12 +139,16 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
     delay = out_s[~lost] - in_s[~lost]
     varied_s = float(delay.max() - delay.min())
-    releases = infer_releases(in_s[~lost], out_s[~lost], size[~lost])
+    releases = infer_releases(in_s, out_s, size)
+    if lost.any() and (releases is None or releases.shaper):
+        releases = infer_line_before_losses(in_s, out_s, size) or releases
     if releases is not None and joined.clocks.state == "offset unknown":
         releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
     of_releases = None if releases is None else _of_releases(releases, counted, packets, size)
+    if releases is not None and of_releases is not None and _ambiguous(releases, of_releases, size):
+        releases = of_releases = None
     if of_releases is not None and (not lost.any() or _overflowed(of_releases)):
         return of_releases
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
@@ -169,6 +175,17 @@ def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
 def _overflowed(found: Limiter) -> bool:
     """Whether packets were lost at a full queue, one that is too long to be full by chance."""
     return found.queue_packets is not None and found.queue_packets.low > _DEEP
+
+
+def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
+    """Whether a shaper of packets of one size may be a line behind which every other packet, or more, is lost.
+
+    Packets leave at the same times then; only the shaper's queue, full to the packet, explains the losses.
+    """
+    if not releases.shaper or releases.gaps_with_losses < _EACH_GAP or float(np.ptp(size)) > 0:
+        return False
+    queue = found.queue_packets
+    return queue is None or queue.high - queue.low > 1 or bool(found.unexplained)
 
 
 def _same(releases: Releases, bucket: Bucket) -> bool:

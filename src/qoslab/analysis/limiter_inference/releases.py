@@ -9,7 +9,7 @@ limiter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,8 @@ class Releases:
     extra_s: float = 0.0
     """Time that a packet takes beyond that of its bytes, for headers that are not counted."""
     per_byte_s: float = 0.0
+    gaps_with_losses: float = 0.0
+    """Share of the packets that waited before which, in the order of arrival, others were lost."""
 
     def on_line_s(self, size: Array) -> Array:
         """Time that each packet takes."""
@@ -88,19 +90,104 @@ class _Departures:
 
 
 def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
-    """The limiter for packets that were not lost; None if too few waited, or they left by no rule."""
+    """The limiter that released packets; `out_s` is nan for those that were lost.
+
+    None if too few waited, if they left by no rule, or if losses behind a line look like the releases of a shaper.
+    """
+    lost = np.isnan(out_s)
+    departures = _departed(in_s[~lost], out_s[~lost], size[~lost])
+    if departures is None:
+        return None
+    gone = np.concatenate([[0.0], np.cumsum(size[lost])])
+    missed = np.maximum(0, np.diff(gone[np.searchsorted(in_s[lost], departures.in_s)]))[departures.waited[1:]]
+    for found in (_paced(departures), _at_intervals(departures)):
+        if found is not None and _replayed(departures, found) >= REGULAR:
+            if found.shaper and _lost_behind_a_line(departures, missed):
+                return None
+            return replace(found, gaps_with_losses=float((missed > 0).mean()))
+    return None
+
+
+def _departed(in_s: Array, out_s: Array, size: Array) -> _Departures | None:
+    """Packets in the order of their departure; None if too few waited."""
     order = np.argsort(out_s, kind="stable")
     in_s, out_s, size = in_s[order], out_s[order], size[order]
     least = float((out_s - in_s).min())
     waited = np.concatenate([[False], in_s[1:] + least < out_s[:-1] - AS_ONE])
     waited &= np.concatenate([[False], np.diff(out_s) > 0])
-    if waited.sum() < LEAST_WAITED:
+    return None if waited.sum() < LEAST_WAITED else _Departures(in_s, out_s, size, waited)
+
+
+def _slot(departures: _Departures) -> tuple[float, float] | None:
+    """Seconds a byte of packets that leave back to back, and its relative error; None if fewer than three do."""
+    gaps, sizes = departures.gaps, departures.sizes
+    each = gaps / sizes
+    near = np.abs(each / np.partition(each, 2)[2] - 1) <= ON_THE_GRID
+    if near.sum() < 3:
         return None
-    departures = _Departures(in_s, out_s, size, waited)
-    for found in (_paced(departures), _at_intervals(departures)):
-        if found is not None and _replayed(departures, found) >= REGULAR:
-            return found
-    return None
+    found = float(gaps[near].sum() / sizes[near].sum())
+    spread = float((gaps[near] - found * sizes[near]).std()) + stamp_of(departures.out_s)
+    return found, 2 * spread / float(np.sqrt(near.sum()) * gaps[near].mean())
+
+
+def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
+    """Whether packets leave back to back, except that lost ones would have filled the gaps.
+
+    `missed` has the bytes that were lost between each packet that waited and the one before. A shaper pauses whether
+    packets are lost or not, and for a time that is no multiple of a packet's.
+    """
+    slot = _slot(departures)
+    if slot is None:
+        return False
+    gaps, sizes = departures.gaps, departures.sizes
+    idle = gaps / slot[0] - sizes
+    paused = idle > (BACK_TO_BACK - 1) * sizes
+    if not paused.any():
+        return False
+    filled = idle[paused] <= missed[paused] + ON_THE_GRID * (idle[paused] + sizes[paused])
+    if np.ptp(sizes) == 0:
+        packets = idle[paused] / sizes[paused]
+        filled &= np.abs(packets - np.rint(packets)) <= ON_THE_GRID * (packets + 1)
+    return bool(filled.mean() >= REGULAR)
+
+
+def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases | None:
+    """The line that packets waited for together with those that were lost behind it; `out_s` is nan for these.
+
+    Replayed forward over all packets it releases those that came out when they did; over these alone it does not.
+    """
+    passed = ~np.isnan(out_s)
+    departures = _departed(in_s[passed], out_s[passed], size[passed])
+    slot = None if departures is None else _slot(departures)
+    if departures is None or slot is None:
+        return None
+    per_byte, error = slot
+    on_line = per_byte * size
+    came = in_s + float((out_s - in_s - on_line)[passed].min())
+
+    def explained(which: Mask) -> float:
+        """Share of the packets that leave within half a packet's time, of those that waited for more than one."""
+        left, since = _through_a_line(came[which], on_line[which])
+        waited = passed[which] & (left - came[which] > 2 * float(on_line.max()))
+        if waited.sum() < LEAST_WAITED:
+            return 0.0
+        off = np.abs(out_s[which] - left) - error * (left - since)
+        return float((off[waited] <= float(on_line.max()) / 2 + AS_ONE).mean())
+
+    if explained(np.full(len(size), True)) < 1 - EARLY or explained(passed) >= REGULAR:
+        return None
+    rate, largest = 8 / per_byte, float(size.max())
+    interval = Interval(rate, (1 - error) * rate, (1 + error) * rate)
+    burst = Interval(largest, 0.0, 2 * largest)
+    return Releases(interval, burst, None, int(departures.waited.sum()), False, error)
+
+
+def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
+    """When each packet has left a line, and since when the line has been busy then."""
+    sent = np.cumsum(on_line)
+    left = sent + np.maximum.accumulate(came - sent + on_line)
+    since = np.maximum.accumulate(np.where(left - came <= on_line + AS_ONE, came, -np.inf))
+    return left, since
 
 
 def _replayed(departures: _Departures, found: Releases) -> float:
@@ -112,13 +199,11 @@ def _replayed(departures: _Departures, found: Releases) -> float:
     on_line = found.on_line_s(departures.size)
     shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
     came = departures.in_s + shortest
-    sent = np.cumsum(on_line)
-    left = sent + np.maximum.accumulate(came - sent + on_line)
+    left, busy_since = _through_a_line(came, on_line)
     if found.shaper:
         left = np.maximum(came, left - 8 * found.burst_bytes.value / found.rate_bps.value)
     known = 2 * float(on_line.max()) + (0 if found.interval_s is None else found.interval_s.value)
     # The error of the rate adds up while the limiter is busy.
-    busy_since = np.maximum.accumulate(np.where(left - came <= on_line + AS_ONE, came, -np.inf))
     drift = found.error * (left - busy_since)
     return float((np.abs(departures.out_s - left) <= known + drift + AS_ONE).mean())
 

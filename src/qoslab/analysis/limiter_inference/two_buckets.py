@@ -129,7 +129,8 @@ def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, flo
     found = []
     for at in range(len(rate)):
         fit = best_burst(needed[:, at], arrivals.passed)
-        second = (fit.low + fit.high) / 2
+        # A second bucket that never holds a packet would be none.
+        second = max((fit.low + fit.high) / 2, float(arrivals.size.min()))
         found.append((int(wrong[at]) + fit.wrong, float(rate[at]), float(first[at]), second))
     return found
 
