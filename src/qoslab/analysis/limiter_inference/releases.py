@@ -34,7 +34,7 @@ EARLY = 0.02
 MOST_OF_THE_TIME = 0.6
 """That packets waited; in the rest something else held them up."""
 ONE_PACKET, SHARP = 2.5, 1.5
-"""Largest packets by which releases at intervals may be off a straight line, and that a line lets go at once, at most."""
+"""Largest packets that releases at intervals may be off a straight line, and that a line releases at once, at most."""
 _ALIKE = 20
 AS_ONE = 1e-6
 """Stamps of one moment, in s: no shorter interval is reported."""
@@ -193,7 +193,7 @@ def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
 def _replayed(departures: _Departures, found: Releases) -> float:
     """Share of the packets that leave as the limiter would let them, replayed forward over the arrivals.
 
-    A bucket lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but
+    The same share, if it is less, of the packets that were delayed: where few were, the others prove little. A bucket lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but
     not before it came. Departures are known to an interval and two packets.
     """
     on_line = found.on_line_s(departures.size)
@@ -205,7 +205,9 @@ def _replayed(departures: _Departures, found: Releases) -> float:
     known = 2 * float(on_line.max()) + (0 if found.interval_s is None else found.interval_s.value)
     # The error of the rate adds up while the limiter is busy.
     drift = found.error * (left - busy_since)
-    return float((np.abs(departures.out_s - left) <= known + drift + AS_ONE).mean())
+    explained = np.abs(departures.out_s - left) <= known + drift + AS_ONE
+    delayed = departures.out_s - came > known
+    return float(min(explained.mean(), explained[delayed].mean() if delayed.any() else 1.0))
 
 
 def _paced(departures: _Departures) -> Releases | None:
@@ -298,7 +300,9 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     if bent > ONE_PACKET * largest:
         return None
     # Its tokens come at the ticks, not in between.
-    granted = interval.value * np.floor((out_s - line * size - at[0]) / interval.value + ON_THE_GRID)
+    off_grid = (at - at[0] + interval.value / 2) % interval.value - interval.value / 2
+    first = at[0] + float(np.quantile(off_grid, 0.05)) - AS_ONE
+    granted = interval.value * np.floor((out_s - line * size - first) / interval.value)
     # What packets of one size leave of each interval's tokens may add up to nearly a packet before it shows.
     off = max(off, 8 * largest / float(out_s[end] - out_s[begin]))
     rates = Interval(rate, rate - off, rate + off)
