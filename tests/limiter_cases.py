@@ -521,10 +521,14 @@ FEWEST = 30
 """Packets that a limiter has dropped or delayed, in a case in which it is to be found, and those that it has not."""
 
 
+def path_of(seed: int):  # type: ignore[no-untyped-def]
+    """The path of a seed's case."""
+    return [path for path, share in PATHS.items() for _ in range(share)][seed * 37 % 100]
+
+
 def make(seed: int) -> Case:
     """The case of a seed: the first draw in which the limiter, if there is one, acts on enough packets."""
-    paths = [path for path, share in PATHS.items() for _ in range(share)]
-    path = paths[seed * 37 % 100]
+    path = path_of(seed)
     for attempt in range(200):
         found = _drawn(path, np.random.default_rng([seed, attempt]))
         if path.__name__ in NO_LIMITER or acts(found):

@@ -190,6 +190,8 @@ def test_two_buckets_of_one_rate_are_inferred_together(
     over=st.floats(1.3, 3),
     **LOADS,
 )
+@example(rate=256000.0, tc_ms=10.0, over=1.5, seed=353, equal=True, paced=True)
+@example(rate=256000.0, tc_ms=10.0, over=2.0, seed=353, equal=True, paced=False)
 def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: int, equal: bool, paced: bool) -> None:
     time_s, size = Load(seed, rate * over, equal, paced, count=8000).packets()
     credit = rate * tc_ms / 8000

@@ -139,9 +139,8 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
     delay = out_s[~lost] - in_s[~lost]
     varied_s = float(delay.max() - delay.min())
-    releases = infer_releases(in_s, out_s, size)
-    if lost.any() and (releases is None or releases.shaper):
-        releases = infer_line_before_losses(in_s, out_s, size) or releases
+    before_losses = infer_line_before_losses(in_s, out_s, size) if lost.any() else None
+    releases = before_losses or infer_releases(in_s, out_s, size)
     if releases is not None and joined.clocks.state == "offset unknown":
         releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
@@ -149,7 +148,7 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     of_releases = None if releases is None else _of_releases(releases, counted, packets, size)
     if releases is not None and of_releases is not None and _ambiguous(releases, of_releases, size):
         releases = of_releases = None
-    if of_releases is not None and (not lost.any() or _overflowed(of_releases)):
+    if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
         return of_releases
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):

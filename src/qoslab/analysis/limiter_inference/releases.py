@@ -35,6 +35,8 @@ MOST_OF_THE_TIME = 0.6
 """That packets waited; in the rest something else held them up."""
 ONE_PACKET, SHARP = 2.5, 1.5
 """Largest packets that releases at intervals may be off a straight line, and that a line releases at once, at most."""
+_BETWEEN = 3
+"""Most packets that are always lost between two that pass, where these are back to back otherwise."""
 _ALIKE = 20
 AS_ONE = 1e-6
 """Stamps of one moment, in s: no shorter interval is reported."""
@@ -126,8 +128,10 @@ def _slot(departures: _Departures) -> tuple[float, float] | None:
     if near.sum() < 3:
         return None
     found = float(gaps[near].sum() / sizes[near].sum())
-    spread = float((gaps[near] - found * sizes[near]).std()) + stamp_of(departures.out_s)
-    return found, 2 * spread / float(np.sqrt(near.sum()) * gaps[near].mean())
+    # Stamps of gaps that follow one another are shared.
+    runs = int((near[1:] & ~near[:-1]).sum()) + 1
+    spread = float((gaps[near] - found * sizes[near]).std()) * float(np.sqrt(near.sum()))
+    return found, 2 * (spread + stamp_of(departures.out_s) * runs) / float(gaps[near].sum())
 
 
 def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
@@ -161,25 +165,29 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     slot = None if departures is None else _slot(departures)
     if departures is None or slot is None:
         return None
-    per_byte, error = slot
-    on_line = per_byte * size
+    # Regular losses of packets of one size may leave no two that were back to back.
+    for parts in range(1, _BETWEEN + 2 if np.ptp(size) == 0 else 2):
+        per_byte, error = slot[0] / parts, slot[1]
+        if _lost_behind(in_s, out_s, per_byte * size, error):
+            rate, largest = 8 / per_byte, float(size.max())
+            interval = Interval(rate, (1 - error) * rate, (1 + error) * rate)
+            burst = Interval(largest, 0.0, 2 * largest)
+            return Releases(interval, burst, None, int(departures.waited.sum()), False, error)
+    return None
+
+
+def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> bool:
+    """Whether a line explains when packets that waited for it left, if lost packets crossed it and only then."""
+    passed = ~np.isnan(out_s)
     came = in_s + float((out_s - in_s - on_line)[passed].min())
-
-    def explained(which: Mask) -> float:
-        """Share of the packets that leave within half a packet's time, of those that waited for more than one."""
-        left, since = _through_a_line(came[which], on_line[which])
-        waited = passed[which] & (left - came[which] > 2 * float(on_line.max()))
-        if waited.sum() < LEAST_WAITED:
-            return 0.0
-        off = np.abs(out_s[which] - left) - error * (left - since)
-        return float((off[waited] <= float(on_line.max()) / 2 + AS_ONE).mean())
-
-    if explained(np.full(len(size), True)) < 1 - EARLY or explained(passed) >= REGULAR:
-        return None
-    rate, largest = 8 / per_byte, float(size.max())
-    interval = Interval(rate, (1 - error) * rate, (1 + error) * rate)
-    burst = Interval(largest, 0.0, 2 * largest)
-    return Releases(interval, burst, None, int(departures.waited.sum()), False, error)
+    with_lost, since = _through_a_line(came, on_line)
+    without, _ = _through_a_line(came[passed], on_line[passed])
+    waited = (with_lost - came)[passed] > 2 * float(on_line.max())
+    if waited.sum() < LEAST_WAITED:
+        return False
+    allowed = (float(on_line.max()) / 2 + AS_ONE + error * (with_lost - since)[passed])[waited]
+    shares = [float((np.abs(out_s[passed] - left)[waited] <= allowed).mean()) for left in (with_lost[passed], without)]
+    return shares[0] >= 1 - EARLY and shares[1] < REGULAR
 
 
 def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
@@ -193,8 +201,9 @@ def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
 def _replayed(departures: _Departures, found: Releases) -> float:
     """Share of the packets that leave as the limiter would let them, replayed forward over the arrivals.
 
-    The same share, if it is less, of the packets that were delayed: where few were, the others prove little. A bucket lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but
-    not before it came. Departures are known to an interval and two packets.
+    The same share, if it is less, of the packets that were delayed: where few were, the others prove little. A bucket
+    lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but not
+    before it came. Departures are known to an interval and two packets.
     """
     on_line = found.on_line_s(departures.size)
     shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
