@@ -17,6 +17,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
+from levels import examples
 from qoslab.analysis.limiter_inference import infer, join
 from qoslab.analysis.limiter_inference.bucket import infer_bucket
 from qoslab.analysis.limiter_inference.releases import infer_releases
