@@ -31,7 +31,7 @@ from pathlib import Path
 import page
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lab"))
+sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "tests")]
 
 from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
 

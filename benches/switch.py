@@ -18,7 +18,7 @@ from pathlib import Path
 import page
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lab"))
+sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "tests")]
 
 from catalyst import last_phase  # noqa: E402
 from dataplane import Lab  # noqa: E402

@@ -36,6 +36,9 @@ def main() -> int:
     except KeyboardInterrupt:
         _say("qoslab: interrupted")
         return INTERRUPTED
+    except SystemExit:
+        # By this a shell is answered that asks for completions.
+        raise
     except BaseException as error:
         # An error while another one is reported, most likely because nothing can be printed.
         short = isinstance(error, (OSError, MemoryError))

@@ -102,7 +102,13 @@ def test_validate(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "policing-vs-shaping", "--json"]) == ExitStatus.WITHIN
-    assert json.loads(capsys.readouterr().out) == {"valid": True, "message": "", "findings": [], "remarks": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "valid": True,
+        "message": "",
+        "findings": [],
+        "remarks": [],
+        "warnings": [],
+    }
     status = main(["validate", "policing-vs-shaping", "--json", "--set", "R1.platfrom=linux"])
     assert status == ExitStatus.USER_MISTAKE
     answer = json.loads(capsys.readouterr().out)
@@ -239,7 +245,7 @@ def test_what_the_machine_has_no_more_of_is_no_defect(error: Exception, said: st
     ],
 )
 def test_what_keeps_the_program_from_being_loaded_is_told_in_a_line(
-    why: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    why: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Refuses:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
@@ -249,5 +255,5 @@ def test_what_keeps_the_program_from_being_loaded_is_told_in_a_line(
     monkeypatch.delitem(sys.modules, "qoslab.cli")
     monkeypatch.setattr(sys, "meta_path", [Refuses(), *sys.meta_path])
     assert start() == status
-    printed = capsys.readouterr().err
+    printed = capfd.readouterr().err
     assert printed.startswith("qoslab: ") and printed.endswith(said) and printed.count("\n") == 1

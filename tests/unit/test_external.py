@@ -67,6 +67,7 @@ def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
     status = main(["run", str(EXPERIMENT), "--lab", str(inventory), *options])
     assert status == ExitStatus.USER_MISTAKE
     assert said in capsys.readouterr().err
+    shutil.copyfile(TOP / "inventory/hardware.example.yml", inventory)
     assert main(["run", str(EXPERIMENT), "--lab", str(inventory), "--jobs", "auto", "--dry-run"]) == ExitStatus.WITHIN
 
 
@@ -106,7 +107,9 @@ def test_nothing_that_reaches_a_device_is_taken_from_a_run(
         assert "run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each --set" in told
         assert f"qoslab run {recorded.file} --lab {inventory} --set 'duration=10 s' --resume " in told
     assert not list(tmp_path.rglob("PWNED"))
-    # What is said again is what is run.
+    # The options given again are those of the run.
+    inventory.chmod(0o644)
+    shutil.copyfile(TOP / "inventory/hardware.example.yml", inventory)
     assert main(["run", str(EXPERIMENT), *asked, "--resume", "--dry-run"]) == ExitStatus.WITHIN
 
 

@@ -250,7 +250,7 @@ def in_github(machine: Machine, text: str, **variables: str) -> subprocess.Compl
 )
 def test_the_action_installs_what_the_lock_files_name(lab: str, extras: str, machine: Machine) -> None:
     machine.program("python")
-    for name in ("pip", "uv"):
+    for name in ("python", "uv"):
         tool = machine.folder / "qoslab-tools/bin" / name
         tool.parent.mkdir(parents=True, exist_ok=True)
         tool.write_text(TELLS)
@@ -260,9 +260,9 @@ def test_the_action_installs_what_the_lock_files_name(lab: str, extras: str, mac
         assert done.returncode == 0, done.stderr
     place = machine.folder / "qoslab"
     assert machine.calls()[-3:] == [
-        "pip <install> <--quiet> <--require-hashes> <-r> <requirements/tools.txt>",
-        f"uv <venv> <--quiet> <--clear> <--python> <{machine.folder / 'bin/python'}> <{place}>",
-        f"uv <pip> <install> <--quiet> <--python> <{place / 'bin/python'}> <--build-constraints> "
+        "python <-I> <-m> <pip> <install> <--quiet> <--require-hashes> <-r> <requirements/tools.txt>",
+        f"uv <--no-config> <venv> <--quiet> <--clear> <--python> <{machine.folder / 'bin/python'}> <{place}>",
+        f"uv <--no-config> <pip> <install> <--quiet> <--python> <{place / 'bin/python'}> <--build-constraints> "
         f"<requirements/build.txt> <--constraints> <requirements/run.txt> <.{extras}>",
     ]
 
@@ -410,12 +410,13 @@ def test_only_what_was_tried_is_released_and_only_that_job_may_write() -> None:
     job, _ = release()
     assert workflow["permissions"] == {"contents": "read"}
     assert {name: each["permissions"] for name, each in workflow["jobs"].items() if "permissions" in each} == {
-        "release": {"contents": "write"}
+        "release": {"contents": "write", "id-token": "write", "attestations": "write"}
     }
     needed = re.findall(r"needs\.(\w+)\.result == 'success'", job["if"])
     assert set(needed) == {"linux", "try"} and "&& github.ref_type == 'tag' &&" in job["if"]
     # What may write runs nothing of the repository, and takes what the others keep behind their last command.
-    (taken,) = [step["with"] for step in job["steps"] if "uses" in step]
+    taken, attested = [step["with"] for step in job["steps"] if "uses" in step]
+    assert attested["subject-path"].split() == ["dist/*.whl", "dist/*.tar.gz"]
     assert taken == {"pattern": "dist-*", "path": "dist", "merge-multiple": True}
     assert set(job["needs"]) == {*needed, "macos"} and workflow["jobs"]["try"]["needs"] == "linux"
     *_, tried, kept = workflow["jobs"]["macos"]["steps"]

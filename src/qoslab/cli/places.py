@@ -40,9 +40,9 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
 
     `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
     """
-    file = experiment_file(given)
+    file, values = experiment_file(given), dict(map(parse_set, sets))
     if not file.exists() and file.name == given:
         folders = (EXPERIMENTS, shipped("experiments"))
         known = [each.stem for folder in folders if folder.is_dir() for each in sorted(folder.glob("*.yml"))]
         raise ExperimentError(f"{file}: there is no such file or experiment", hint=did_you_mean(given, known))
-    return file, load_sweep(file, dict(map(parse_set, sets)), kind_at(lab).check)
+    return file, load_sweep(file, values, kind_at(lab).check)

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 
 from qoslab.errors import UserError
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Matrix, Scalar
-from qoslab.schema.document import SIZE_LIMIT, read_document
+from qoslab.schema.document import DEPTH_LIMIT, SIZE_LIMIT, read_document
 from qoslab.schema.files import FileRefusedError, read_bytes
 from qoslab.units import QuantityError
 
@@ -58,7 +59,7 @@ class Names:
 def read_names(path: Path) -> Names:
     """Read only the names of a file, in a tenth of the time of `read_outline`. `UserError` if it is not YAML."""
     try:
-        data = YAML(typ="safe").load(read_bytes(path, SIZE_LIMIT))
+        data = _loaded(read_bytes(path, SIZE_LIMIT))
     except (OSError, YAMLError, FileRefusedError, RecursionError, ValueError) as error:
         raise UserError(f"{path}: found no YAML ({error})") from error
     top = data if isinstance(data, dict) else {}
@@ -72,6 +73,16 @@ def read_names(path: Path) -> Names:
             if isinstance(arm, dict) and "name" in arm
         ),
     )
+
+
+def _loaded(content: bytes) -> Any:
+    """Load YAML by the parser in C, which would overflow its stack for a file that is nested too deeply."""
+    depth = 0
+    for event in YAML(typ="safe").parse(content):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > DEPTH_LIMIT:
+            raise ValueError(f"nested more than {DEPTH_LIMIT} deep")
+    return YAML(typ="safe").load(content)
 
 
 def _values(raw: Any) -> Iterator[tuple[str, str]]:

@@ -679,9 +679,9 @@ def _build_all(
 
 
 def _size(data: Any) -> int:
-    """How many values there are in data of lists and mappings, themselves counted."""
+    """Number of values in data of lists and mappings, themselves counted; those of a matrix are not checked again."""
     if isinstance(data, dict):
-        return 1 + sum(map(_size, data.values()))
+        return 1 + sum(_size(value) for key, value in data.items() if key != "matrix")
     return 1 + sum(map(_size, data)) if isinstance(data, list) else 1
 
 
