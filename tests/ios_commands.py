@@ -81,7 +81,7 @@ def lines_of_each_command(random: Random, capabilities: frozenset[str], ports: S
     """A line or two of each command that a device has, each behind those that lead to where it is."""
     lines: list[str] = []
     for mode, entered in ENTERED.items():
-        if mode in OBJECT_GROUPS and "hqf" not in capabilities:
+        if mode in OBJECT_GROUPS and "object-groups" not in capabilities:
             continue
         possible = [each for each in CONFIG._modes[mode] if each.command.requires <= capabilities]
         for each in random.sample(possible, len(possible)):

@@ -162,8 +162,9 @@ class TestMeasured:
         found = self.figure("b")
         assert found.columns() == {
             "measured": 4.5,
-            "low": 4.0,
-            "high": 5.0,
+            # Student's t of one degree of freedom, 12.7062, times the standard error 0.5.
+            "low": pytest.approx(4.5 - 6.35310, abs=1e-5),
+            "high": pytest.approx(4.5 + 6.35310, abs=1e-5),
             "n": 2,
             "over": "repetitions",
             "excluded": 2,

@@ -239,6 +239,8 @@ class TestObserved:
             "police.conformed_rate": 13000,
             "police.exceeded_rate": 6000,
             "police.exceed_share": 174 / 588,
+            "police.violate_share": 0,
+            "police.without_tokens_share": 174 / 588,
         }
         assert list(table["drops_police_packets"]) == [174]
         found = dict(class_figures(EachClass(table, 9.0), ClassSelector.parse(None)))

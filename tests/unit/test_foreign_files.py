@@ -92,7 +92,7 @@ def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
     by_tshark = (RECORDED / "capture/four-streams.csv").read_text().splitlines()[1:]
     assert packets[packets["flow"] == "all"]["packets"].sum() == len(by_tshark)
     page = (folder / "report.html").read_text()
-    assert "file over file" in page and "What the capture has" in page
+    assert "Throughput as the tools report it, by file" in page and "What the capture has" in page
 
 
 FLOW = ("traffic", "protocol", "seconds", "bytes", "goodput_bps", "sender_bps", "retransmits", "datagrams", "lost")

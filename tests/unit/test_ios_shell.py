@@ -260,7 +260,7 @@ def test_help_knows_do() -> None:
     text = typed(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
     assert "  do  " in text.split("(config)#?")[1]
     assert "(config)#do?\ndo  dot11  dot1x  \n" in text
-    assert "d?\ndefault  dial-peer  dialer-list  do  dot11  dot1x  dspfarm  \n" in text
+    assert "d?\ndefault  define  dial-peer  dialer-list  do  dot11  dot1x  dspfarm  \n" in text
     assert "(config-if)#de?\ndefault  delay  description  \n" in text
 
 

@@ -102,9 +102,9 @@ class TestWords:
 class TestPage:
     def test_verdict_comes_first(self, run: RunFolder) -> None:
         said = words(run.report.read_text())
-        assert "1 of 4 expected figures is not met" not in said
+        assert "1 of 4 expected values is out of tolerance" not in said
         assert said.index("Outside tolerance") < said.index("Measured beside published")
-        assert "1 of 5 expected figures is not met." in said
+        assert "1 of 5 expected values is out of tolerance." in said
 
     def test_measured_beside_published(self, run: RunFolder) -> None:
         said = words(run.report.read_text()).replace("\xa0", " ")
@@ -128,7 +128,7 @@ class TestPage:
         folder = sample_run.make_run(tmp_path, experiment=experiment)
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "within"
-        assert page.verdict.sentence == "All 4 expected figures are within tolerance."
+        assert page.verdict.sentence == "All 4 expected values are within tolerance."
 
     def test_invalid_run_says_why_and_keeps_its_graphs(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path, valid=False)
@@ -208,7 +208,7 @@ class TestPage:
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "informative"
         assert [graph.id for graph in page.graphs] == ["lead", "io-policed-reported", "io-shaped-reported"]
-        assert "compared with nothing" in words(render(folder).read_text())
+        assert "No expectations were set; the values are below." in words(render(folder).read_text())
 
     @pytest.mark.parametrize(
         ("traffic", "said"),
@@ -238,7 +238,7 @@ class TestPage:
         other = sample_run.make_run(tmp_path / "other", experiment=sample_run.EXPERIMENT | {"captures": []})
         page = build_page(other, analyse(other))
         graph = page.arms[0].io_graphs[0]
-        assert graph.id == "io-policed-reported" and graph.summary.startswith("Payload: ")
+        assert graph.id == "io-policed-reported" and graph.summary.startswith("Payload of all flows, ")
         lines = graph.figure["data"]
         assert [line["name"] for line in lines] == ["all flows", *(f"stream {number}" for number in range(1, 5))]
         sums = [sum(values) for values in zip(*(line["y"] for line in lines[1:]), strict=True)]

@@ -98,5 +98,5 @@ def test_curves_have_bars_of_intervals(sections: list[SweepSection]) -> None:
     first = figure["data"][0]
     assert first["x"] == [500000.0, 1000000.0]
     assert first["y"] == [457.5, 915.0]
-    assert first["error_y"]["array"] == pytest.approx([2.5, 5.0])
+    assert first["error_y"]["array"] == pytest.approx([2.5 * 12.7062, 5.0 * 12.7062])
     assert "95 % intervals" in graph.summary

@@ -292,10 +292,13 @@ REFUSED = (
     ),
     Refused(
         "CAR, fair-queue and queue lists are of the port: on a subinterface use a policy-map",
-        """
-        (rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]
-        (hold-queue|tx-ring-limit) [<rest:line>]
-        """,
+        "(rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]",
+        mode="subinterface",
+        requires="router",
+    ),
+    Refused(
+        "the hold queue and the transmit ring are of the port: enter them on the interface itself",
+        "(hold-queue|tx-ring-limit) [<rest:line>]",
         mode="subinterface",
         requires="router",
     ),
@@ -489,7 +492,7 @@ REFUSED = (
     ),
     Refused(
         "operations have addresses as their targets: names are not resolved",
-        "(icmp-echo|icmp-jitter|udp-echo|udp-jitter) <target:word> [<rest:line>]",
+        "(icmp-echo|icmp-jitter|udp-echo|udp-jitter) <target:host-name> [<rest:line>]",
         mode="sla",
         requires="router",
     ),

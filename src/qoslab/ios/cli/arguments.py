@@ -83,6 +83,11 @@ def _word(text: str) -> str | None:
     return text if "?" not in text else None
 
 
+def _host_name(text: str) -> str | None:
+    """The name of a host, which no address is."""
+    return text if re.fullmatch(r"[A-Za-z0-9_.-]*[A-Za-z][A-Za-z0-9_.-]*", text) else None
+
+
 def _coded(numbers: dict[str, int], top: int) -> Callable[[str], int | None]:
     def match(text: str) -> int | None:
         if re.fullmatch(r"[0-9]{1,5}", text):
@@ -175,6 +180,7 @@ TYPES: dict[str, ArgumentType] = {
     "ipv6-address": ArgumentType("X:X:X:X::X", _ipv6_address),
     "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _ipv6_prefix),
     "word": ArgumentType("WORD", _word),
+    "host-name": ArgumentType("WORD", _host_name),
     "overhead": ArgumentType("<-63-63>", _overhead, number=True),
     "circuit": ArgumentType("<0-255>/<1-65535>", _circuit),
     "clock": ArgumentType("hh:mm", _clock),

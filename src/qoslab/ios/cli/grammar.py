@@ -38,6 +38,9 @@ Column = int
 MAX_TOKENS = 128
 """Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
 
+NOT_SUPPORTED = "Not supported: "
+"""How the help of a keyword begins whose lines are refused, in front of the reason."""
+
 
 class CliError(IosError):
     """A line that the command line refuses."""
@@ -483,7 +486,9 @@ class Table(Generic[Handler]):
 
         Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
         that lacks something in one mode may be whole further up (`mls qos` below an interface), but not by taking a
-        word that the inner mode has for the beginning of another one.
+        word that the inner mode has for the beginning of another one. A command with an abbreviated keyword gives way
+        to one further up whose keywords are all typed in full (`flow record` and `ip route` below an interface, which
+        has `flowcontrol` and `ip route-cache`), unless that one is a fallback.
         """
         return self._matched(mode, line, start, frozenset(capabilities), any_number)
 
@@ -492,6 +497,7 @@ class Table(Generic[Handler]):
     ) -> Match[Handler]:
         worst: InvalidInputError | None = None
         undecided: IncompleteError | AmbiguousError | None = None
+        found: Match[Handler] | None = None
         current: str | None = mode
         known = 0
         while current is not None:
@@ -508,10 +514,15 @@ class Table(Generic[Handler]):
                 undecided = undecided or error
                 known = len(line)
             else:
-                if match.args.in_full(line, known):
+                if match.args.in_full(line, len(line)) and not (found and match.command.fallback):
                     return match
-                break
+                if found is None:
+                    if not match.args.in_full(line, known):
+                        break
+                    found = match
             current = self.parents.get(current)
+        if found is not None:
+            return found
         if undecided is not None:
             raise undecided
         assert worst is not None
@@ -651,7 +662,10 @@ def _negative_forms(text: str, *, shorten: bool = False) -> list[tuple[Form, str
 
 
 def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[str, list[_Thread[Handler]]]:
-    """Return the threads behind each keyword that `token` may mean; an exact keyword excludes longer ones."""
+    """Return the threads behind each keyword that `token` may mean.
+
+    An exact keyword excludes longer ones, and a supported keyword those that are explained as not supported.
+    """
     typed = token.text.lower()
     by_word: dict[str, list[_Thread[Handler]]] = {}
     for thread in threads:
@@ -667,7 +681,16 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
             step = _Thread(thread.compiled, target, thread.captures, keywords)
             by_word.setdefault(word, []).append(step)
     exact = next((word for word in by_word if word.lower() == typed), None)
-    return by_word if exact is None else {exact: by_word[exact]}
+    if exact is not None:
+        return {exact: by_word[exact]}
+    if len(by_word) > 1:
+        supported = {
+            word: steps
+            for word, steps in by_word.items()
+            if not all(step.compiled.help[word].startswith(NOT_SUPPORTED) for step in steps)
+        }
+        return supported or by_word
+    return by_word
 
 
 def _argument(

@@ -11,7 +11,17 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from qoslab.ios.cli.grammar import Args, CliError, HelpItem, InvalidInputError, Match, RejectedError, Table, tokenise
+from qoslab.ios.cli.grammar import (
+    NOT_SUPPORTED,
+    Args,
+    CliError,
+    HelpItem,
+    InvalidInputError,
+    Match,
+    RejectedError,
+    Table,
+    tokenise,
+)
 from qoslab.ios.model import generations
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
 from qoslab.ios.model.kept import KeptLine, indented
@@ -96,7 +106,7 @@ class UnsupportedError(RejectedError):
     """A line that IOS takes and that would change what is forwarded, and how, in a way that is not modelled."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"% Not supported: {reason}")
+        super().__init__(f"% {NOT_SUPPORTED}{reason}")
 
 
 @dataclass(frozen=True, slots=True)

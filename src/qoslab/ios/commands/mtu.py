@@ -35,10 +35,11 @@ def _mtu(session: ConfigSession, args: Args) -> None:
     before = line_mtu(interface)
     interface.mtu = None if bytes_ == DEFAULT_MTU else bytes_
     # Cisco, "mtu": those of the protocols change with it where they were the same, and are never above it.
-    if interface.ip_mtu is not None and (interface.ip_mtu == before or interface.ip_mtu >= bytes_):
-        interface.ip_mtu = None
-    if interface.ipv6_mtu is not None and (interface.ipv6_mtu == before or interface.ipv6_mtu >= bytes_):
-        interface.ipv6_mtu = None
+    for each in (interface, *session.device.subinterfaces(interface.name)):
+        if each.ip_mtu is not None and (each.ip_mtu == before or each.ip_mtu >= bytes_):
+            each.ip_mtu = None
+        if each.ipv6_mtu is not None and (each.ipv6_mtu == before or each.ipv6_mtu >= bytes_):
+            each.ipv6_mtu = None
 
 
 @CONFIG.add(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
@@ -99,7 +99,7 @@ _HELP = {
     "cos": "new cos value",
     "bytes": "Treat the burst as bytes",
     "label": "new value",
-    **{action: f"Not supported: {reason}" for action, reason in NOT_MODELLED.items()},
+    **{action: f"{NOT_SUPPORTED}{reason}" for action, reason in NOT_MODELLED.items()},
 }
 
 # The wording is modelled on IOS, not taken from a printout.

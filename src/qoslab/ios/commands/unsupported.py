@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.ios.cli import syntax
-from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.commands.ip_sla import DEFINED, SIZED
 from qoslab.ios.unsupported import REFUSED, Refused
@@ -28,7 +28,7 @@ def _register(refused: Refused, row: str) -> None:
     CONFIG.add(
         MODES_OF.get(refused.mode, refused.mode),
         text,
-        help=dict.fromkeys(syntax.names(text), f"Not supported: {refused.reason}"),
+        help=dict.fromkeys(syntax.names(text), f"{NOT_SUPPORTED}{refused.reason}"),
         requires={refused.requires} - {""},
         fallback=True,
     )(handler)
