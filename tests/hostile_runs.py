@@ -313,8 +313,8 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     ),
     "a name that is no text": (
         lambda run: (run / CELL / "config" / "\udcff.ios").write_text("x") and None,
-        3,
-        r"policed/1: cell\.json: : Invalid JSON: lone leading surrogate",
+        2,
+        r"found another name, expected printable text in UTF-8",
     ),
 }
 """By what is wrong: the change, the exit status, and a regular expression of what is said."""

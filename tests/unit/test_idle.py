@@ -227,9 +227,9 @@ compare:
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        ((), ExitStatus.WITHIN, "The run is valid; all figures are within their tolerance."),
+        ((), ExitStatus.WITHIN, "The run is valid; all values are within their tolerance."),
         (("--duration", "1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
-        (("--duration", "1200ms", "--strict"), ExitStatus.OUTSIDE, "1 figure is outside its tolerance."),
+        (("--duration", "1200ms", "--strict"), ExitStatus.OUTSIDE, "expected values is out of tolerance."),
         (("--set", "duration=1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
     ],
 )

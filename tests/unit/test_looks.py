@@ -494,7 +494,7 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
 
 
 def test_an_ios_xe_router_is_refused_by_name() -> None:
-    found = look(facts(R1={"release": "17.03.04"}))
+    found = look(facts(release="17.03.04"))
     assert [each.message for each in found] == [
         "found IOS-XE 17.03.04, expected classic IOS: the QoS of IOS-XE is not modelled"
     ]

@@ -236,9 +236,20 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     return PolicyValues(
-        at.policy, at.interface, at.direction, at.refused, base, base_source, line, line_source, header, queues,
-        tuple(context.made), at.line, device.switch is not None,
-    )  # fmt: skip
+        at.policy,
+        at.interface,
+        at.direction,
+        at.refused,
+        base,
+        base_source,
+        line,
+        line_source,
+        header,
+        queues,
+        tuple(context.made),
+        at.line,
+        device.switch is not None,
+    )
 
 
 def base_rate(
@@ -344,10 +355,16 @@ def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None)
     capacity = busy or shape or here.capacity
     tc_ms = here.ring_ms if made.shape is None else made.shape.tc_ms
     return _Here(
-        shape or here.rate, shape or reserved_rate(each, here.guaranteed) or here.guaranteed, capacity, here.line,
-        here.queues, made.path, tc_ms, ring_unconfirmed=made.shape is None and here.ring_unconfirmed,
+        shape or here.rate,
+        shape or reserved_rate(each, here.guaranteed) or here.guaranteed,
+        capacity,
+        here.line,
+        here.queues,
+        made.path,
+        tc_ms,
+        ring_unconfirmed=made.shape is None and here.ring_unconfirmed,
         ceiling=made.maximum,
-    )  # fmt: skip
+    )
 
 
 def _class(
@@ -437,9 +454,18 @@ def _police(context: _Context, typed: PolicyClass, each: PolicyClass, here: _Her
         cir = Rate(float(found.rate_bps))
         bytes_ = found.burst_bytes
         return PoliceValues(
-            cir, bytes_, None, None, "transmit", found.exceed, None, _ms(bytes_, cir), _ms(bytes_, here.line), False,
+            cir,
+            bytes_,
+            None,
+            None,
+            "transmit",
+            found.exceed,
+            None,
+            _ms(bytes_, cir),
+            _ms(bytes_, here.line),
+            False,
             each.aggregate,
-        )  # fmt: skip
+        )
     police = each.police
     if police is None:
         return None
