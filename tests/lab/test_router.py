@@ -405,7 +405,8 @@ def test_it_works_as_an_ordinary_user() -> None:
     if python is None:
         pytest.skip("there is no python3 that every user can run")
     folder = Path(tempfile.mkdtemp())
-    for file in (BINARY, Path(dataplane.__file__), Path(dataplane.__file__).with_name("ping.py")):
+    own = Path(dataplane.__file__)
+    for file in (BINARY, own, own.with_name("ping.py"), own.parents[1] / "waiting.py"):
         shutil.copy(file, folder)
     folder.chmod(0o755)
     code = (
