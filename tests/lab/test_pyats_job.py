@@ -48,8 +48,8 @@ def job(folder: Path, *options: str) -> tuple[int, dict[str, Any], str]:
 @pytest.mark.slow
 def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
     options = ("--in-lab", "simulated", "--duration", "3s", "--arm", "policed", "--arm", "policed-cubic")
-    status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
-    # Of the article's policer some figures come only after more than 3 s.
+    slow = ("--set", "arms.policed.configure.R1.variables.cir=500000")
+    status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options, *slow)
     assert found == {
         "common_setup": "passed",
         "policed/1": "failed",
@@ -76,10 +76,11 @@ def test_a_job_in_the_lab_of_an_inventory_says_that_its_routers_are_as_found(
         options = ("--in-lab", str(rack), "--duration", "3s", "--arm", "policed")
         status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
         assert configured(lab) == before
-    # Of the article's policer some figures come only after more than 3 s; a busy machine may make the cell invalid.
-    assert found.pop("policed/1") in ("failed", "errored"), printed
+    # Values that come after 3 s are not measured and fail nothing; a busy machine may make the cell invalid.
+    result = found.pop("policed/1")
+    assert result in ("passed", "errored"), printed
     assert found == {"common_setup": "passed", "Averages": "skipped", "common_cleanup": "passed"}, printed
-    assert status == 1
+    assert (status == 0) == (result == "passed")
     (log,) = tmp_path.glob("info/*/TaskLog.policing-vs-shaping")
     assert "The result of STEP 1: R1 is => PASSED" in log.read_text()
     changes = read_changes(RunFolder((tmp_path / "runs/policing-vs-shaping/latest").resolve()))
