@@ -170,7 +170,7 @@ def test_every_write_of_a_run_may_fail(
         assert_nothing_half_written(run := newest(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
-            if position % by_level(short=5, long=RESUMED) == 0:
+            if position % by_level(short=3, long=RESUMED) == 0:
                 assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
                 assert sorted(raw_of(run).values()) == sorted(raw_of(whole).values()), made[number - 1]
                 resumed += 1
