@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.model.device import Device, Family, HostInterface, Interface
-from qoslab.ios.model.generations import IOS_XE_STAND_IN
+from qoslab.ios.model.generations import IOS_XE_STAND_IN, is_ios_xe
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.reading import Reading, Unread, generations_of, hardware_of, read_onto, read_typed
@@ -31,9 +31,7 @@ _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that stand below others."""
 _SPEED = re.compile(r"speed (\d+)")
-_MAJOR = re.compile(r"(?m)^version +(\d+)\.")
-_XE_FIRST = 16
-"""Major release from which `version` names IOS-XE; 15.x is the number of both."""
+_VERSION = re.compile(r"(?m)^version +(\d+\.\S*)")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
     r"|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
@@ -143,8 +141,8 @@ def read_configuration(
             hint="leave out --model, or give the model of a router",
         )
     family = family or ("switch" if switch else "router")
-    major = _MAJOR.search(text)
-    xe = (major is not None and int(major[1]) >= _XE_FIRST) or _XE.search(text) is not None
+    version = _VERSION.search(text)
+    xe = (version is not None and is_ios_xe(version[1])) or _XE.search(text) is not None
     generations = (generation,) if generation else (IOS_XE_STAND_IN,) if xe else generations_of(text)
     if family == "switch":
         generations = generations[:1]
