@@ -43,6 +43,7 @@ def main() -> int:
         # An error while another one is reported, most likely because nothing can be printed.
         short = isinstance(error, (OSError, MemoryError))
         _say(f"qoslab: {error if short else type(error).__name__}")
+        _discard_unwritten()
         return USER_MISTAKE if short else OUR_FAULT
 
 
@@ -83,6 +84,16 @@ def _with_output_written(status: int) -> int:
         status = USER_MISTAKE
         _discard(sys.stderr.fileno())
     return status
+
+
+def _discard_unwritten() -> None:
+    """Discard buffered output that cannot be written: Python would fail on it at exit, and end with status 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            _discard(stream.fileno())
 
 
 def _discard(stream: int) -> None:
