@@ -87,7 +87,8 @@ def _call(command: Sequence[str], environment: dict[str, str]) -> int:
 def _nothing_left(token: str) -> Iterator[dict[str, str]]:
     """Yield the environment of a run; afterwards end its processes and remove its temporary folders."""
     folder = Path(f"/tmp/t{token}")
-    folder.mkdir(mode=0o700)
+    # Other users may pass through: a test runs a program of its folder as one of them.
+    folder.mkdir(mode=0o711)
     names = {VARIABLE: token, "TMPDIR": str(folder), "PYTEST_DEBUG_TEMPROOT": str(folder)}
     try:
         yield os.environ | names
