@@ -317,29 +317,30 @@ def _own(path: Path) -> RunFolder:
     A received run could show files of whoever reports on it. `UserError` where it is not so.
     """
     count = 0
-    for around, folders, files in os.walk(path):
+    for around, folders, files in os.walk(str(path)):
         count += len(folders) + len(files)
         if count > FILES_MOST:
             raise UserError(f"{path}: found more than {FILES_MOST} files and folders, expected at most these")
         for name in (*folders, *files):
-            _check_name(Path(around, name))
-            mode = os.lstat(Path(around, name)).st_mode
+            inner = f"{around}/{name}"
+            _check_name(inner, name)
+            mode = os.lstat(inner).st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
                 raise UserError(
-                    f"{Path(around, name)}: found {kind}, expected what a run has written",
+                    f"{inner}: found {kind}, expected what a run has written",
                     hint="nothing of a run is; remove it, or ask whoever sent the run",
                 )
     return RunFolder(path)
 
 
-def _check_name(path: Path) -> None:
+def _check_name(path: str, name: str) -> None:
     """`UserError` for a name that no run has, and that cannot be recorded or printed as it is."""
-    shown = one_line(str(path))
+    shown = one_line(path)
     hint = "no run has such a file; remove it, or ask whoever sent the run"
     if len(os.fsencode(path)) > NAME_MOST:
         raise UserError(f"{shown[:200]}...: found a longer path, expected at most {NAME_MOST} bytes", hint=hint)
-    if one_line(path.name) != path.name:
+    if one_line(name) != name:
         raise UserError(f"{shown}: found another name, expected printable text in UTF-8", hint=hint)
 
 

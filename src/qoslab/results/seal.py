@@ -58,18 +58,18 @@ def seal_of(path: Path) -> FileSeal:
 
 def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file in a cell's folder but its record: its name within the folder, with `/`, and its path."""
-    for around, _, names in os.walk(folder):
+    top = len(str(folder)) + 1
+    for around, _, names in os.walk(str(folder)):
         for name in names:
-            path = Path(around, name)
-            inner = path.relative_to(folder).as_posix()
+            inner = f"{around}/{name}"[top:]
             if inner != CELL_RECORD:
-                yield inner, path
+                yield inner, folder / inner
 
 
 def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
     """What is another when a file of the folder was touched: names, sizes, times, inodes."""
-    paths = [Path(around, name) for around, _, names in os.walk(folder) for name in names]
-    stats = [(str(path), path.lstat()) for path in sorted(paths)]
+    paths = [f"{around}/{name}" for around, _, names in os.walk(str(folder)) for name in names]
+    stats = [(path, os.lstat(path)) for path in sorted(paths)]
     return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats)
 
 
