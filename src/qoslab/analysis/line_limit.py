@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -30,6 +30,18 @@ HOST_BURST_S = 0.01
 (docs/virtual-lab.md); and clocks of a test are read in milliseconds."""
 SHARES = frozenset({"goodput.share", "fairness.jain", "datagrams.loss", "tcp.efficiency"})
 """Metrics that are at most 1 whatever the links are."""
+RATES = frozenset(
+    {
+        "goodput.sum",
+        "goodput.of_bottleneck",
+        "goodput.steady",
+        "goodput.together",
+        "goodput.flow.max",
+        "goodput.flow.min",
+        "goodput.flow.median",
+    }
+)
+"""Metrics that the links of a path limit."""
 ROUNDING = 1e-9
 
 
@@ -44,6 +56,8 @@ class Carried:
     intervals: pd.DataFrame
     policed: bool
     """Whether a policer is in the cell."""
+    most_bits: dict[str | None, float] = field(default_factory=dict)
+    """What the links can have carried, by selector of a metric; filled as it is asked for."""
 
 
 def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
@@ -73,13 +87,17 @@ def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFr
 
 def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
     """The greatest value that a rate can have; None of a metric that is no rate, or where nothing limits it."""
+    if reference.metric.name not in RATES:
+        return None
     flows = cell.flows
     if reference.selector is not None:
         flows = flows[flows["traffic"] == reference.selector]
     seconds = _counted_s(cell, reference, flows, found)
     if seconds is None:
         return None
-    bits = carried_bits(cell, flows)
+    if reference.selector not in cell.most_bits:
+        cell.most_bits[reference.selector] = carried_bits(cell, flows)
+    bits = cell.most_bits[reference.selector]
     if math.isinf(bits):
         return None
     if reference.metric.name == "goodput.of_bottleneck":
