@@ -27,7 +27,7 @@ from qoslab.run.progress import RunProgress
 from qoslab.schema import load_experiment, load_sweep
 
 CASES = dict(experiments())
-SECONDS = 2.0
+SECONDS = 4.0
 
 
 def written(folder: Path, files: dict[str, str | bytes]) -> Path:

@@ -41,7 +41,7 @@ ASKED = RunOptions(file="e.yml")
 INTERFACE, ENHANCED_PACKET = 1, 6
 """Kinds of pcapng blocks."""
 SECRET = "a secret of the reader"
-SECONDS = 2.0
+SECONDS = 4.0
 """Of a cell."""
 DAMAGE = {
     "empty": "",

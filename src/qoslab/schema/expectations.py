@@ -28,7 +28,7 @@ from qoslab.units import Percent, QuantityError
 MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 
 
-EXPANDED = 75
+EXPANDED = 160
 """Words of an expression that are evaluated while an expectation is filled in for a combination."""
 
 
