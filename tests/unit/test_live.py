@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import http.client
 import io
@@ -466,6 +467,35 @@ class TestServer:
         assert ask(view.url)[0] == 200
         for each in idle:
             each.close()
+
+    def test_other_users_cannot_take_the_places_of_the_page(
+        self, view: LiveView, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 65534)
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+            ask(view.url)
+        assert ask(view.metrics_url)[0] == 200, "a scraper may be another user's"
+        monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 0)
+        assert ask(view.url)[0] == 200, "forwarders of ports may be root's"
+
+    def test_a_scraper_that_asks_slowly_is_hung_up_on(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("qoslab.live.server.IDLE_S", 0.3)
+        address = ("127.0.0.1", int(view.metrics_url.split(":")[2].partition("/")[0]))
+        with socket.create_connection(address, timeout=30) as slow:
+            ended = threading.Event()
+
+            def ask_slowly() -> None:
+                with contextlib.suppress(OSError):
+                    while not ended.wait(0.02):
+                        slow.sendall(b"x")
+
+            asking = threading.Thread(target=ask_slowly)
+            asking.start()
+            try:
+                assert slow.recv(1) == b""
+            finally:
+                ended.set()
+                asking.join()
 
     def test_a_defect_is_told(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken() -> None:

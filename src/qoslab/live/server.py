@@ -2,7 +2,8 @@
 
 The page is behind an unguessable word in its path, since other users of the machine reach loopback too; OpenMetrics,
 which a scraper has to find, has rates and names and is open to them. Requests that name another host are refused: a
-page from elsewhere whose name leads to 127.0.0.1 reads nothing (DNS rebinding).
+page from elsewhere whose name leads to 127.0.0.1 reads nothing (DNS rebinding). Connections of other users to the page
+are closed, so that they cannot take its places; those to OpenMetrics have a limited time.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import errno
 import hmac
 import json
 import math
+import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +28,7 @@ from typing import Any, Self
 from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
 from qoslab.live.watched import WatchedRun
+from qoslab.peer import owner_of_peer
 from qoslab.priority import step_last
 from qoslab.shipped import shipped
 
@@ -34,6 +39,8 @@ FAREWELL_S = 3.0
 IDLE_S = 15.0
 """After which a connection that asks nothing is closed."""
 MOST_CONNECTIONS = 16
+ROOT = 0
+"""The user id of forwarders, such as that of a container's ports."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -81,9 +88,10 @@ class LiveView:
         """Set when the page has been told how the run ended."""
         try:
             if browser:
-                self.url = f"http://{ADDRESS}:{self._bind(port, '--port', self._page_reply)}/{self.word}/"
+                self.url = f"http://{ADDRESS}:{self._bind(port, '--port', self._page_reply, own=True)}/{self.word}/"
             if metrics is not None:
-                self.metrics_url = f"http://{ADDRESS}:{self._bind(metrics, '--metrics', self._metrics_reply)}/metrics"
+                bound = self._bind(metrics, "--metrics", self._metrics_reply, own=False)
+                self.metrics_url = f"http://{ADDRESS}:{bound}/metrics"
         except BaseException:
             self._close()
             raise
@@ -127,9 +135,9 @@ class LiveView:
         for server in self._servers:
             server.server_close()
 
-    def _bind(self, port: int, option: str, reply: Callable[[str], _Reply | None]) -> int:
+    def _bind(self, port: int, option: str, reply: Callable[[str], _Reply | None], own: bool) -> int:
         try:
-            server = _Server(port, reply)
+            server = _Server(port, reply, own)
         except OSError as error:
             raise UserError(
                 f"{option} {port}: cannot be had: {error.strerror}",
@@ -202,25 +210,34 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     allow_reuse_address = True
 
-    def __init__(self, port: int, reply: Callable[[str], _Reply | None]) -> None:
+    def __init__(self, port: int, reply: Callable[[str], _Reply | None], own: bool) -> None:
         self.reply = reply
+        self.own = own
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((ADDRESS, port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Refuse those that are too many: each has a thread."""
-        if not self._room.acquire(blocking=False):
+        """Refuse connections of other users to the page, and those that are too many: each has a thread."""
+        if (self.own and owner_of_peer(request) not in (os.geteuid(), ROOT)) or not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection."""
+        """Serve a connection; those to OpenMetrics for a limited time, however slowly they ask."""
+        limit = threading.Timer(IDLE_S, self._hang_up, (request,))
         try:
             step_last()
+            if not self.own:
+                limit.start()
             super().process_request_thread(request, client_address)
         finally:
+            limit.cancel()
             self._room.release()
+
+    def _hang_up(self, request: Any) -> None:
+        with suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that goes away is nothing to tell."""
