@@ -39,10 +39,13 @@
   const INTERFACES = [["title", "Interface"], ["input", "input"], ["output", "output"], ["queue", "queue, packets"], ["drops", "drops so far"], ["delay", "delay in it"]];
   const FIGURES = [["arm", "Arm"], ["metric", "metric"], ["where", "where"], ["measured", "measured"], ["unit", "unit"], ["tolerance", "expected within"], ["verdict", "verdict"]];
 
-  // A figure in the colours of the page.
+  // A figure in the colours of the page. Plotly reads some HTML in names and titles; those of others are text.
   function coloured(figure, dark) {
-    return JSON.parse(JSON.stringify(figure), (key, value) =>
-      darkness.matches && typeof value === "string" && /color$/.test(key) ? dark[value] ?? value : value);
+    return JSON.parse(JSON.stringify(figure), (key, value) => {
+      if (typeof value !== "string") return value;
+      if (darkness.matches && /color$/.test(key)) return dark[value] ?? value;
+      return value.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    });
   }
 
   function graph(place, id, figure, dark) {

@@ -43,6 +43,12 @@
     return found;
   }
 
+  // Plotly reads some HTML in names and titles; those of imported files are text.
+  function plain(part) {
+    return JSON.parse(JSON.stringify(part), (key, value) =>
+      typeof value === "string" ? value.replaceAll("&", "&amp;").replaceAll("<", "&lt;") : value);
+  }
+
   // What is drawn, as a table: a row for each place on the x axis.
   function table(figure, title) {
     const shown = figure.data.filter((trace) => trace.visible !== false);
@@ -133,7 +139,7 @@
         line.setAttribute("stroke", found.data[index].line.color);
       });
       if (values.open) values.lastChild.replaceChildren(table(found, title));
-      return Plotly.react(place, found.data, found.layout, { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] });
+      return Plotly.react(place, plain(found.data), plain(found.layout), { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] });
     };
     values.addEventListener("toggle", show);
     const lines = field("Show");

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from browser import browser
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
@@ -479,3 +480,24 @@ def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:
     found = read_foreign(tmp_path / "mine.csv")
     parts = [(row["traffic"], row["start_s"], row["end_s"]) for row in found.rows["intervals"]]
     assert parts == [("late", 2, 3), ("late", 3, 4), ("seldom", 0, 2), ("seldom", 2, 4)] and found.seconds == 5
+
+
+def test_markup_in_the_name_of_a_series_is_drawn_as_text(tmp_path: Path) -> None:
+    name = '<a href="https://example.net/">click</a> & <b>bold</b>'
+    document = {
+        "metadata": {"NAME": "tcp_download", "SERIES_META": {}, "T0": "2026-01-01T00:00:00.000000Z"},
+        "version": 4,
+        "x_values": [0.0, 1.0, 2.0],
+        "results": {name: [1.0, 2.0, 3.0]},
+        "raw_values": {},
+    }
+    file = tmp_path / "a.flent"
+    file.write_text(json.dumps(document))
+    assert main(["import", str(file), "--to", str(tmp_path / "made")]) == 0
+    with browser(tmp_path / "profile") as tab:
+        tab.open((tmp_path / "made" / "report.html").as_uri())
+        tab.wait("document.querySelector('.js-line') !== null")
+        # Shown when the pointer is over a point: the graph has no other place for the name of a line.
+        name_given = "document.querySelector('.js-plotly-plot').data[0].name"
+        assert tab.tell(name_given) == name.replace("&", "&amp;").replace("<", "&lt;")
+        assert tab.tell("document.querySelectorAll('.js-plotly-plot a').length") == 0
