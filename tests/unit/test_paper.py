@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +83,22 @@ def test_curves_of_many_arms_are_told_apart() -> None:
     axes = figure.subplots()
     paper._ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")
     assert len({(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}) == 20
+
+
+def test_a_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
+    """In a process of its own: matplotlib reads the file when it is imported."""
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nlines.linewidth: 20\n")
+    code = (
+        "import matplotlib; read = matplotlib.rcParams['text.usetex']\n"
+        "from qoslab.exchange import paper; paper.set_style()\n"
+        "print(read, *(matplotlib.rcParams[each] for each in ('text.usetex', 'font.size', 'lines.linewidth')))"
+    )
+
+    def printed(folder: Path) -> list[str]:
+        command = [sys.executable, "-P", "-c", code]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.split()
+
+    (tmp_path / "without").mkdir()
+    (read, *styled), (unread, *expected) = printed(tmp_path), printed(tmp_path / "without")
+    assert (read, unread) == ("True", "False"), "matplotlib itself reads the file"
+    assert styled == expected

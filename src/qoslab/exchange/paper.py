@@ -85,6 +85,8 @@ def set_style() -> None:
     """Fonts, grid and lines of what is drawn and written from here on, in the whole process."""
     import matplotlib
 
+    # A `matplotlibrc` of the current folder has been read by now.
+    matplotlib.rcdefaults()
     matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
 
 
