@@ -40,7 +40,7 @@ from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topolo
 from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
-from qoslab.programs import how_ended, own_program, python_module
+from qoslab.programs import how_ended, own_program, python_module, variable_of
 
 if TYPE_CHECKING:
     pass
@@ -615,8 +615,12 @@ class Lab:
     def _check_start(self, daemon: str, deadline: float, how: str) -> None:
         """Raise `LabError` when a daemon has ended or the time is up."""
         for failure in self.failures():
-            kind = LabMachineError if failure.killed else LabError
-            raise kind(f"the lab did not come up: {failure}", hint=failure.log.strip())
+            variable = variable_of("qos-router")
+            named = os.environ.get(variable)
+            # A program that somebody put in the place of ours is no defect of qoslab.
+            kind = LabMachineError if failure.killed or named else LabError
+            hint = f"{variable} names {named}, expected a qos-router of this version" if named else failure.log.strip()
+            raise kind(f"the lab did not come up: {failure}", hint=hint)
         if time.monotonic() > deadline:
             raise LabError(f"the lab did not come up: {daemon} {how} after {DAEMON_TIMEOUT:g} s")
 

@@ -144,7 +144,8 @@ class Supervisor:
         reply = json.loads(packet)
         if not reply["ok"]:
             failure = LabMachineError if reply["errno"] in SHORTAGES else LabError
-            raise failure(f"the lab's supervisor refused {op}: {reply['error']}")
+            hint = NAMESPACES_HINT if op == "create" and reply["errno"] == errno.ENOSPC else ""
+            raise failure(f"the lab's supervisor refused {op}: {reply['error']}", hint=hint)
         return reply, list(received)
 
     def _gone(self, seen: str, *, wait: bool) -> LabError:
@@ -240,6 +241,10 @@ HINT = (
     "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it says what it allows), or for all programs "
     "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: sysctl -w user.max_user_namespaces=10000; on "
     "Debian also sysctl -w kernel.unprivileged_userns_clone=1. Or run qoslab as root."
+)
+NAMESPACES_HINT = (
+    "End labs that are not needed (`qoslab lab list`), or allow more network namespaces, as root: "
+    "sysctl -w user.max_net_namespaces=10000"
 )
 CONTAINER_HINT = (
     "A container has to allow namespaces and must not mask /proc: with Docker add "

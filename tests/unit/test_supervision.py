@@ -1,0 +1,24 @@
+"""Messages of the lab's supervisor about what the machine lacks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+
+import pytest
+
+from qoslab.errors import MachineError
+from qoslab.lab.supervision import Supervisor
+
+
+def test_no_room_for_a_network_namespace_names_the_kernel_setting() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        error = "new network namespace: No space left on device"
+        theirs.send(json.dumps({"ok": False, "errno": errno.ENOSPC, "error": error}).encode())
+        with pytest.raises(MachineError) as raised:
+            Supervisor(ours, os.getpid()).request("create", namespaces=[])
+    assert error in raised.value.message
+    assert "user.max_net_namespaces" in raised.value.hint
