@@ -460,8 +460,13 @@ def test_an_average_tells_its_reason_and_its_worst_cells() -> None:
 
 
 def test_the_terminal_shows_them(
-    outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None], capsys: pytest.CaptureFixture[str]
+    outcome: Outcome,
+    tmp_path: Path,
+    golden: Callable[[Path, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     folder = RunFolder.create(tmp_path, "grid", STARTED)
     print_outcome(outcome, folder, as_json=False)
     shown = capsys.readouterr().out.rpartition("Report: ")[0]

@@ -440,7 +440,10 @@ class TestSize:
         assert ours is not None and theirs is not None and ours[1] == theirs[1]
 
 
-def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_publication_there_are_no_columns_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     expectations = sample_run.EXPERIMENT["compare"]["expectations"]
     experiment = {**sample_run.EXPERIMENT, "compare": {"expectations": expectations}}
     folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
@@ -450,8 +453,37 @@ def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsy
     assert "Figure Predicted Measured Tolerance Verdict" in said
     assert "ublished" not in said.split("Averages over cells")[0]
     print_outcome(analyse(folder), folder, as_json=False)
-    heads = next(line for line in capsys.readouterr().out.splitlines() if "figure" in line)
-    assert heads.split() == ["arm", "figure", "predicted", "measured", "tolerance", "verdict"]
+    heads = next(line for line in capsys.readouterr().out.splitlines() if "metric" in line)
+    assert heads.split() == ["metric", "measured", "expected", "verdict", "predicted"]
+
+
+NARROW = ["metric", "measured", "expected", "verdict"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "verbose", "heads"),
+    [
+        ("80", False, NARROW),
+        ("120", False, [*NARROW, "published", "difference"]),
+        ("140", True, [*NARROW, "published", "difference", "predicted", "publication"]),
+    ],
+)
+def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
+    run: RunFolder,
+    columns: str,
+    verbose: bool,
+    heads: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    print_outcome(analyse(run), run, as_json=False, verbose=verbose)
+    lines = capsys.readouterr().out.splitlines()
+    table = [line for line in lines if line.startswith(" ")]
+    assert max(map(len, table)) <= int(columns)
+    assert table[1].split() == heads
+    row = next(line for line in table if "police.bc" in line)
+    assert "31250 B" in row and "within" in row
 
 
 class TestLead:

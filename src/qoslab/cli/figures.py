@@ -1,10 +1,12 @@
-"""Prints measured (or simulated) beside published figures."""
+"""Printed results: a table of measured (or simulated) and expected values, warnings and the verdict."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,15 @@ from qoslab.printing import echo, printable
 from qoslab.results import RunFolder
 
 WIDTH = 200
-"""Columns, where standard output is no terminal."""
-
-FIGURE_WIDTH = 24
-"""Columns at least for the name of a figure."""
+"""Columns of output that is no terminal, unless COLUMNS says otherwise."""
+METRIC_WIDTH, VERDICT_WIDTH = 25, 12
+"""Columns at least for the name of a metric, and for a verdict ("not measured")."""
+WITH_PUBLISHED, WITH_ALL = 110, 150
+"""Columns from which the table has the published values and their difference, and all that it can have."""
+_SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
+"""A range of which both ends have the same unit."""
+NAMED_MOST = 3
+"""Metrics that the reason for missing values names."""
 
 _STYLE = {
     "within": "green",
@@ -40,20 +47,26 @@ _STYLE = {
 }
 
 
-def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None:
-    """Print the comparison and where the report is: a table, or one JSON object with the same."""
+def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose: bool = False) -> None:
+    """Print the comparison and the path of the report: as tables, or as one JSON object.
+
+    Columns beyond metric, measured and expected value and verdict are shown where the width allows, or if `verbose`.
+    """
     if as_json:
         echo(json.dumps(_as_json(outcome, folder), indent=2))
         return
     kind = lab_kind(outcome.lab)
     if kind.remark:
         echo(kind.remark)
-    # A table that is folded to 80 columns is no use in a file or a pipe.
-    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    wide = not Console().is_terminal and "COLUMNS" not in os.environ
+    console = Console(width=WIDTH) if wide else Console()
+    width = WITH_ALL if verbose else console.width
     if len(outcome.comparison):
-        console.print(_comparison(outcome.comparison, kind.found))
+        console.print(_comparison(outcome.comparison, kind.found, width))
+        for reason in _missing(outcome.comparison):
+            echo(reason)
     for _, averages in outcome.averages.groupby("title", sort=False):
-        _print_averages(console, averages, kind.found)
+        _print_averages(console, averages, kind.found, width)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         echo(_score(pairs))
     for warning in outcome.warnings:
@@ -104,50 +117,58 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: pd.DataFrame, found: str) -> Table:
-    """A row for each figure, in sections by arm; `found` heads what was measured, or simulated."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    # Without a publication its columns would be empty.
-    named = not comparison["published"].isna().all()
-    names = ("published", found, "difference") if named else (found,)
-    predicted = not comparison["predicted"].isna().all()
-    names = ("predicted", *names) if predicted else names
-    # Where nothing is expected there is no verdict.
+def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
+    """A row for each metric, below its arm; `found` is the heading of what was measured, or simulated."""
+    rows = comparison.to_dict("records")
+    # Where nothing is expected there is no verdict; without a publication its columns would be empty.
     judged = not (comparison["verdict"] == INFORMATIVE).all()
-    ends = (*(("tolerance", "verdict") if judged else ()), *(["publication"] if named else []))
-    for name in ("arm", "figure", *names, *ends):
-        width = FIGURE_WIDTH if name == "figure" else None
-        justify: JustifyMethod = "right" if name in names else "left"
-        table.add_column(Text(name, overflow="fold"), justify=justify, min_width=width)
+    published = width >= WITH_PUBLISHED and not comparison["published"].isna().all()
+    predicted = width >= WITH_ALL and not comparison["predicted"].isna().all()
+    numbers = [found, *(["published", "difference"] if published else []), *(["predicted"] if predicted else [])]
+    names = [numbers[0], *(["expected", "verdict"] if judged else []), *numbers[1:]]
+    names += ["publication"] if published and width >= WITH_ALL else []
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", min_width=METRIC_WIDTH)
+    for name in names:
+        justify: JustifyMethod = "right" if name in numbers else "left"
+        table.add_column(name, justify=justify, min_width=VERDICT_WIDTH if name in (found, "verdict") else None)
     arm = None
-    for row in comparison.to_dict("records"):
-        if arm is not None and row["arm"] != arm:
-            table.add_section()
-        name = row["arm"] if row["arm"] != arm else ""
-        arm = row["arm"]
-        foreseen, published, measured = (
-            "" if math.isnan(row[key]) else format_value(row[key], row["unit"])
-            for key in ("predicted", "published", "measured")
-        )
-        _add_row(
-            table,
-            name,
-            row["metric"] + (f" ({row['where']})" if row["where"] else ""),
-            *([foreseen] if predicted else []),
-            *([published] if named else []),
-            (measured or "not measured")
-            + _interval(row)
-            + _pairs(row)
-            + (f" (missing: {row['missing']})" if row["missing"] else ""),
-            *([_difference(row["published"], row["measured"])] if named else []),
-            *([row["tolerance"], row["verdict"]] if judged else []),
-            *([row["publication"]] if named else []),
-            style=_STYLE[row["verdict"]] if judged else "",
-        )
+    for row in rows:
+        if row["arm"] != arm:
+            if arm is not None:
+                table.add_section()
+            arm = row["arm"]
+            _add_row(table, arm, *("" for _ in names), style="bold")
+        cells = {
+            found: (_value(row, "measured") or "not measured") + _interval(row) + _pairs(row),
+            "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
+            "verdict": row["verdict"],
+            "published": _value(row, "published"),
+            "difference": _difference(row["published"], row["measured"]),
+            "predicted": _value(row, "predicted"),
+            "publication": row["publication"],
+        }
+        metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
+        _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[row["verdict"]] if judged else "")
     return table
 
 
-def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> None:
+def _value(row: Mapping[Any, Any], key: str) -> str:
+    return "" if math.isnan(row[key]) else format_value(row[key], row["unit"])
+
+
+def _missing(comparison: pd.DataFrame) -> Iterator[str]:
+    """Each reason for missing values once, with the metrics that lack them."""
+    metrics: dict[str, list[str]] = {}
+    for row in comparison.to_dict("records"):
+        if row["missing"]:
+            metrics.setdefault(row["missing"], []).append(f"{row['arm']} {row['metric']}")
+    for reason, names in metrics.items():
+        more = f" and {len(names) - NAMED_MOST} more" if len(names) > NAMED_MOST else ""
+        yield f"Missing: {reason} ({', '.join(names[:NAMED_MOST])}{more})"
+
+
+def _print_averages(console: Console, averages: pd.DataFrame, found: str, width: int) -> None:
     """A table for each average, with a row for each combination of its `each`."""
     row = averages.iloc[0].to_dict()
     about = f"{row['statistic']} of {row['metric']} over cells of {row['arm']}"
@@ -155,23 +176,25 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
     about += "" if pd.isna(row["published"]) else f", published {format_value(row['published'], row['unit'])}"
     about += f", expected {row['tolerance']}" if row["tolerance"] else ""
     echo(f"{row['title']}: {about}")
+    names = ["", found, "verdict"]
+    names += ["cells", "difference"] if width >= WITH_PUBLISHED else []
+    names += ["lowest cell", "publication"] if width >= WITH_ALL else []
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("", "cells", found, "difference", "lowest cell", "verdict", "publication"):
+    for name in names:
         table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
     for each in averages.to_dict("records"):
         measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
         lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])
-        _add_row(
-            table,
-            each["each"],
-            cells_counted(each),
-            measured + _interval(each),
-            _difference(each["published"], each["value"]),
-            lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
-            each["verdict"],
-            each["publication"] or "",
-            style=_STYLE[each["verdict"]],
-        )
+        cells = {
+            "": each["each"],
+            found: measured + _interval(each),
+            "verdict": each["verdict"],
+            "cells": cells_counted(each),
+            "difference": _difference(each["published"], each["value"]),
+            "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
+            "publication": each["publication"] or "",
+        }
+        _add_row(table, *(cells[name] for name in names), style=_STYLE[each["verdict"]])
     console.print(table)
 
 

@@ -11,7 +11,7 @@ import click
 
 from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.gate import Gate, gate_options
-from qoslab.cli.options import json_option
+from qoslab.cli.options import json_option, verbose_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
@@ -23,8 +23,11 @@ from qoslab.printing import echo
 @click.option("--index", is_flag=True, help="Write index.html for all runs in the folder RUN instead. [default: runs]")
 @click.option("--compare-labs", "labs", is_flag=True, help="Compare the runs of several labs in labs.html instead.")
 @gate_options
+@verbose_option
 @json_option
-def command(given: Sequence[str], show: bool, index: bool, labs: bool, gate: Gate, as_json: bool) -> ExitStatus:
+def command(
+    given: Sequence[str], show: bool, index: bool, labs: bool, gate: Gate, verbose: bool, as_json: bool
+) -> ExitStatus:
     """Analyse a run again and write its report, an index of all runs, or a comparison of labs.
 
     RUN is a run folder or an experiment name (its latest run). [default: the latest run of all] Raw results are not
@@ -69,7 +72,7 @@ def command(given: Sequence[str], show: bool, index: bool, labs: bool, gate: Gat
 
     outcome = analyse_by_helpers(folder)
     report = render(folder, outcome)
-    print_outcome(outcome, folder, as_json=as_json)
+    print_outcome(outcome, folder, as_json=as_json, verbose=verbose)
     gate.write(folder, outcome)
     _open(report, show)
     return outcome.exit_status

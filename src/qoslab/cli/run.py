@@ -31,6 +31,7 @@ from qoslab.cli.options import (
     live_options,
     set_option,
     tls_options,
+    verbose_option,
 )
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import sent_to_devices, summary_lines
@@ -105,6 +106,7 @@ NEWEST = ""
 @ask_option
 @live_options
 @gate_options
+@verbose_option
 @json_option
 def command(
     experiment: str | None,
@@ -120,6 +122,7 @@ def command(
     ask: bool,
     live: LiveChoice,
     gate: Gate,
+    verbose: bool,
     as_json: bool,
 ) -> ExitStatus:
     """Run an experiment in a lab and compare the results with the published values.
@@ -161,7 +164,8 @@ def command(
     with _serving(live) as watched:
         if ask:
             _ask(choice, prepared.request.plan.experiment)
-        return _carry_out(replace(prepared, request=replace(prepared.request, watched=watched)), gate, as_json=as_json)
+        prepared = replace(prepared, request=replace(prepared.request, watched=watched))
+        return _carry_out(prepared, gate, as_json=as_json, verbose=verbose)
 
 
 @dataclass(frozen=True)
@@ -279,7 +283,7 @@ class RunAnalysis:
         return found
 
 
-def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:
+def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) -> ExitStatus:
     """Run it and show what came of it."""
     from qoslab.run.progress import RUN, RunProgress
     from qoslab.run.runner import carry_out
@@ -295,7 +299,7 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool) -> ExitStatus:
         made.publish()
     from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
 
-    print_outcome(outcome, made, as_json=as_json)
+    print_outcome(outcome, made, as_json=as_json, verbose=verbose)
     gate.write(made, outcome)
     return outcome.exit_status
 
