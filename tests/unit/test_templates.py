@@ -74,17 +74,39 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
-    made.program("qoslab", "tells-pip")
+    made.program("qoslab", "tells-pip", "uv")
     made.program("pip", text=PIP)
+    made.program("python3", text=VENV)
     return made
 
 
 PIP = """\
 #!/bin/bash
 "${0%/*}/tells-pip" "$@"
-if [ "$1" = wheel ]; then touch "$5/qoslab-0.1.0-py3-none-any.whl"; fi
+if [ "$1" = wheel ]; then
+    mkdir -p "$5"
+    python3 - "$5/qoslab-0.1.0-py3-none-any.whl" <<'END'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    for lock in ("run", "tools"):
+        wheel.writestr(f"qoslab/data/requirements/{lock}.txt", "")
+END
+elif [ "$1" = install ]; then
+    cat "$5" > /dev/null
+fi
 """
-"""A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`."""
+"""A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`, and reads a file of
+requirements: `pip install --quiet --require-hashes -r FILE`."""
+VENV = """\
+#!/bin/bash
+if [ "$2" = venv ]; then
+    mkdir -p "$3/bin"
+    for program in pip uv; do cp "${0%/*}/$program" "${0%/*}/tells-pip" "$3/bin/"; done
+else
+    exec /usr/bin/python3 "$@"
+fi
+"""
+"""A python3 whose environments have these programs: `python3 -m venv FOLDER`."""
 
 
 def script_of(name: str, lab: str = "simulated") -> str:
@@ -121,8 +143,11 @@ def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> No
     done = machine.run(script_of(name), GITHUB_STEP_SUMMARY="summary.md", **given)
     assert done.returncode == 0, done.stderr
     *installed, ran = machine.calls()
-    assert [each.split()[1] for each in installed] in (["<install>"], ["<wheel>", "<install>"])
-    assert installed[0].endswith(f" <{WHEEL}>")
+    wheel, tools, whole = installed
+    assert wheel.startswith("tells-pip <wheel>") and wheel.endswith(f" <{WHEEL}>")
+    locks = r"\S*/inside/qoslab/data/requirements"
+    assert re.search(rf"^tells-pip <install> .*<--require-hashes> <-r> <{locks}/tools.txt>$", tools), tools
+    assert re.search(rf"^uv <--no-config> .*<--constraints> <{locks}/run.txt> <\S+\.whl>$", whole), whole
     assert ran.startswith("qoslab <run> <")
 
 
@@ -139,7 +164,7 @@ def test_the_workflow_of_a_project_is_for_both_labs(lab: str, extras: str, machi
         calls = machine.calls()
         words = f"run first-policy --lab {lab} --attempts 3 --junit junit.xml --summary summary.md".split()
         assert calls[-1] == "qoslab" + "".join(f" <{word}>" for word in [*words, *before])
-        assert any(call.endswith(f".whl{extras}>") for call in calls if call.startswith("tells-pip <install>"))
+        assert any(call.endswith(f".whl{extras}>") for call in calls if call.startswith("uv "))
         packages = [call for call in calls if call.startswith("sudo <env>")]
         assert all(set(re.findall("<(.*?)>", call)) >= NEEDED for call in packages)
         assert bool(packages) == (lab == "virtual")

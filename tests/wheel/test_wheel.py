@@ -106,6 +106,7 @@ def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
     tracked = set(listed.stdout.split())
     assert tracked
     assert tracked <= inside
+    assert {"requirements/run.txt", "requirements/tools.txt"} <= inside
     assert {"reports/report.html.j2", "reports/report.css", "reports/report.js", "ansible.cfg"} <= inside
     assert {"reports/index.html.j2", "reports/plotly/plotly-basic.min.js", "reports/plotly/LICENSE"} <= inside
 
