@@ -165,7 +165,10 @@
     }
     place.before(controls);
     place.parentElement.append(values);
-    show();
+    // Plotly cannot tell the size of a graph inside a closed part.
+    const part = place.closest("details");
+    part?.addEventListener("toggle", () => { if (part.open) show(); });
+    if (!part || part.open) show();
     darkness.addEventListener("change", show);
     window.addEventListener("beforeprint", () => { printed = true; show(); });
     window.addEventListener("afterprint", () => { printed = false; show(); });
@@ -196,6 +199,20 @@
     });
   }
 
+  // An arm is opened by a link to it, and by a printer.
+  const parts = [...document.querySelectorAll("details.whole, details.passed")];
+  const reveal = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    target?.querySelector(":scope > details.whole")?.setAttribute("open", "");
+  };
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = parts.filter((each) => !each.open);
+    closed.forEach((each) => { each.open = true; });
+  });
+  window.addEventListener("afterprint", () => closed.forEach((each) => { each.open = false; }));
+  window.addEventListener("hashchange", reveal);
+  reveal();
   document.querySelectorAll(".graph").forEach(draw);
   document.querySelectorAll(".heat").forEach(tell);
 })();

@@ -23,7 +23,8 @@ from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.experiment import Experiment
 from qoslab.report.averages import average_rows, pair_sections
 from qoslab.report.html import to_html
-from qoslab.report.page import build_page, notes, verdict
+from qoslab.report.notes import notes
+from qoslab.report.page import build_page, verdict
 from qoslab.results import CellSummary, RunFolder
 from qoslab.schema import load_sweep
 

@@ -29,7 +29,8 @@ from qoslab.cli import main
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
 from qoslab.report import render, text
-from qoslab.report.page import build_page, notes, traced_cells
+from qoslab.report.notes import notes
+from qoslab.report.page import build_page, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.shipped import shipped
@@ -517,6 +518,54 @@ class TestLead:
         folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
         render(folder)
         assert 'id="lead"' not in folder.report.read_text(encoding="utf-8")
+
+
+class TestAnswer:
+    """The answer to the title's question, at the top."""
+
+    ANSWER = {  # noqa: RUF012
+        "text": "Policed streams got {policed goodput.sum}, shaped ones {shaped goodput.sum}.",
+        "streams": ["policed", "shaped"],
+        "bars": "goodput.sum",
+    }
+
+    def test_it_has_measured_values_graphs_of_streams_and_bars(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path, experiment=sample_run.EXPERIMENT | {"answer": self.ANSWER})
+        outcome = analyse(run)
+        page = build_page(run, outcome)
+        assert page.answer is not None and page.lead is None
+        rows = outcome.comparison[outcome.comparison["metric"] == "goodput.sum"].set_index("arm")
+        policed, shaped = (text.rate(float(rows["measured"][arm])) for arm in ("policed", "shaped"))
+        assert page.answer.paragraphs == [f"Policed streams got {policed}, shaped ones {shaped}."]
+        assert [graph.id for graph in page.answer.graphs] == ["answer-policed", "answer-shaped"]
+        for graph, arm in zip(page.answer.graphs, ("policed", "shaped"), strict=True):
+            assert graph.figure["layout"]["yaxis"]["rangemode"] == "tozero"
+            assert text.rate(float(rows["measured"][arm])) in graph.summary
+        (bar, *_) = page.answer.bars
+        assert [value for value, _ in bar.values][1] == policed
+        assert max(share for each in page.answer.bars for _, share in each.values) == 100
+        html = render(run, outcome).read_text(encoding="utf-8")
+        assert html.index("Policed streams got") < html.index('id="figures"')
+
+    def test_without_its_arms_the_report_has_the_usual_picture(self, tmp_path: Path) -> None:
+        arms = sample_run.EXPERIMENT["arms"][:1]
+        answer = self.ANSWER | {"streams": []}
+        experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None, "answer": answer}
+        run = sample_run.make_run(tmp_path, experiment=experiment, published=())
+        assert build_page(run, analyse(run)).answer is None
+
+
+def test_rows_that_pass_are_folded(run: RunFolder) -> None:
+    page = build_page(run, analyse(run))
+    html = run.report.read_text(encoding="utf-8")
+    figures = html[html.index('id="figures"') : html.index('id="topology"')]
+    folded = "".join(re.findall(r'<details class="passed".*?</details>', figures, re.DOTALL))
+    rows = [row for group in page.figures for row in group.rows]
+    assert {row.passed for row in rows} == {True, False}
+    for row in rows:
+        assert folded.count(f'class="badge {row.verdict}"') == (
+            sum(each.verdict == row.verdict for each in rows) if row.passed else 0
+        )
 
 
 def test_a_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:

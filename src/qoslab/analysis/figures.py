@@ -147,8 +147,11 @@ WIDE = 10.0
 """From this ratio of the greatest mean to the least on lines share an axis only if it is logarithmic."""
 
 
-def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
-    """Payload over time of several arms (bits per second by `time_s`), one line each, on one axis."""
+def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, height: int = 400) -> Figure:
+    """Payload over time (bits per second by `time_s`), one line each, on one axis.
+
+    The axis is logarithmic where means are far apart, unless `linear`.
+    """
     factor, unit = unit_of(max((float(line.max()) for line in lines.values()), default=0.0))
     drawn = []
     for number, (name, line) in enumerate(lines.items()):
@@ -157,11 +160,11 @@ def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
         drawn.append(_line(name, seconds, rates, unit, colour=colour, dash=dash))
     means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
-    wide = len(means) > 1 and max(means) > WIDE * min(means)
+    wide = not linear and len(means) > 1 and max(means) > WIDE * min(means)
     # Figures between the decades would be too small to read.
     scale = {"type": "log", "dtick": 1} if wide else {"rangemode": "tozero"}
     times = _axis("seconds since the traffic started")
-    return _figure(drawn, 400, xaxis=times, yaxis=_axis(f"payload, {unit}", **scale))
+    return _figure(drawn, height, xaxis=times, yaxis=_axis(f"payload, {unit}", **scale))
 
 
 def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:

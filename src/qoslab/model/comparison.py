@@ -256,6 +256,22 @@ class Note(Frozen):
         return tuple(dict.fromkeys(named))
 
 
+class Answer(Frozen):
+    """The answer to the title's question, at the top of the report."""
+
+    text: str
+    """A sentence or two; `{ARM METRIC}` is replaced by the measured value, as in notes."""
+    streams: tuple[Name, ...] = ()
+    """Arms to draw side by side: the throughput of each stream, each arm with a linear axis of its own."""
+    bars: str | None = None
+    """A metric to draw as bars, published and measured, of each arm with a published value."""
+
+    @property
+    def figures(self) -> tuple[NoteFigure, ...]:
+        """Every value that its text shows."""
+        return tuple(dict.fromkeys(NoteFigure.of(match) for match in NOTE_FIGURE.finditer(self.text)))
+
+
 NOTE_FIGURE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
 """A figure in the text of a note: an arm, a metric, perhaps `where` and parameters. A text matches in one way only."""
 

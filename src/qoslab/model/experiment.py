@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
-from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
+from qoslab.model.comparison import Answer, Comparison, Note, SweepGraph, Trace
 from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.generation import Generation
@@ -493,6 +493,8 @@ class Experiment(Frozen):
     policy-map UPLINK/class-default/VOICE."""
     compare: Comparison | None = None
     """Published figures and expectations."""
+    answer: Answer | None = None
+    """The answer to the title's question, at the top of the report."""
     graphs: tuple[SweepGraph, ...] = ()
     """What the report of a sweep shows of its parameters."""
     traces: tuple[Trace, ...] = ()

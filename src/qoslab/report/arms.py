@@ -119,6 +119,12 @@ class ArmPage:
         return [*self.io_graphs, *self.class_graphs]
 
 
+def arm_title(experiment: Experiment, arm: str) -> str:
+    """An arm's title; of `A/B` both."""
+    titles = {each.name: each.title or each.name for each in experiment.arms}
+    return " over ".join(titles.get(name, name) for name in arm.split("/"))
+
+
 def cell_title(cell: Cell) -> str:
     """A cell in a table of cells."""
     parts = [cell.arm, parameters_text(cell.parameters)]

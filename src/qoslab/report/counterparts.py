@@ -19,7 +19,8 @@ from qoslab.results.record_files import RECORD_MOST
 from qoslab.results.records import Manifest
 
 UNMEASURED = frozenset(
-    {"name", "title", "description", "compare", "graphs", "traces", "notes", "repetitions", "enough", "matrix", "order"}
+    {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes"}
+    | {"repetitions", "enough", "matrix", "order"}
 )
 """Keys of a cell's experiment that change nothing of what is measured in it."""
 NAMED = 4

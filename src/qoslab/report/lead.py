@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -59,6 +59,28 @@ def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str]
         figures.unit_of(greatest)[1],
         figures.overlay_graph(lines),
     )
+
+
+def stream_graphs(
+    experiment: Experiment, arms: Sequence[str], cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]
+) -> Iterator[Graph]:
+    """The throughput of each stream in the first cell of each of these arms, with a linear axis of its own."""
+    for arm in experiment.arms:
+        cell = next((each for each in cells if each.arm == arm.name), None)
+        if arm.name not in arms or cell is None:
+            continue
+        flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
+        curves = {} if intervals.empty else series.reported_throughput(intervals, flows)
+        every = curves.pop(ALL, None)
+        if every is None:
+            continue
+        yield Graph(
+            f"answer-{arm.name}",
+            arm.title or arm.name,
+            f"Payload of each stream; together {text.rate(float(every.mean()))}.",
+            figures.unit_of(max(float(line.max()) for line in curves.values()))[1],
+            figures.overlay_graph(curves, linear=True, height=260),
+        )
 
 
 def _background(experiment: Experiment, arm: Arm) -> list[Flow]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,30 +10,29 @@ from typing import Any
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.compare import measured_figure, reproduced
+from qoslab.analysis.compare import reproduced
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED
+from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, WIDE, WITHIN
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import (
-    NOTE_FIGURE,
     FigureColumn,
     FigureTable,
-    NoteFigure,
     PublishedFigure,
     Trace,
 )
-from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.matrix import Scalar, as_scalar, fits
+from qoslab.model.matrix import Scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import traffic_time
 from qoslab.report import text
-from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
+from qoslab.report.answer import AnswerText, answer
+from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.drawing import svg
 from qoslab.report.lead import lead_graph
+from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.changes import RouterChanges, read_changes
@@ -78,6 +76,11 @@ class Figure:
     explanation: str
     """Why it has not, or what was chosen in its light."""
 
+    @property
+    def passed(self) -> bool:
+        """Whether nothing about it needs a reader's attention: it is within its tolerance."""
+        return self.verdict in (WITHIN, WIDE)
+
 
 @dataclass(frozen=True)
 class FigureGroup:
@@ -86,16 +89,12 @@ class FigureGroup:
     title: str
     rows: list[Figure]
 
-
-@dataclass(frozen=True)
-class NoteText:
-    """What the experiment says in words, its figures filled in."""
-
-    title: str
-    paragraphs: list[str]
-    columns: list[str]
-    rows: list[tuple[str, list[str]]]
-    """Title of the arm and its figures."""
+    @property
+    def summary(self) -> str:
+        """How many rows passed, in words."""
+        within, wide = (sum(row.verdict == verdict for row in self.rows) for verdict in (WITHIN, WIDE))
+        parts = [f"{within} within tolerance"] if within or not wide else []
+        return ", ".join([*parts, *([f"{wide} within wide bounds, not counted"] if wide else [])])
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,10 @@ class Page:
     verdict: Verdict
     warnings: list[str]
     """What did nothing in the run: the verdict is the same, but may say less than it seems."""
+    answer: AnswerText | None
+    """The answer to the title's question, where the experiment has one."""
     lead: Graph | None
-    """What answers the title, before all tables."""
+    """The picture before all tables, where the answer has none."""
     predicted: bool
     """Whether the model predicts a figure at all; else its column is left out."""
     figures: list[FigureGroup]
@@ -177,7 +178,9 @@ class Page:
     def graphs(self) -> list[Graph]:
         """All graphs, of the sweep and of all arms."""
         of_sweep = [graph for section in self.sweep for graph in section.curves]
-        every = [*([self.lead] if self.lead else []), *of_sweep, *(graph for arm in self.arms for graph in arm.graphs)]
+        of_answer = self.answer.graphs if self.answer else []
+        of_arms = [graph for arm in self.arms for graph in arm.graphs]
+        every = [*of_answer, *([self.lead] if self.lead else []), *of_sweep, *of_arms]
         return list({graph.id: graph for graph in every}.values())
 
 
@@ -202,6 +205,8 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         name, _, rest = reason.partition(": ")
         why.setdefault(name, rest)
     invalid = {cell.name for cell in cells if cell.name in why}
+    drawn = [each for each in cells if each.name not in invalid] or cells
+    answered = answer(experiment, found, invalid, drawn, outcome.comparison)
     measured = found["metrics"]
     sweep = sweep_sections(folder, manifest, measured) if experiment.graphs else []
     for cell in shown:
@@ -219,7 +224,8 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         warnings=_some(outcome.warnings),
-        lead=lead_graph(experiment, [each for each in cells if each.name not in invalid] or cells, found, sweep),
+        answer=answered,
+        lead=None if answered and answered.graphs else lead_graph(experiment, drawn, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         reproduced=reproduced(outcome.comparison),
@@ -276,12 +282,6 @@ def _traffic(manifest: Manifest) -> str:
     return f"{lengths[0] if lengths else experiment.duration} of traffic in each arm"
 
 
-def _arm_title(experiment: Experiment, arm: str) -> str:
-    """An arm's title; of `A/B` both."""
-    titles = {each.name: each.title or each.name for each in experiment.arms}
-    return " over ".join(titles.get(name, name) for name in arm.split("/"))
-
-
 def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """One sentence, and which figures or reasons are behind it."""
     total = outcome.expected
@@ -320,7 +320,7 @@ def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
     """Values outside tolerance, for people."""
     rows = outcome.comparison[outcome.comparison["verdict"] == OUTSIDE].to_dict("records")
     return [
-        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
+        f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
         f"{_was(row)}, expected {text.bound(row['tolerance'])}"
         for row in rows
     ] + failed(outcome.averages)
@@ -330,7 +330,7 @@ def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
     """That of a run with expectations of which most cells do not count."""
     rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
     details = [
-        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
+        f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
         f"undecided: {row['n']} cells have it, {row['excluded']} are not valid"
         for row in rows
     ]
@@ -420,65 +420,8 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     explanation=row["explanation"],
                 )
             )
-        groups.append(FigureGroup(_arm_title(experiment, arm), rows))
+        groups.append(FigureGroup(arm_title(experiment, arm), rows))
     return groups
-
-
-def _combinations(cells: Iterable[CellSummary], arm: str, names: Sequence[str]) -> list[dict[str, Scalar]]:
-    """The values of these parameters that the arm's cells have, each once."""
-    found: list[dict[str, Scalar]] = []
-    for cell in cells:
-        values = {name: value for name, value in cell.parameters.items() if name in names}
-        if cell.arm == arm and values not in found:
-            found.append(values)
-    return found
-
-
-def notes(
-    experiment: Experiment,
-    metrics: pd.DataFrame,
-    invalid: Collection[str] = (),
-    cells: Sequence[CellSummary] = (),
-) -> list[NoteText]:
-    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
-
-    Paragraphs and rows about arms that the run left out are left out too, and so are notes that have no others.
-    """
-    run = set(metrics["arm"])
-    metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
-
-    def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
-        return text.figure(measured_figure(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
-
-    def figure(match: re.Match[str]) -> str:
-        wanted = NoteFigure.of(match)
-        return shown(wanted.arm, wanted.metric, {name: as_scalar(value) for name, value in wanted.where})
-
-    found = []
-    for note in experiment.notes:
-        paragraphs = [
-            " ".join(each.split())
-            for each in note.text.strip().split("\n\n")
-            if each.strip() and run.issuperset(match["arm"] for match in NOTE_FIGURE.finditer(each))
-        ]
-        table = note.table
-        found.append(
-            NoteText(
-                title=note.title,
-                paragraphs=[NOTE_FIGURE.sub(figure, each) for each in paragraphs],
-                columns=list(table.metrics) if table else [],
-                rows=[
-                    (
-                        ", ".join(filter(None, (_arm_title(experiment, arm), text.bound(selection_text(where))))),
-                        [shown(arm, metric, where) for metric in table.metrics],
-                    )
-                    for arm in (table.arms if table else ())
-                    if table and arm in run
-                    for where in (_combinations(cells, arm, table.each) if table.each else [{}])
-                ],
-            )
-        )
-    return [note for note in found if note.paragraphs or note.rows]
 
 
 def _interval(row: dict[Any, Any]) -> str:
@@ -557,7 +500,7 @@ def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment)
     """What was changed on each router, arm by arm, and what of it is left."""
     found = []
     for router, each in changes.items():
-        told = [(_arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
+        told = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
         if each.left is None:
             sentence = f"It may not be as it was found: {each.why}"
         elif each.left:

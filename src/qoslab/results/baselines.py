@@ -39,8 +39,8 @@ MANIFEST = "manifest.json"
 
 
 TOLD = frozenset(
-    {"name", "title", "description", "compare", "graphs", "traces", "notes", "captures", "observe", "allow_idle"}
-    | {"order", "repetitions", "enough"}
+    {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes", "captures", "observe"}
+    | {"allow_idle", "order", "repetitions", "enough"}
 )
 """Of an experiment what changes no figure of a cell: what is told, looked at or expected, and how often it is run."""
 

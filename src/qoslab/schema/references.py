@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.model.comparison import Average, Comparison, Least, Pair
+from qoslab.model.comparison import Average, Comparison, Least, NoteFigure, Pair
 from qoslab.model.experiment import (
     MOMENTS_LIMIT,
     TCP_PROFILES,
@@ -66,6 +66,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.enough(),
         *checker.graphs(),
         *checker.traces(),
+        *checker.answer(),
         *checker.notes(),
     ]
     if not found:
@@ -610,13 +611,30 @@ class _Checker:
                     yield from self.parameter((*steps, "table", "each"), name, arm)
             for figure in note.figures:
                 in_table = note.table and figure.arm in rows and figure.metric in note.table.metrics
-                place = (*steps, "table" if in_table else "text")
-                if figure.arm not in arms:
-                    yield self.unknown(place, figure.arm, arms)
-                    continue
-                yield from self.metric(place, figure.metric, (figure.arm,))
-                for name, _ in figure.where:
-                    yield from self.parameter(place, name, figure.arm)
+                yield from self.shown((*steps, "table" if in_table else "text"), figure, arms)
+
+    def answer(self) -> Iterator[Finding]:
+        """Arms, metrics and parameters must exist."""
+        answer = self.experiment.answer
+        if answer is None:
+            return
+        arms = [arm.name for arm in self.experiment.arms]
+        for figure in answer.figures:
+            yield from self.shown(("answer", "text"), figure, arms)
+        for index, arm in enumerate(answer.streams):
+            if arm not in arms:
+                yield self.unknown(("answer", "streams", index), arm, arms)
+        if answer.bars is not None:
+            yield from self.metric(("answer", "bars"), answer.bars, arms)
+
+    def shown(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
+        """A value that a text shows: its arm, metric and parameters must exist."""
+        if figure.arm not in arms:
+            yield self.unknown(steps, figure.arm, arms)
+            return
+        yield from self.metric(steps, figure.metric, (figure.arm,))
+        for name, _ in figure.where:
+            yield from self.parameter(steps, name, figure.arm)
 
     def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
         """A metric must exist, and its selector name something of the arms."""

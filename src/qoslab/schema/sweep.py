@@ -60,7 +60,7 @@ SHARED: tuple[Steps, ...] = (("configure",), *((key,) for key in OVERRIDDEN))
 NOT_DEFINING = frozenset(
     {
         *("name", "title", "description", "arms", "repetitions", "enough", "matrix", "order", "configure"),
-        *("compare", "graphs", "traces", "notes", "allow_idle"),
+        *("compare", "answer", "graphs", "traces", "notes", "allow_idle"),
         *OVERRIDDEN,
     }
 )

@@ -1,0 +1,107 @@
+"""Texts of an experiment with measured values in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+
+from qoslab.analysis.compare import measured_figure
+from qoslab.model.comparison import NOTE_FIGURE, NoteFigure
+from qoslab.model.expectations import selection_text
+from qoslab.model.experiment import Experiment
+from qoslab.model.matrix import Scalar, as_scalar
+from qoslab.model.metrics import Reference
+from qoslab.report import text
+from qoslab.report.arms import arm_title
+from qoslab.results import CellSummary
+
+
+@dataclass(frozen=True)
+class NoteText:
+    """What the experiment says in words, its figures filled in."""
+
+    title: str
+    paragraphs: list[str]
+    columns: list[str]
+    rows: list[tuple[str, list[str]]]
+    """Title of the arm and its figures."""
+
+
+class Shown(Protocol):
+    """What returns the measured value of an arm's metric in words."""
+
+    def __call__(self, arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
+        """Return it; `where` names parameters of the cells that count."""
+
+
+def notes(
+    experiment: Experiment,
+    metrics: pd.DataFrame,
+    invalid: Collection[str] = (),
+    cells: Sequence[CellSummary] = (),
+) -> list[NoteText]:
+    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
+
+    Paragraphs and rows about arms that the run left out are left out too, and so are notes that have no others.
+    """
+    run = set(metrics["arm"])
+    shown = values(metrics, invalid)
+    found = []
+    for note in experiment.notes:
+        table = note.table
+        found.append(
+            NoteText(
+                title=note.title,
+                paragraphs=paragraphs_of(note.text, run, shown),
+                columns=list(table.metrics) if table else [],
+                rows=[
+                    (
+                        ", ".join(filter(None, (arm_title(experiment, arm), text.bound(selection_text(where))))),
+                        [shown(arm, metric, where) for metric in table.metrics],
+                    )
+                    for arm in (table.arms if table else ())
+                    if table and arm in run
+                    for where in (_combinations(cells, arm, table.each) if table.each else [{}])
+                ],
+            )
+        )
+    return [note for note in found if note.paragraphs or note.rows]
+
+
+def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
+    """What returns the measured value of an arm's metric in words."""
+    metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
+
+    def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
+        return text.figure(measured_figure(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
+
+    return shown
+
+
+def paragraphs_of(written: str, run: Collection[str], shown: Shown) -> list[str]:
+    """The paragraphs of a text about arms that were run, with measured values."""
+
+    def figure(match: re.Match[str]) -> str:
+        wanted = NoteFigure.of(match)
+        return shown(wanted.arm, wanted.metric, {name: as_scalar(value) for name, value in wanted.where})
+
+    paragraphs = [
+        " ".join(each.split())
+        for each in written.strip().split("\n\n")
+        if each.strip() and set(run).issuperset(match["arm"] for match in NOTE_FIGURE.finditer(each))
+    ]
+    return [NOTE_FIGURE.sub(figure, each) for each in paragraphs]
+
+
+def _combinations(cells: Iterable[CellSummary], arm: str, names: Sequence[str]) -> list[dict[str, Scalar]]:
+    """The values of these parameters that the arm's cells have, each once."""
+    found: list[dict[str, Scalar]] = []
+    for cell in cells:
+        values = {name: value for name, value in cell.parameters.items() if name in names}
+        if cell.arm == arm and values not in found:
+            found.append(values)
+    return found
