@@ -28,6 +28,8 @@ from qoslab.analysis.series import class_rates, flow_throughput, means_until
 from qoslab.cli import main
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
+from qoslab.model.experiment import Experiment
+from qoslab.model.names import unknown_names
 from qoslab.report import render, text
 from qoslab.report.notes import notes
 from qoslab.report.page import build_page, traced_cells
@@ -553,6 +555,14 @@ class TestAnswer:
         experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None, "answer": answer}
         run = sample_run.make_run(tmp_path, experiment=experiment, published=())
         assert build_page(run, analyse(run)).answer is None
+
+    def test_a_record_with_unknown_metrics_is_refused(self) -> None:
+        answer = self.ANSWER | {"text": "{policed goodput.summ}", "bars": "goodput.sun"}
+        found = Experiment.model_validate_json(json.dumps(sample_run.EXPERIMENT | {"answer": answer}))
+        assert list(unknown_names(found)) == [
+            (("answer", "bars"), 'found "goodput.sun", expected a metric'),
+            (("answer", "text"), 'found "goodput.summ", expected a metric'),
+        ]
 
 
 def test_rows_that_pass_are_folded(run: RunFolder) -> None:

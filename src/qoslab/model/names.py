@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import NoteFigure, PublishedFigure
 from qoslab.model.experiment import TCP_PROFILES, Experiment, Flow
 from qoslab.model.metrics import Reference
 
@@ -30,6 +30,17 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
         for steps, name in _metrics(getattr(experiment, key), (key,)):
             if not _is_metric(name):
                 yield steps, f'found "{name}", expected a metric'
+    texts: list[tuple[Steps, tuple[NoteFigure, ...]]] = [
+        (("notes", at, "text"), note.figures) for at, note in enumerate(experiment.notes)
+    ]
+    if (answer := experiment.answer) is not None:
+        texts.append((("answer", "text"), answer.figures))
+        if answer.bars is not None and not _is_metric(answer.bars):
+            yield ("answer", "bars"), f'found "{answer.bars}", expected a metric'
+    for steps, figures in texts:
+        for figure in figures:
+            if not _is_metric(figure.metric):
+                yield steps, f'found "{figure.metric}", expected a metric'
 
 
 def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
