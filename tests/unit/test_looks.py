@@ -40,7 +40,7 @@ def test_nothing_is_found_where_all_is_well() -> None:
         ("12.2(55)SE3", "classic"),
         ("15.0(1)M4", "hqf"),
         ("15.1(4)M12a", "hqf"),
-        ("17.03.04", None),
+        ("17.03.04", "ios-xe"),
         ("nothing", None),
     ],
 )
@@ -73,9 +73,9 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port cannot carry it: "],
     ),
     "a model that nobody knows": (
-        {"model": "IOSv"},
+        {"model": "7301"},
         [
-            "R1: found a IOSv, expected a 3725; see whether it is the right device, or give qoslab_model: IOSv for it "
+            "R1: found a 7301, expected a 3725; see whether it is the right device, or give qoslab_model: 7301 for it "
             "in the inventory, if it is to stand for a 3725"
         ],
     ),
@@ -493,8 +493,6 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
 
 
-def test_an_ios_xe_router_is_refused_by_name() -> None:
+def test_an_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
     found = look(facts(release="17.03.04"))
-    assert [each.message for each in found] == [
-        "found IOS-XE 17.03.04, expected classic IOS: the QoS of IOS-XE is not modelled"
-    ]
+    assert [each.message for each in found] == ["found release 17.03.04, whose queueing is ios-xe, expected classic"]

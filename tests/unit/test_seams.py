@@ -57,7 +57,7 @@ LAB = Seam(
 
 GENERATION = Seam("ios/model", names=frozenset(), words=frozenset(GENERATIONS))
 """Compared nowhere: commands require capabilities of `qoslab.ios.model.generations`, rules ask for properties."""
-RELEASES = {"ios/model/generations.py", "platforms/ios.py"}
+RELEASES = {"ios/model/generations.py", "platforms/ios_model.py"}
 """Files with a table by generation: its description, and the release that a virtual router reports."""
 
 

@@ -31,12 +31,12 @@ def _below(present: str, marker: str, text: str) -> str:
 def command_tables(present: str, family: str) -> str:
     """Return a document with the tables of the configuration and exec commands that devices of a family have."""
     # Not above: the figures may be stale, which these import.
+    from qoslab.ios.commands.unsupported import ALL_REFUSED
     from qoslab.ios.config import CONFIG, MODES
     from qoslab.ios.exec import EXEC
-    from qoslab.ios.unsupported import REFUSED
     from qoslab.ios.without_effect import FAMILIES
 
-    apart = {syntax for each in (*FAMILIES, *REFUSED) for syntax in each.syntaxes}
+    apart = {syntax for each in (*FAMILIES, *ALL_REFUSED) for syntax in each.syntaxes}
     lines = [f"The tables are {NOTE}, from the grammar."]
     lines += ["`[...]` may be left out, `(a|b)` is a choice, `+` may be repeated.", ""]
     shown = set()
@@ -52,7 +52,7 @@ def command_tables(present: str, family: str) -> str:
     lines += ["EXEC", "", *_table(rows), ""]
     prompts = {mode: described.prompt for mode, described in MODES.items()}
     lines += ["## Kept without effect", "", *_listed(FAMILIES, family, prompts, "about")]
-    lines += ["## Refused with the reason", "", *_listed(REFUSED, family, prompts, "reason")]
+    lines += ["## Refused with the reason", "", *_listed(ALL_REFUSED, family, prompts, "reason")]
     return _below(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")
 
 

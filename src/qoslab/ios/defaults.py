@@ -69,9 +69,14 @@ def _class(each: PolicyClass, generation: Generation) -> PolicyClass:
         shape=None if each.shape is None else _shape(each.shape, GENERATIONS[generation]),
         shape_buffers=None if each.shape_buffers == figures.GTS_BUFFERS else each.shape_buffers,
         priority=None if each.priority is None else _priority(each.priority),
-        queue_limit=None if each.queue_limit == QueueLimit(figures.QUEUE_LIMIT) else each.queue_limit,
+        queue_limit=None if each.queue_limit == _default_limit(GENERATIONS[generation]) else each.queue_limit,
         marks=tuple(sorted(each.marks, key=lambda mark: mark.field)),
     )
+
+
+def _default_limit(qos: QosGeneration) -> QueueLimit | None:
+    """Return the default queue limit, where it does not depend on a rate."""
+    return QueueLimit(figures.QUEUE_LIMIT) if qos.queue_limit_ms is None else None
 
 
 def _police(police: Police) -> Police:
@@ -160,15 +165,21 @@ def _rate(amount: Amount, base_bps: int | None) -> Amount:
     return Amount(base_bps * amount.number // 100, "bps")
 
 
-def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit_bytes: int | None) -> RedThresholds:
-    """Return the thresholds of a precedence or code point, in packets, or bytes where the queue has `limit_bytes`."""
+def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit: int | None) -> RedThresholds:
+    """Return the thresholds of a precedence or code point, in packets, or in the unit of `limit`.
+
+    `limit` is that of the queue where default thresholds follow from it, or thresholds are in percent of it.
+    """
     denominator = figures.RANDOM_DETECT_DENOMINATOR
     typed = dict(red.thresholds).get(value)
+    if typed is not None and red.unit == "percent" and limit is not None:
+        minimum, maximum = (limit * each // 100 for each in (typed.minimum, typed.maximum))
+        return RedThresholds(minimum, maximum, typed.denominator or denominator)
     if typed is not None:
         return replace(typed, denominator=typed.denominator or denominator)
     by_dscp = red.basis == "dscp"
-    if limit_bytes is not None:
-        greatest = max(limit_bytes // 2, 1)
+    if limit is not None:
+        greatest = max(limit // 2, 1)
         return RedThresholds(greatest * _red_parts(value, by_dscp=by_dscp) // 16, greatest, denominator)
     qos = GENERATIONS[generation]
     least, by_drop = qos.random_detect_min, qos.random_detect_min_by_dscp
@@ -177,7 +188,7 @@ def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit_
 
 
 def _red_parts(value: int, *, by_dscp: bool) -> int:
-    """Return the least threshold in parts of 16 of the greatest (`random_detect_bytes`)."""
+    """Return the least threshold in parts of 16 of the greatest (`random_detect_by_limit`)."""
     if not by_dscp:
         return 8 + value
     above, drop = divmod(value, 8)

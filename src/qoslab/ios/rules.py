@@ -17,7 +17,12 @@ DEFAULT_BANDWIDTH_KBPS = {
     "Ethernet": 10_000,
     "FastEthernet": 100_000,
     "GigabitEthernet": 1_000_000,
+    "TwoGigabitEthernet": 2_500_000,
+    "FiveGigabitEthernet": 5_000_000,
     "TenGigabitEthernet": 10_000_000,
+    "TwentyFiveGigE": 25_000_000,
+    "FortyGigabitEthernet": 40_000_000,
+    "HundredGigE": 100_000_000,
     "Serial": 1544,
     # A PA-A3-T3.
     "ATM": 44_209,
@@ -26,6 +31,9 @@ DEFAULT_BANDWIDTH_KBPS = {
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 OUTPUT_ONLY = "CBWFQ : Can be enabled as an output feature only"
 CHILD_QUEUES = "{action} can not be configured in a class whose child policy queues"
+ONLY_IN_LEAVES = (
+    "bandwidth in kbps or percent can not be configured in a class whose child policy queues: use bandwidth remaining"
+)
 # [I] Up to 12.4(15)T a child could queue below a shaper only; the words are remembered, not read.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 
@@ -82,6 +90,9 @@ def check_children(device: Device, policy: PolicyMap) -> None:
             continue
         for action in each.leaf_actions:
             raise RejectedError(CHILD_QUEUES.format(action=action))
+        minimum = each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent")
+        if minimum and device.hardware.qos.bandwidth_in_leaves_only:
+            raise RejectedError(ONLY_IN_LEAVES)
         if each.shape is None and not device.hardware.qos.queueing_child_without_shape:
             raise RejectedError(HIERARCHY_NEEDS_SHAPER)
 

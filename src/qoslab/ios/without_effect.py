@@ -27,7 +27,7 @@ class Family:
     rows: str
     mode: str = "config"
     requires: str = ""
-    """`router` or `switch`; empty for both."""
+    """`router`, `switch` or a capability; empty for all."""
 
     @property
     def syntaxes(self) -> list[str]:
@@ -51,6 +51,19 @@ FAMILIES = (
         service (unsupported-transceiver|decimal-tty|disable-ip-fast-frag|slave-log|pt-vty-logging|old-slip-prompts)
         service (counters|exec-wait|alignment|telnet-zeroidle|exec-callback) [<rest:line>]
         """,
+    ),
+    Family(
+        "IOS-XE as a system",
+        SERVICES + 1,
+        """
+        platform (qfp|punt-keepalive|hardware|console|shell|ipsec|trace) [<rest:line>]
+        memory free low-watermark processor ^<rest:line>
+        diagnostic bootup level ^<level:word>
+        netconf-yang [<rest:line>]
+        restconf
+        >telemetry ietf subscription <number:word>
+        """,
+        requires="limit-microseconds",
     ),
     Family(
         "how the router boots",

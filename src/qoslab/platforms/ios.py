@@ -10,117 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.model.framing import MEDIUM, Medium
 from qoslab.platforms.base import Problem, Reach
+from qoslab.platforms.ios_later import LATER_ROUTERS
+from qoslab.platforms.ios_model import InterfaceHardware, RouterModel, Software
 
 if TYPE_CHECKING:
-    from qoslab.ios.model.device import Family, Hardware
+    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Node
     from qoslab.model.framing import Framing
     from qoslab.model.generation import Generation
-
-
-@dataclass(frozen=True)
-class InterfaceHardware:
-    """One physical interface, with the defaults that `show interfaces` prints."""
-
-    name: str
-    kind: Medium
-    chip: str
-    """After `Hardware is`."""
-    bandwidth_kbps: int
-    """Default of the `bandwidth` statement."""
-    delay_us: int
-    mtu: int = 1500
-
-    @property
-    def framings(self) -> tuple[str, ...]:
-        """Link framings that the interface can do."""
-        return tuple(framing for framing, medium in MEDIUM.items() if medium == self.kind)
-
-
-@dataclass(frozen=True)
-class Software:
-    """An IOS release, in the words of `show version`."""
-
-    version: str
-    build: str
-    """The `fcN` of `RELEASE SOFTWARE (fcN)`."""
-    copyright_to: int
-    compiled: str
-    file_suffix: str
-    """The release as image files are named: 124-15.T14."""
-
-    @property
-    def train(self) -> str:
-        """The `version` line of the running configuration: 12.4."""
-        return self.version.partition("(")[0]
-
-
-@dataclass(frozen=True)
-class RouterModel:
-    """A router's or switch's chassis and what it runs."""
-
-    name: str
-    default_generation: Generation | None
-    """None for a switch: its QoS is not that of a router generation."""
-    software_family: str
-    """`3700 Software` in the first line of `show version`."""
-    image: str
-    """Image and feature set, as `C3725-ADVENTERPRISEK9-M`."""
-    bootstrap: str
-    """The `ROM:` line after the colon."""
-    chassis: str
-    """The line `Cisco … with …K/…K bytes of memory.`"""
-    board_id: str
-    processor_lines: tuple[str, ...]
-    """Lines that follow the board ID, up to the interface counts."""
-    memory_lines: tuple[str, ...]
-    """Lines that follow the interface counts, up to the configuration register."""
-    interfaces: tuple[InterfaceHardware, ...]
-    family: Family = "router"
-    own_software: Software | None = None
-    """Where it runs none of the routers' releases."""
-    rom_lines: tuple[str, ...] = ()
-    """Lines that follow the `ROM:` line."""
-    register: str = "0x2102"
-    process_ns: int | None = None
-    """What process level takes for a packet; None where no source tells."""
-
-    def interface(self, name: str) -> InterfaceHardware | None:
-        """The interface of that full name."""
-        return next((interface for interface in self.interfaces if interface.name == name), None)
-
-    def image_file(self, generation: Generation) -> str:
-        """The file in flash, as c3725-adventerprisek9-mz.124-15.T14.bin."""
-        return f"{self.image.lower()}z.{self.software(generation).file_suffix}.bin"
-
-    def software(self, generation: Generation) -> Software:
-        """The release that it runs."""
-        return SOFTWARE[generation] if self.own_software is None else self.own_software
-
-    def hardware(self, generation: Generation | None = None) -> Hardware:
-        """The device model's view of this router; `generation` is the model's own where absent."""
-        from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
-
-        chosen = generation or self.default_generation or "classic"
-        return Hardware(
-            platform=self.name,
-            interfaces=tuple(interface.name for interface in self.interfaces),
-            generation=chosen,
-            family=self.family,
-            version=self.software(chosen).train,
-            process_ns=self.process_ns,
-        )
-
-
-SOFTWARE: dict[Generation, Software] = {
-    # The last release before HQF. Build date: [I], filler in the reference print.
-    "classic": Software("12.4(15)T14", "fc2", 2010, "Tue 17-Aug-10 12:08 by prod_rel_team", "124-15.T14"),
-    # Printed by a 2811.
-    "hqf": Software("12.4(24)T2", "fc2", 2009, "Mon 19-Oct-09 17:38 by prod_rel_team", "124-24.T2"),
-}
-"""One release for each generation, on every model. That a 3725 has an image of the later one is an assumption [I]."""
 
 
 def _fast_ethernet(name: str, chip: str) -> InterfaceHardware:
@@ -157,7 +55,7 @@ The article does not say with which flood and at which rate it was printed (at 1
 much), and it is five seconds in whole percents. Nothing was fitted to the article's delays.
 """
 
-MODELS: dict[str, RouterModel] = {
+_ROUTERS: dict[str, RouterModel] = {
     "3725": RouterModel(
         name="3725",
         default_generation="classic",
@@ -247,6 +145,9 @@ MODELS: dict[str, RouterModel] = {
 }
 
 
+MODELS: dict[str, RouterModel] = {**_ROUTERS, **LATER_ROUTERS}
+
+
 MANY = 8
 """Interfaces that a message still lists one by one."""
 
@@ -281,6 +182,9 @@ class Ios:
             yield Problem("model", f'"{node.model}"', f"one of {_models()}", tuple(MODELS))
         elif node.generation is not None and MODELS[node.model].default_generation is None:
             yield Problem("generation", f'"{node.generation}" on a {node.model}', "this key on routers only")
+        elif node.generation not in (None, *MODELS[node.model].generations):
+            known = " or ".join(f'"{each}"' for each in MODELS[node.model].generations)
+            yield Problem("generation", f'"{node.generation}" on a {node.model}', f"{known}, or no generation")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """The chassis's interfaces."""

@@ -16,12 +16,6 @@ from qoslab.policy.findings import PolicyFinding, Subject, find_all
 from qoslab.policy.ignored import Ignored, ignored_lines
 from qoslab.policy.rate import listed
 
-XE_NOTE = (
-    "IOS-XE is not modelled: this is the answer of IOS with HQF. Different on IOS-XE: default "
-    "queue-limits (50 ms of the"
-    " rate, at least 64 packets; 512 for priority), shares of classes without `bandwidth remaining` (excess is shared"
-    " equally), WRED defaults and real shaper bursts."
-)
 OPEN_NOTE = "No `version` line: release assumed; choose with --model."
 
 
@@ -76,9 +70,7 @@ def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
         return
     version = f" (version {configuration.release})" if configuration.release else ""
     yield f"Rules: {GENERATIONS[configuration.device.generation].title}{version}"
-    if configuration.xe:
-        yield XE_NOTE
-    elif not configuration.release and not chosen:
+    if not configuration.release and not chosen:
         yield OPEN_NOTE
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.model.device import Device, Family, HostInterface, Interface
-from qoslab.ios.model.generations import IOS_XE_STAND_IN, is_ios_xe
+from qoslab.ios.model.generations import generations_with
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.reading import Reading, Unread, generations_of, hardware_of, read_onto, read_typed
@@ -31,7 +31,6 @@ _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that stand below others."""
 _SPEED = re.compile(r"speed (\d+)")
-_VERSION = re.compile(r"(?m)^version +(\d+\.\S*)")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
     r"|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
@@ -77,7 +76,6 @@ class Configuration:
     """What was read of the input."""
 
     reading: Reading
-    xe: bool = False
     release: str = ""
     """What the `version` line says; empty without one."""
     missing_classes: frozenset[str] = frozenset()
@@ -141,20 +139,18 @@ def read_configuration(
             hint="leave out --model, or give the model of a router",
         )
     family = family or ("switch" if switch else "router")
-    version = _VERSION.search(text)
-    xe = (version is not None and is_ios_xe(version[1])) or _XE.search(text) is not None
-    generations = (generation,) if generation else (IOS_XE_STAND_IN,) if xe else generations_of(text)
+    later = tuple(generations_with("remaining-wide"))
+    generations = (generation,) if generation else later if _XE.search(text) else generations_of(text)
     if family == "switch":
         generations = generations[:1]
     elif len(generations) > 1 and not re.search(r"(?m)^version", text):
-        # Without a release: the later generation, unless the classic one knows more of it.
-        generations = generations[::-1]
+        # Without a release: HQF, unless another generation knows more of it.
+        generations = (*generations[::-1], *later)
     indented = is_indented(text)
     best = min((_read(text, family, each, indented=indented) for each in generations), key=_unknown)
     if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
         # Some of the indentation is lost: the order of the commands may say more.
         best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
-    best.xe = xe
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_attachments(best))
     return best

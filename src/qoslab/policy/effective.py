@@ -72,8 +72,8 @@ class QueueValues:
     unconfirmed: bool
     flows: int | None = None
     per_flow_packets: int | None = None
-    given_ms: int | None = None
-    """`queue-limit N ms`, where the rate that it is of is not known."""
+    given_ms: float | None = None
+    """`queue-limit N ms`, or the default in ms, where the rate that it is of is not known."""
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,6 @@ class _Context:
     generation: Generation
     frame: int
     output: bool
-    xe: bool = False
-    """Whether the defaults are those of another release than the configuration's."""
     made: list[ClassValues] = field(default_factory=list)
 
     @property
@@ -225,14 +223,15 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     header = counted_header(interface)
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
-    context = _Context(device, device.generation, mtu + (header or 0), output, configuration.xe)
+    context = _Context(device, device.generation, mtu + (header or 0), output)
     queues = output and device.hardware.family == "router" and _queues(device, policy)
     reservable = figures.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
-    ring = 0 if interface is None else ring_bytes(interface, line, context.frame)
+    ring = 0 if interface is None else ring_bytes(context.qos, interface, line, context.frame)
     behind = _ms(ring, line)
-    guessed = interface is not None and not interface.serial and interface.tx_ring_limit is None
+    guessed = interface is not None and interface.tx_ring_limit is None
+    guessed = guessed and (not interface.serial or context.qos.tx_ring is not None)
     here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     return PolicyValues(
@@ -296,12 +295,14 @@ def counted_header(interface: Interface | None) -> int | None:
     return COUNTED_HEADER["ppp" if interface.serial else "ethernet"]
 
 
-def ring_bytes(interface: Interface, line: Rate, frame: int) -> int:
+def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int) -> int:
     """Return the bytes of the full transmit ring and of the packet on the line."""
     if interface.atm:
         return frame + (interface.tx_ring_limit or figures.ATM_TX_RING) * figures.ATM_PARTICLE
     if interface.tx_ring_limit is not None:
         packets = interface.tx_ring_limit
+    elif qos.tx_ring is not None:
+        packets = qos.tx_ring
     elif interface.serial:
         packets = figures.SERIAL_TX_RING_FAIR
     else:
@@ -328,8 +329,6 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
-    # IOS-XE shares what is left equally unless all of it is divided by `bandwidth remaining`.
-    unlike = context.xe and any((each.priority is None and each.bandwidth is None) or _minimum(each) for each in own)
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
@@ -338,22 +337,23 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         made = _class(
             context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
         )
-        estimate = here.queues and (unlimited or ((not context.separate or unlike) and not alone))
+        estimate = here.queues and (unlimited or (not context.separate and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < MAX_LEVELS:
-            _walk(context, child, _below(here, each, made, busy.get(each.name)))
+            _walk(context, child, _below(context, here, each, made, busy.get(each.name)))
 
 
-def _minimum(each: PolicyClass) -> bool:
-    return each.bandwidth is not None and not each.bandwidth.unit.startswith("remaining")
+def _behind(context: _Context, shape: ShapeValues) -> float | None:
+    """Return the longest wait for a shaper of a packet that leads: its interval, or where it spaces packets one."""
+    return _ms(context.frame, shape.rate) if context.qos.tx_ring is not None else shape.tc_ms
 
 
-def _below(here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
+def _below(context: _Context, here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
     """Return the place of a child policy-map: percentages are of the parent's shaper, else of its bandwidth."""
     shape = None if made.shape is None else made.shape.rate
     capacity = busy or shape or here.capacity
-    tc_ms = here.ring_ms if made.shape is None else made.shape.tc_ms
+    tc_ms = here.ring_ms if made.shape is None else _behind(context, made.shape)
     return _Here(
         shape or here.rate,
         shape or reserved_rate(each, here.guaranteed) or here.guaranteed,
@@ -394,11 +394,10 @@ def _class(
     )
     if made.shape is not None and made.shape.rate.least(here.line) != here.line:
         # Below the line rate, packets wait for the shaper and not for the transmit ring.
-        here = replace(here, ring_ms=made.shape.tc_ms, ring_unconfirmed=False)
+        here = replace(here, ring_ms=_behind(context, made.shape), ring_unconfirmed=False)
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue(context, each, here, busy)
-    queue = replace(queue, unconfirmed=queue.unconfirmed or (context.xe and queue.default))
     return replace(
         made,
         queue=queue,
@@ -523,25 +522,31 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     separate = context.separate
     limit = each.queue_limit
     if each.priority is not None:
-        packets = figures.PRIORITY_QUEUE_LIMIT if limit is None else limit.number
+        packets = context.qos.priority_queue_limit if limit is None else limit.number
         size = packets * context.frame
         return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not separate)
+    rate = reserved_rate(each, here.guaranteed) or (_cap(replace(each, police=None), here.rate)) or here.rate
     if limit is not None and limit.unit != "packets":
-        rate = reserved_rate(each, here.guaranteed) or (_cap(replace(each, police=None), here.rate)) or here.rate
         size_known = limit.unit == "bytes" or rate.known
-        size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / 8000)
-        given = limit.number if limit.unit == "ms" else None
+        part = 8000 if limit.unit == "ms" else 8_000_000
+        size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / part)
+        given = {"ms": limit.number, "us": limit.number / 1000}.get(limit.unit)
         return QueueValues("FIFO", None, size if size_known else None, _ms(size, busy), False, False, given_ms=given)
-    if limit is None and each.random_detect is not None and each.random_detect.unit is not None:
+    if limit is None and each.random_detect is not None and each.random_detect.unit not in (None, "percent"):
         size = figures.QUEUE_LIMIT_BYTES
+        if context.qos.queue_limit_ms is not None:
+            size = context.qos.queue_limit(_bps(rate)) * figures.XE_QUEUE_LIMIT_PACKET
         return QueueValues("FIFO", None, size, _ms(size, busy), True, True)
-    packets = figures.QUEUE_LIMIT if limit is None else limit.number
+    if limit is None and context.qos.queue_limit_ms is not None and not rate.known:
+        return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
+    packets = context.qos.queue_limit(_bps(rate)) if limit is None else limit.number
     size = packets * context.frame
     flows = per_flow = None
     discipline = "FIFO"
     if separate and each.fair_queue is not None:
-        discipline, flows = "fair", each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
-        per_flow = None if each.random_detect else max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
+        discipline, flows = "fair", each.fair_queue.queues or context.qos.class_flow_queues
+        if each.random_detect is None or context.qos.flow_limit_with_random_detect:
+            per_flow = max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
     elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues
@@ -571,21 +576,24 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
     if red is None:
         return None
     in_bytes = queue.packets is None
+    limit = queue.bytes if in_bytes else queue.packets if context.qos.random_detect_by_limit else None
     values: list[int] = list(range(8))
     if red.basis == "dscp":
         shown = {0, EF, *(8 * above + drop for above in ASSURED for drop in (2, 4, 6))}
         values = sorted(shown | {value for value, _ in red.thresholds})
     typed = dict(red.thresholds)
     unit = "bytes" if in_bytes else "packets"
-    if red.unit == "ms" and typed:
-        unit = "ms"
+    if red.unit in ("ms", "us", "percent") and typed:
+        unit = red.unit if red.unit != "percent" or limit is None else unit
     rows = []
     for value in values:
-        row = red_thresholds(red, value, context.generation, queue.bytes if in_bytes else None)
+        row = red_thresholds(red, value, context.generation, limit)
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
     weight = red.exponential_weight or figures.RANDOM_DETECT_WEIGHT
-    unconfirmed = not context.separate or in_bytes or context.xe
+    by_limit = context.qos.random_detect_by_limit
+    # On IOS-XE thresholds by precedence are read of prints, those by DSCP are remembered.
+    unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 
 

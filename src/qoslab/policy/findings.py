@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
-from qoslab.ios.commands.queueing import SUM_EXCEEDS_99
+from qoslab.ios.commands.queueing import SUM_EXCEEDS
 from qoslab.ios.model import figures
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
@@ -101,19 +101,16 @@ def _of(each: ClassValues) -> str:
 
 def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
     """Lines that the rules of the generation refuse, and that are therefore not in force."""
-    xe = subject.configuration.xe
     for unread in subject.configuration.reading.unread:
         if not is_refusal(unread.reason) or not _is_qos(unread.place, unread.text):
             continue
-        if SUM_EXCEEDS_99 in unread.reason or "requested bandwidth" in unread.reason:
+        if SUM_EXCEEDS in unread.reason or "requested bandwidth" in unread.reason:
             continue  # `oversubscribed` has the sum
         if ONLY_ON_OUTPUT in unread.reason:
             continue  # `queueing_on_input` names the classes
         where = " in " + ", ".join(unread.place) if unread.place else ""
         message = f"`{unread.text}`{where} is refused: {unread.reason.removeprefix('% ')}"
-        yield PolicyFinding(
-            "warning" if xe else "error", "refused", message, "rules of the modelled release", unread.number
-        )
+        yield PolicyFinding("error", "refused", message, "rules of the modelled release", unread.number)
 
 
 def _is_qos(place: tuple[str, ...], text: str) -> bool:
@@ -175,12 +172,12 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
     added = subject.configuration.device.hardware.qos.reservable_percent
     for unread in subject.configuration.reading.unread:
         found = _PERCENT.match(unread.text)
-        if SUM_EXCEEDS_99 in unread.reason and found and len(unread.place) > 1:
+        if SUM_EXCEEDS in unread.reason and found and len(unread.place) > 1:
             owner, name = (each.partition(" ")[2] for each in unread.place[:2])
             percent = int(found[1]) + _percents(subject, owner, name)
             message = (
                 f"class {name} of policy-map {owner}: with `{unread.text}` the classes reserve {percent} %, "
-                "and 99 % can be reserved; the line is refused"
+                f"and {added or 99} % can be reserved; the line is refused"
             )
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", unread.number)
     for policy in subject.policies:

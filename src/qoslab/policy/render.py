@@ -21,9 +21,8 @@ UNCONFIRMED = "?"
 HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
-    UNCONFIRMED: "? not confirmed by a Cisco document (docs/ask-a-device.md), or another value on IOS-XE",
-    "~": "~ estimate: priority without limit sends nothing; classic class-default has one flow; IOS-XE\n"
-    "  shares the rest in another way",
+    UNCONFIRMED: "? not confirmed by a Cisco document (docs/ask-a-device.md)",
+    "~": "~ estimate: priority without limit sends nothing; classic class-default has one flow",
 }
 
 

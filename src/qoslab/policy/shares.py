@@ -63,9 +63,42 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
     others = [each for each in level.classes if each.priority is None]
     # Weights are worked out ahead: they know the rate of `priority`, and nothing of a policer.
     reserved = sum((reserved_rate(each, level.base) or Rate() for each in level.classes if each.priority), Rate())
-    separate = GENERATIONS[level.generation].separate_queues
+    qos = GENERATIONS[level.generation]
+    if qos.minimum_and_excess:
+        return priority | _excess(others, level, left)
+    separate = qos.separate_queues
     weights = _separate(others, level.base, reserved) if separate else _conversations(others, level, reserved)
     return priority | _divided(left, weights, level.caps)
+
+
+def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[str, Rate | None]:
+    """Rates of IOS-XE: the minimum of each class, and a part of what the minimums leave."""
+    minimums = {each.name: reserved_rate(each, level.base) or Rate() for each in classes}
+    for name, cap in level.caps.items():
+        if name in minimums:
+            minimums[name] = cap.least(minimums[name]) or minimums[name]
+    reserved = sum(minimums.values(), Rate())
+    rest = left - reserved
+    if rest.known and rest.bps < 0:
+        # Priority takes of what is reserved: the minimums share what there is.
+        return _divided(left, minimums, level.caps)
+    weights = _excess_weights(classes)
+    above = {name: cap - minimums[name] for name, cap in level.caps.items() if name in minimums}
+    shares = _divided(rest, weights, above)
+    return {name: None if share is None else minimums[name] + share for name, share in shares.items()}
+
+
+def _excess_weights(classes: Sequence[PolicyClass]) -> dict[str, Rate]:
+    """Weights of what the minimums leave: 1, or what `bandwidth remaining` says."""
+    given = {each.name: each.bandwidth for each in classes if each.bandwidth is not None}
+    percent = sum(each.number for each in given.values() if each.unit == "remaining_percent")
+    other = max(100 - percent, 1) / max(len(classes) - len(given), 1) if percent else figures.XE_EXCESS_WEIGHT
+    weights = {}
+    for each in classes:
+        own = given.get(each.name)
+        typed = own is not None and own.unit in ("remaining_percent", "remaining_ratio")
+        weights[each.name] = Rate(float(own.number if own is not None and typed else other))
+    return weights
 
 
 def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:

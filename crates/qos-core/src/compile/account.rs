@@ -2,26 +2,30 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
+use crate::compile::generation::Properties;
+use crate::config::policy::PolicyClass;
 use crate::config::policy::{
     AccessEncapsulation, AccountConfig, SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
 };
 use crate::error::ConfigError;
 use crate::plan::shape::AccountPlan;
 
-/// Bytes that `account` may add or take away.
-const ACCOUNT_OFFSETS: std::ops::RangeInclusive<i32> = -63..=63;
+/// What a class accounts for, if anything.
+pub(crate) fn of(class: &PolicyClass, properties: &Properties) -> Result<Option<AccountPlan>, ConfigError> {
+    class.account.as_ref().map(|account| plan(account, properties.greatest_account_offset)).transpose()
+}
 
 /// What IOS takes encapsulations for in `account`, bytes: table 10-1 of the Cisco 10000's QoS guide. It takes LLC/SNAP
 /// of routed packets for that of bridged ones, and counts no protocol field of PPP behind LLC.
-pub(crate) fn plan(config: &AccountConfig) -> Result<AccountPlan, ConfigError> {
+pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, ConfigError> {
     const AAL5_MUX: i32 = 8;
     const AAL5_SNAP: i32 = 18;
     const ETHERNET: i32 = 14;
     const TAGGED: i32 = 18;
     match *config {
         AccountConfig::UserDefined(UserDefinedAccount { offset, atm }) => {
-            if !ACCOUNT_OFFSETS.contains(&offset) {
-                let message = format!("{offset} bytes are out of range: give -63 to 63");
+            if !(-most..=most).contains(&offset) {
+                let message = format!("{offset} bytes are out of range: give -{most} to {most}");
                 return Err(ConfigError::out_of_range("account.user_defined.offset", message));
             }
             Ok(AccountPlan { offset, cells: atm })
@@ -66,7 +70,7 @@ mod tests {
         ] {
             for (access, counted) in [(AccessEncapsulation::Dot1q, 18), (AccessEncapsulation::Qinq, 22)] {
                 let asked = AccountConfig::Aal5(SubscriberLineAccount { access, subscriber });
-                assert_eq!(plan(&asked).unwrap(), AccountPlan { offset: bytes - counted, cells: true });
+                assert_eq!(plan(&asked, 63).unwrap(), AccountPlan { offset: bytes - counted, cells: true });
             }
         }
     }
@@ -75,7 +79,7 @@ mod tests {
     fn offsets_are_checked() {
         for (offset, fits) in [(-64, false), (-63, true), (63, true), (64, false)] {
             let asked = AccountConfig::UserDefined(UserDefinedAccount { offset, atm: false });
-            assert_eq!(plan(&asked).ok(), fits.then_some(AccountPlan { offset, cells: false }));
+            assert_eq!(plan(&asked, 63).ok(), fits.then_some(AccountPlan { offset, cells: false }));
         }
     }
 }

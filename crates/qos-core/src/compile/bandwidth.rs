@@ -24,7 +24,11 @@ fn kbps_of(percent: u64, base_bps: Option<u64>) -> Option<u64> {
 }
 
 /// A class's bandwidth; `kbps` is null where it depends on a base that is not known here.
-pub(crate) fn bandwidth(config: BandwidthConfig, base_bps: Option<u64>) -> Result<BandwidthCounters, ConfigError> {
+pub(crate) fn bandwidth(
+    config: BandwidthConfig,
+    base_bps: Option<u64>,
+    properties: &Properties,
+) -> Result<BandwidthCounters, ConfigError> {
     let none = BandwidthCounters { kbps: None, percent: None, remaining_percent: None, remaining_ratio: None };
     let per_cent = |percent: u32, path: &str| in_range(path, u64::from(percent), &(1..=100), "per cent");
     Ok(match config {
@@ -40,7 +44,7 @@ pub(crate) fn bandwidth(config: BandwidthConfig, base_bps: Option<u64>) -> Resul
             BandwidthCounters { remaining_percent: Some(percent), ..none }
         }
         BandwidthConfig::RemainingRatio(ratio) => {
-            in_range("bandwidth.remaining_ratio", u64::from(ratio), &(1..=1_000), "parts")?;
+            in_range("bandwidth.remaining_ratio", u64::from(ratio), &(1..=properties.greatest_ratio), "parts")?;
             BandwidthCounters { remaining_ratio: Some(ratio), ..none }
         }
     })
@@ -89,12 +93,14 @@ pub(crate) fn random_detect(
     let exponential_weight = config.exponential_weight.unwrap_or(defaults::RANDOM_DETECT_WEIGHT);
     in_range("random_detect.exponential_weight", u64::from(exponential_weight), &(1..=16), "")?;
     let depth = Depth::of(class, rate_bps)?;
-    let limit = depth.limit(class)?;
+    let limit = depth.limit(class, properties)?;
+    let unit = config.unit.filter(|unit| *unit == LimitUnit::Percent).unwrap_or(depth.unit);
     let values = match config.basis {
         RandomDetectBasis::Precedence => 8,
         RandomDetectBasis::Dscp => 64,
     };
-    let default = |value| default_row(config.basis, value, properties, limit.filter(|_| depth.in_bytes()));
+    let by_limit = depth.in_bytes() || properties.random_detect_by_limit;
+    let default = |value| default_row(config.basis, value, properties, limit.filter(|_| by_limit));
     let mut rows: Vec<_> = (0..values).map(default).collect();
     for (index, given) in config.thresholds.iter().enumerate() {
         let path = format!("random_detect.thresholds[{index}]");
@@ -102,28 +108,28 @@ pub(crate) fn random_detect(
             let message = format!("{} is out of range: give 0 to {}", given.value, values - 1);
             return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
-        let (min, max) = thresholds(given, depth, &path)?;
+        let (min, max) = thresholds(given, Depth { unit, ..depth }, (limit, properties), &path)?;
         let denominator = given.denominator.unwrap_or(defaults::RANDOM_DETECT_DENOMINATOR);
         in_range(&format!("{path}.denominator"), u64::from(denominator), &(1..=65_536), "")?;
         *row = ResolvedRandomDetectRow { value: given.value, min, max, denominator };
     }
-    if depth.unit == LimitUnit::Ms && rate_bps.is_none() {
+    if matches!(depth.unit, LimitUnit::Ms | LimitUnit::Us) && rate_bps.is_none() {
         rows.clear();
     }
     let (basis, ecn, in_bytes) = (config.basis, config.ecn, depth.in_bytes());
     Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, rows }))
 }
 
-/// The thresholds of a value that has none of its own; in a queue of `limit_bytes` they follow from that.
+/// The thresholds of a value that has none of its own; in a queue of that `limit` they follow from it.
 fn default_row(
     basis: RandomDetectBasis,
     value: u8,
     properties: &Properties,
-    limit_bytes: Option<u64>,
+    limit: Option<u64>,
 ) -> ResolvedRandomDetectRow {
     let (by_precedence, by_drop) = (properties.random_detect_min, properties.random_detect_min_by_dscp);
-    let (min, max) = match (limit_bytes, basis) {
-        (Some(limit), _) => defaults::random_detect_bytes(value, basis == RandomDetectBasis::Dscp, limit),
+    let (min, max) = match (limit, basis) {
+        (Some(limit), _) => defaults::random_detect_by_limit(value, basis == RandomDetectBasis::Dscp, limit),
         (None, RandomDetectBasis::Precedence) => (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX),
         (None, RandomDetectBasis::Dscp) => {
             (defaults::random_detect_min_by_dscp(value, by_precedence, by_drop), defaults::RANDOM_DETECT_MAX)
@@ -133,13 +139,24 @@ fn default_row(
 }
 
 /// The least and the greatest threshold that were given, in packets or bytes.
-fn thresholds(given: &RandomDetectThreshold, depth: Depth, path: &str) -> Result<(u32, u32), ConfigError> {
+fn thresholds(
+    given: &RandomDetectThreshold,
+    depth: Depth,
+    (limit, properties): (Option<u64>, &Properties),
+    path: &str,
+) -> Result<(u32, u32), ConfigError> {
+    let most_packets = if properties.random_detect_by_limit { 8_192_000 } else { 4_096 };
     let amount = |name: &str, number: u32| {
         let path = format!("{path}.{name}");
         let found = match depth.unit {
-            LimitUnit::Packets => Some(in_range(&path, u64::from(number), &(1..=4_096), "packets")?),
+            LimitUnit::Packets => Some(in_range(&path, u64::from(number), &(1..=most_packets), "packets")?),
             LimitUnit::Bytes => depth.amount(&path, QueueLimit::Bytes(number))?,
             LimitUnit::Ms => depth.amount(&path, QueueLimit::Ms(number))?,
+            LimitUnit::Us => depth.amount(&path, QueueLimit::Us(number))?,
+            LimitUnit::Percent => {
+                let percent = in_range(&path, u64::from(number), &(1..=100), "per cent")?;
+                limit.map(|limit| limit.saturating_mul(percent) / 100)
+            }
         };
         // Without a rate the row is taken out again.
         Ok(found.map_or(0, |found| u32::try_from(found).unwrap_or(u32::MAX)))

@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 use crate::plan::queue::QueuePlan;
 use crate::plan::shape::ShapePlan;
-use crate::plan::tree::{BodyPlan, NodePlan, Rank, PRIORITY_LEVELS, ROOT};
+use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
 
 /// Flow queues of an attached policy-map together: keeps the product of classes and flows from exhausting memory.
 const MAX_FLOW_QUEUES: u64 = 1 << 20;
@@ -116,13 +116,14 @@ pub(crate) fn place(
         let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
         let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
         if let Some(priority) = priority {
-            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), packets()?, here);
+            let limit = packets()?.unwrap_or(context.properties.priority_queue_limit);
+            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), limit, here);
             place = Place { leaf, own: conversations.then_some(leaf), ..place };
             place.conversation = numbers.then_some(priority_conversation);
             places.push(Some(place));
             continue;
         }
-        let account = class.account.as_ref().map(account::plan).transpose();
+        let account = account::of(class, context.properties);
         let rank = match (shares.ranks[index], account.map_err(|error| error.under(path))?) {
             (Rank::Weight(weight), Some(account)) => Rank::AccountedWeight(weight, account),
             (rank, _) => rank,
@@ -146,7 +147,11 @@ pub(crate) fn place(
             }
             _ => rank,
         };
-        nodes.push(NodePlan { parent: here.node, rank, shape: shapes[index], body });
+        let minimum_bps = match context.properties.sharing {
+            Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
+            _ => 0,
+        };
+        nodes.push(NodePlan { parent: here.node, rank, minimum_bps, shape: shapes[index], body });
         places.push(Some(place));
     }
     check_flow_queues(nodes, &classes[0].0)?;
@@ -161,7 +166,7 @@ fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
     };
     let queue = QueuePlan::Conversation { limit: defaults::CLASSIC_RELEASED_QUEUE_LIMIT, weight };
     let body = BodyPlan::Leaf { queue, random_detect: None };
-    nodes.push(NodePlan { parent: here.node, rank, shape: None, body });
+    nodes.push(NodePlan { parent: here.node, rank, minimum_bps: 0, shape: None, body });
     Rank::Released(nodes.len() - 1)
 }
 
@@ -170,17 +175,17 @@ fn priority_leaf(
     nodes: &mut Vec<NodePlan>,
     leaves: &mut [Option<usize>; PRIORITY_LEVELS],
     level: usize,
-    limit: Option<u32>,
+    limit: u32,
     here: Position,
 ) -> usize {
     let leaf = *leaves[level].get_or_insert_with(|| {
         let queue = QueuePlan::Fifo { limit: 0 };
         let body = BodyPlan::Leaf { queue, random_detect: None };
-        nodes.push(NodePlan { parent: here.node, rank: Rank::Priority(level), shape: None, body });
+        nodes.push(NodePlan { parent: here.node, rank: Rank::Priority(level), minimum_bps: 0, shape: None, body });
         nodes.len() - 1
     });
     if let BodyPlan::Leaf { queue: QueuePlan::Fifo { limit: shared }, .. } = &mut nodes[leaf].body {
-        *shared = (*shared).max(limit.unwrap_or(defaults::PRIORITY_QUEUE_LIMIT));
+        *shared = (*shared).max(limit);
     }
     leaf
 }
@@ -196,7 +201,7 @@ fn body(
         let limit = queue_limit::packets(class).map_err(|error| error.under(path))?;
         return Ok(BodyPlan::Inner {
             sharing: context.properties.sharing,
-            limit: limit.unwrap_or(defaults::QUEUE_LIMIT),
+            limit: limit.unwrap_or_else(|| context.properties.queue_limit.packets(Some(rate_bps))),
         });
     }
     let weight = match rank {
@@ -239,11 +244,13 @@ fn join(
     if places.iter().any(Option::is_none) && apart {
         let queue = match context.properties.class_queues {
             ClassQueues::Conversations => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), None),
-            ClassQueues::Separate => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
+            ClassQueues::Separate => {
+                QueuePlan::Fifo { limit: context.properties.queue_limit.packets(Some(here.rate_bps)) }
+            }
         };
         let body = BodyPlan::Leaf { queue, random_detect: None };
         shared = nodes.len();
-        nodes.push(NodePlan { parent: here.node, rank: shares.other, shape: None, body });
+        nodes.push(NodePlan { parent: here.node, rank: shares.other, minimum_bps: 0, shape: None, body });
     }
     places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
 }
@@ -259,7 +266,8 @@ fn shares(
     let mut bandwidth = Vec::with_capacity(classes.len());
     let mut priority = Vec::with_capacity(classes.len());
     for (path, class) in classes {
-        let own = class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base)).transpose();
+        let own =
+            class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base, context.properties)).transpose();
         bandwidth.push(own.map_err(|error| error.under(path))?);
         let own = class.priority.map(|priority| bandwidth::priority(priority, base)).transpose();
         priority.push(own.map_err(|error| error.under(path))?);
@@ -333,6 +341,8 @@ fn weights(
         1_000_000
     } else if remaining > 0 {
         100u64.saturating_sub(remaining).max(1) * 1_000_000 / without
+    } else if context.properties.sharing == Sharing::Excess {
+        u64::from(defaults::XE_EXCESS_WEIGHT) * 1_000_000
     } else {
         let kbps = sum(bandwidth.iter().map(|bandwidth| bandwidth.and_then(|bandwidth| bandwidth.kbps)));
         let base_bps = here.guaranteed_bps;
@@ -344,6 +354,8 @@ fn weights(
     let weight = |bandwidth: &Option<BandwidthCounters>| {
         let weight = match bandwidth {
             None => other,
+            // A minimum rate; what is left is shared equally beside it.
+            Some(BandwidthCounters { kbps: Some(_), .. }) if context.properties.sharing == Sharing::Excess => other,
             Some(BandwidthCounters { kbps: Some(kbps), .. }) => kbps.saturating_mul(1_000),
             Some(BandwidthCounters { remaining_percent: Some(percent), .. }) => u64::from(*percent) * 1_000_000,
             Some(bandwidth) => u64::from(bandwidth.remaining_ratio.unwrap_or(1)) * 1_000_000,

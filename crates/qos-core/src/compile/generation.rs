@@ -38,6 +38,61 @@ pub(crate) struct Properties {
     pub random_detect_min_by_dscp: ([u32; 3], u32),
     /// Whether the drop rate of a class counts packets dropped by its policer.
     pub drop_rate_counts_police: bool,
+    /// Queue limit of a class that has none of its own.
+    pub queue_limit: QueueLimitRule,
+    /// Queue limit of a priority level.
+    pub priority_queue_limit: u32,
+    /// Whether default thresholds of early detection follow from the queue limit, also in packets.
+    pub random_detect_by_limit: bool,
+    /// Flow queues of `fair-queue` in a class.
+    pub class_flow_queues: u32,
+    /// Whether the queue limit of a class holds for all its flows together.
+    pub flows_share_limit: bool,
+    /// Whether a flow has its limit beside early detection.
+    pub flow_limit_with_random_detect: bool,
+    /// Whether only classes without a queueing child may have `bandwidth` in kb/s or per cent.
+    pub bandwidth_in_leaves_only: bool,
+    /// Greatest `bandwidth remaining ratio`.
+    pub greatest_ratio: u64,
+    /// Greatest number of bytes that `account user-defined` adds or takes away.
+    pub greatest_account_offset: i32,
+    /// Whether a shaper spaces packets, whatever its bursts.
+    pub shaper_spaces_packets: bool,
+    /// Transmit ring of every port, where the generation has no ring to set.
+    pub tx_ring: Option<u32>,
+}
+
+/// Default queue limit of a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum QueueLimitRule {
+    Packets(u32),
+    /// So many milliseconds of the class's reference rate, in packets of so many bytes.
+    Time {
+        ms: u64,
+        packet_bytes: u64,
+        least: u32,
+    },
+}
+
+impl QueueLimitRule {
+    /// The limit in packets of a class with that reference rate; the least one where it is not known.
+    pub fn packets(self, rate_bps: Option<u64>) -> u32 {
+        match self {
+            QueueLimitRule::Packets(packets) => packets,
+            QueueLimitRule::Time { ms, packet_bytes, least } => {
+                let bits = u128::from(rate_bps.unwrap_or(0)) * u128::from(ms) / 1_000;
+                u32::try_from(bits / 8 / u128::from(packet_bytes)).unwrap_or(u32::MAX).max(least)
+            }
+        }
+    }
+
+    /// The limit in bytes, for a queue whose depth is in bytes.
+    pub fn bytes(self, rate_bps: Option<u64>) -> u64 {
+        match self {
+            QueueLimitRule::Packets(_) => defaults::QUEUE_LIMIT_BYTES,
+            QueueLimitRule::Time { packet_bytes, .. } => u64::from(self.packets(rate_bps)) * packet_bytes,
+        }
+    }
 }
 
 /// Queues of the classes that have no priority.
@@ -97,6 +152,17 @@ const CLASSIC: Properties = Properties {
     random_detect_min: defaults::CLASSIC_RANDOM_DETECT_MIN,
     random_detect_min_by_dscp: defaults::CLASSIC_RANDOM_DETECT_MIN_BY_DSCP,
     drop_rate_counts_police: defaults::CLASSIC_DROP_RATE_COUNTS_POLICE,
+    queue_limit: QueueLimitRule::Packets(defaults::QUEUE_LIMIT),
+    priority_queue_limit: defaults::PRIORITY_QUEUE_LIMIT,
+    random_detect_by_limit: false,
+    class_flow_queues: defaults::CLASS_FLOW_QUEUES,
+    flows_share_limit: false,
+    flow_limit_with_random_detect: false,
+    bandwidth_in_leaves_only: false,
+    greatest_ratio: 1_000,
+    greatest_account_offset: 63,
+    shaper_spaces_packets: false,
+    tx_ring: None,
 };
 
 const HQF: Properties = Properties {
@@ -117,6 +183,39 @@ const HQF: Properties = Properties {
     random_detect_min: defaults::HQF_RANDOM_DETECT_MIN,
     random_detect_min_by_dscp: defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP,
     drop_rate_counts_police: true,
+    queue_limit: QueueLimitRule::Packets(defaults::QUEUE_LIMIT),
+    priority_queue_limit: defaults::PRIORITY_QUEUE_LIMIT,
+    random_detect_by_limit: false,
+    class_flow_queues: defaults::CLASS_FLOW_QUEUES,
+    flows_share_limit: false,
+    flow_limit_with_random_detect: false,
+    bandwidth_in_leaves_only: false,
+    greatest_ratio: 1_000,
+    greatest_account_offset: 63,
+    shaper_spaces_packets: false,
+    tx_ring: None,
+};
+
+/// IOS-XE: the queues of HQF with another scheduler and other defaults.
+const IOS_XE: Properties = Properties {
+    sharing: Sharing::Excess,
+    reservable: Reservable::Percent(defaults::XE_RESERVABLE_PERCENT),
+    queue_limit: QueueLimitRule::Time {
+        ms: defaults::XE_QUEUE_LIMIT_MS,
+        packet_bytes: defaults::XE_QUEUE_LIMIT_PACKET,
+        least: defaults::XE_QUEUE_LIMIT_LEAST,
+    },
+    priority_queue_limit: defaults::XE_PRIORITY_QUEUE_LIMIT,
+    random_detect_by_limit: true,
+    class_flow_queues: defaults::XE_CLASS_FLOW_QUEUES,
+    flows_share_limit: defaults::XE_FLOWS_SHARE_LIMIT,
+    flow_limit_with_random_detect: true,
+    bandwidth_in_leaves_only: true,
+    greatest_ratio: 65_536,
+    greatest_account_offset: 1_000_000,
+    shaper_spaces_packets: true,
+    tx_ring: Some(defaults::XE_TX_RING),
+    ..HQF
 };
 
 /// The properties of a generation.
@@ -124,5 +223,6 @@ pub(crate) fn properties(generation: Generation) -> &'static Properties {
     match generation {
         Generation::Classic => &CLASSIC,
         Generation::Hqf => &HQF,
+        Generation::IosXe => &IOS_XE,
     }
 }

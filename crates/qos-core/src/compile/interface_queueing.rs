@@ -86,7 +86,7 @@ fn numbered(
         };
         let limit = if *limit == 0 { u32::MAX } else { *limit };
         let body = BodyPlan::Leaf { queue: QueuePlan::Fifo { limit }, random_detect: None };
-        nodes.push(NodePlan { parent: ROOT, rank, shape: None, body });
+        nodes.push(NodePlan { parent: ROOT, rank, minimum_bps: 0, shape: None, body });
     }
     let greatest = queues.len() as u64 - 1;
     let node = |queue: u8, path: String| {
@@ -168,7 +168,7 @@ fn shaped(
         rules.push((wanted, plan.nodes.len()));
         nodes.push(plan.nodes.len());
         let body = BodyPlan::Leaf { queue, random_detect: None };
-        plan.nodes.push(NodePlan { parent: ROOT, rank, shape: Some(shape), body });
+        plan.nodes.push(NodePlan { parent: ROOT, rank, minimum_bps: 0, shape: Some(shape), body });
     }
     if !by_sequence {
         plan.nodes[SINGLE].rank = Rank::Weight(left.max(rate.0 / 100).max(1));

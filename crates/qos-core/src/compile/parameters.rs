@@ -320,7 +320,8 @@ pub(crate) fn shape(
                 format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: give a larger bc");
             return Err(ConfigError::out_of_range("shape.bc", message));
         }
-        let plan = ShapePlan { mode: config.mode, cir_bps, percent, bc_bits, be_bits, interval, account: None };
+        let plan =
+            ShapePlan { mode: config.mode, cir_bps, percent, bc_bits, be_bits, interval, account: None, spaced: false };
         resolved.target_bps = Some(plan.target_bps());
         resolved.interval_ms = Some(interval.0 / 1_000_000);
         resolved.byte_limit = Some(plan.limit_bits() / 8);
@@ -340,6 +341,7 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
         be_bits: resolved.be_bits?,
         interval: interval(bc_bits, cir_bps),
         account: None,
+        spaced: false,
     })
 }
 
@@ -377,7 +379,7 @@ pub(crate) fn class_queue(
     let asked = class.fair_queue.is_some();
     let separate = properties.class_queues == ClassQueues::Separate;
     if separate && (asked && mistaken!(FairQueueMissing) || !asked && !mistaken!(FairQueueUnasked)) {
-        return queue_limit::fifo(class, rate_bps);
+        return queue_limit::fifo(class, rate_bps, properties);
     }
     let limit = queue_limit::packets(class)?;
     let flows = match class.fair_queue {
@@ -398,15 +400,17 @@ pub(crate) fn class_queue(
         }
         ClassQueues::Conversations => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
         ClassQueues::Separate => {
-            let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
+            let limit = limit.unwrap_or_else(|| properties.queue_limit.packets(rate_bps));
+            let limits_flows = class.random_detect.is_none() || properties.flow_limit_with_random_detect;
             QueuePlan::FairQueue {
-                flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(defaults::CLASS_FLOW_QUEUES) },
-                // Early detection's thresholds hold for all flows together, and nothing else does.
-                per_flow: class.random_detect.is_none().then(|| match limit {
+                flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(properties.class_flow_queues) },
+                // With HQF early detection's thresholds hold for all flows together, and nothing else does.
+                per_flow: limits_flows.then(|| match limit {
                     limit if mistaken!(FlowLimitWhole) => limit,
                     limit => (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
                 }),
                 limit,
+                limits_sum: properties.flows_share_limit,
             }
         }
     })

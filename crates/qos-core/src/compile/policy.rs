@@ -116,9 +116,9 @@ fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Op
     let Some(shape) = &class.shape else { return Ok(None) };
     let resolved = parameters::shape(shape, Some(base_bps), context.properties.shape_interval)?;
     let missing = || ConfigError::new("shape", "cannot be worked out for this interface");
-    let account = class.account.as_ref().map(account::plan).transpose()?;
+    let account = account::of(class, context.properties)?;
     let plan = parameters::shape_plan(&resolved).ok_or_else(missing)?;
-    Ok(Some(ShapePlan { account, ..plan }))
+    Ok(Some(ShapePlan { account, spaced: context.properties.shaper_spaces_packets, ..plan }))
 }
 
 fn police(class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {

@@ -139,6 +139,18 @@ pub(crate) fn configured(
         Some(config) => configured_router(name, port, config, context)?,
         None => unconfigured(port),
     };
+    if let (Some(ring), KindPlan::Router(router)) = (context.properties.tx_ring, &mut plan.kind) {
+        if config.is_none_or(|config| config.tx_ring_limit.is_none()) {
+            router.ring.limit = ring;
+        }
+        if router.strategy != Strategy::ClassBased && router.queueing.is_none() {
+            let limit = context.properties.queue_limit.packets(Some(plan.rate.0));
+            router.strategy = Strategy::Fifo;
+            router.nodes = tree::single(QueuePlan::Fifo { limit }, context.properties.sharing);
+            router.hold = None;
+            router.conversations = None;
+        }
+    }
     if let Some(switch) = &context.config.switch {
         let (catalyst, input) = catalyst::port(name, port, config, (switch, context), plan.input.take())?;
         plan.rate = catalyst.egress.speed;

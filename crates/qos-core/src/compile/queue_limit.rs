@@ -3,8 +3,8 @@
 //! A queue's depth is told in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
 //! and the thresholds of its early detection, have the same unit.
 
+use crate::compile::generation::Properties;
 use crate::compile::range::in_range;
-use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{LimitUnit, QueueLimit, QueueThreshold, ThresholdField};
 use crate::error::ConfigError;
@@ -15,6 +15,8 @@ const PACKETS: std::ops::RangeInclusive<u64> = 1..=8_192_000;
 const BYTES: std::ops::RangeInclusive<u64> = 1..=64_000_000;
 
 const MS: std::ops::RangeInclusive<u64> = 1..=3_400;
+
+const US: std::ops::RangeInclusive<u64> = 1..=512_000;
 
 /// How the depth of a class's queue is told.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +32,8 @@ impl Depth {
         let limits = class.queue_limit.map(|limit| ("queue_limit", limit.unit()));
         let thresholds = class.queue_thresholds.iter().map(|each| ("queue_thresholds", each.limit.unit()));
         let red = class.random_detect.as_ref().and_then(|red| Some(("random_detect.unit", red.unit?)));
-        let mut units = limits.into_iter().chain(thresholds).chain(red);
+        // Per cent are of the limit, whatever its unit.
+        let mut units = limits.into_iter().chain(thresholds).chain(red).filter(|(_, unit)| *unit != LimitUnit::Percent);
         let (first, unit) = units.next().unwrap_or(("", LimitUnit::Packets));
         if let Some((path, other)) = units.find(|(_, other)| *other != unit) {
             let (other, unit) = (other.name(), unit.name());
@@ -51,18 +54,24 @@ impl Depth {
             QueueLimit::Packets(packets) => (packets, &PACKETS, "packets"),
             QueueLimit::Bytes(bytes) => (bytes, &BYTES, "bytes"),
             QueueLimit::Ms(ms) => (ms, &MS, "ms"),
+            QueueLimit::Us(us) => (us, &US, "us"),
         };
         let number = in_range(path, u64::from(number), range, unit)?;
-        let (QueueLimit::Ms(_), rate) = (limit, self.rate_bps) else { return Ok(Some(number)) };
-        Ok(rate.map(|bps| (u128::from(bps) * u128::from(number) / 8_000).clamp(1, u128::from(u32::MAX)) as u64))
+        let per_byte = match limit {
+            QueueLimit::Ms(_) => 8_000,
+            QueueLimit::Us(_) => 8_000_000,
+            QueueLimit::Packets(_) | QueueLimit::Bytes(_) => return Ok(Some(number)),
+        };
+        let bytes = |bps: u64| u128::from(bps) * u128::from(number) / per_byte;
+        Ok(self.rate_bps.map(|bps| bytes(bps).clamp(1, u128::from(u32::MAX)) as u64))
     }
 
     /// The limit of the class's queue, as configured or by default.
-    pub fn limit(self, class: &PolicyClass) -> Result<Option<u64>, ConfigError> {
+    pub fn limit(self, class: &PolicyClass, properties: &Properties) -> Result<Option<u64>, ConfigError> {
         match class.queue_limit {
             Some(limit) => self.amount("queue_limit", limit),
-            None if self.in_bytes() => Ok(Some(defaults::QUEUE_LIMIT_BYTES)),
-            None => Ok(Some(u64::from(defaults::QUEUE_LIMIT))),
+            None if self.in_bytes() => Ok(Some(properties.queue_limit.bytes(self.rate_bps))),
+            None => Ok(Some(u64::from(properties.queue_limit.packets(self.rate_bps)))),
         }
     }
 }
@@ -78,18 +87,25 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
         Some(QueueLimit::Packets(packets)) => {
             in_range("queue_limit.packets", u64::from(packets), &PACKETS, "packets").map(|_| Some(packets))
         }
-        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_)) => Err(ConfigError::new("queue_limit", only)),
+        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_)) => {
+            Err(ConfigError::new("queue_limit", only))
+        }
     }
 }
 
 /// The first-in-first-out queue of a class of the later generation.
-pub(crate) fn fifo(class: &PolicyClass, rate_bps: Option<u64>) -> Result<QueuePlan, ConfigError> {
+pub(crate) fn fifo(
+    class: &PolicyClass,
+    rate_bps: Option<u64>,
+    properties: &Properties,
+) -> Result<QueuePlan, ConfigError> {
     let depth = Depth::of(class, rate_bps)?;
     if class.queue_thresholds.is_empty() && !depth.in_bytes() {
-        return Ok(QueuePlan::Fifo { limit: packets(class)?.unwrap_or(defaults::QUEUE_LIMIT) });
+        let limit = packets(class)?.unwrap_or_else(|| properties.queue_limit.packets(rate_bps));
+        return Ok(QueuePlan::Fifo { limit });
     }
     // Only `resolve` lacks the rate, and runs nothing.
-    let limit = depth.limit(class)?.unwrap_or(u64::MAX);
+    let limit = depth.limit(class, properties)?.unwrap_or(u64::MAX);
     Ok(QueuePlan::Limited(Box::new(LimitsPlan {
         configured: class.queue_limit,
         in_bytes: depth.in_bytes(),

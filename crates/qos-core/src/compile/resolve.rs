@@ -89,7 +89,10 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         queue_limit_packets: queue.and_then(|(limit, _)| limit.packets),
         queue_limit_bytes: queue.and_then(|(limit, _)| limit.bytes),
         fair_queue: queue.and_then(|(_, fair)| fair),
-        bandwidth: class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, None)).transpose()?,
+        bandwidth: class
+            .bandwidth
+            .map(|bandwidth| bandwidth::bandwidth(bandwidth, None, context.properties))
+            .transpose()?,
         priority: class.priority.map(|priority| bandwidth::priority(priority, None)).transpose()?,
         random_detect: red.map(|red| ResolvedRandomDetect {
             basis: red.basis,

@@ -61,7 +61,7 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
         let message = "only a shaper of the earlier generation without a queueing child has it";
         return refuse(path, "shape_buffers", message);
     }
-    let in_bytes = |red: &RandomDetectConfig| !matches!(red.unit, None | Some(LimitUnit::Packets));
+    let in_bytes = |red: &RandomDetectConfig| !matches!(red.unit, None | Some(LimitUnit::Packets | LimitUnit::Percent));
     let possible = properties.random_detect_in_bytes && class.fair_queue.is_none();
     if class.random_detect.as_ref().is_some_and(in_bytes) && !possible {
         let message = "only a first-in-first-out queue of the later generation has it: give packets";
@@ -71,6 +71,11 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
         if class.fair_queue.is_some() || class.random_detect.is_some() {
             let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
             return refuse(path, field, "the class's child has the queues: give this to its classes");
+        }
+        let minimum = matches!(class.bandwidth, Some(BandwidthConfig::Kbps(_) | BandwidthConfig::Percent(_)));
+        if properties.bandwidth_in_leaves_only && minimum {
+            let message = "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining";
+            return refuse(path, "bandwidth", message);
         }
         if !properties.queueing_child_without_shape && class.shape.is_none() {
             let message = "in the classic generation a child queues under a shaper only: add shape";

@@ -119,7 +119,7 @@ pub(crate) fn attached(
 fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
     let mut nodes = tree::single(QueuePlan::Fifo { limit }, context.properties.sharing);
-    if context.properties.sharing == Sharing::Weighted {
+    if context.properties.sharing != Sharing::Sequence {
         nodes[SINGLE].rank = Rank::Weight(u64::from(defaults::SUBINTERFACE_RATIO));
     }
     nodes
@@ -147,8 +147,11 @@ fn one(
             ClassQueues::Conversations => Rank::Factor(None),
             ClassQueues::Separate => Rank::Weight(u64::from(ratio.unwrap_or(defaults::SUBINTERFACE_RATIO))),
         };
-        let body = BodyPlan::Inner { sharing: context.properties.sharing, limit: defaults::QUEUE_LIMIT };
-        plan.nodes.push(NodePlan { parent: ROOT, rank, shape: None, body });
+        let body = BodyPlan::Inner {
+            sharing: context.properties.sharing,
+            limit: context.properties.queue_limit.packets(None),
+        };
+        plan.nodes.push(NodePlan { parent: ROOT, rank, minimum_bps: 0, shape: None, body });
         node = Some(plan.nodes.len() - 1);
     }
     let number = add(plan, outermost(own, matcher(config), node), path)?;

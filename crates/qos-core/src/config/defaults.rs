@@ -97,11 +97,11 @@ pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 /// The same of the classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37);
 
-/// Thresholds of early detection in bytes by precedence, or by code point, for a queue of `limit` bytes: at most half
+/// Thresholds of early detection by precedence, or by code point, for a queue of that `limit`, in its unit: at most half
 /// of it, at least (8 + precedence)/16 of that. Prints of IOS XE have these by precedence in tables of bytes; by drop
 /// precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered \[I\], and so is that older
 /// routers have them too.
-pub fn random_detect_bytes(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
+pub fn random_detect_by_limit(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
     let parts = match (by_dscp, value >> 3, value & 7) {
         (false, _, precedence) => 8 + precedence,
         (true, 5, 6) => 15,
@@ -219,6 +219,48 @@ pub const CLASSIC_RELEASED_QUEUE_LIMIT: u32 = 64;
 
 /// Interval of the later generation's shaper, ms.
 pub const HQF_SHAPE_INTERVAL_MS: u64 = 4;
+
+/// Per cent of the bandwidth that classes may reserve together in IOS-XE. Remembered \[R\].
+pub const XE_RESERVABLE_PERCENT: u32 = 100;
+
+/// Queue limit of a class of IOS-XE, ms of its reference rate, in packets of [`XE_QUEUE_LIMIT_PACKET`] \[C\]. The
+/// reference rate is the class's bandwidth, else its shape rate, else that of what is around it \[D\].
+pub const XE_QUEUE_LIMIT_MS: u64 = 50;
+
+/// Packet of the default queue limit of IOS-XE, bytes \[C\]. Two prints fit only a larger divisor, which may be the
+/// interface's MTU \[U\].
+pub const XE_QUEUE_LIMIT_PACKET: u64 = 1_500;
+
+/// Least default queue limit of IOS-XE, packets \[C\].
+pub const XE_QUEUE_LIMIT_LEAST: u32 = 64;
+
+/// Queue limit of each priority level of IOS-XE, packets, whatever the rate \[C\].
+pub const XE_PRIORITY_QUEUE_LIMIT: u32 = 512;
+
+/// Flow queues of `fair-queue` in a class of IOS-XE. Remembered \[R\].
+pub const XE_CLASS_FLOW_QUEUES: u32 = 16;
+
+/// Whether the queue limit of a class of IOS-XE holds for all flows of its `fair-queue` together. Remembered \[R\].
+///
+/// - true: the class's queue limit bounds the sum, and a flow has a quarter of it;
+/// - false: as with HQF, only the limit of each flow holds.
+pub const XE_FLOWS_SHARE_LIMIT: bool = true;
+
+/// Weight of a class of IOS-XE without `bandwidth remaining` when what the minimum rates leave is shared \[C\].
+pub const XE_EXCESS_WEIGHT: u32 = 1;
+
+/// How far a class of IOS-XE may fall behind its minimum rate and still catch up, bytes: two full frames \[I\].
+pub const XE_MINIMUM_CATCH_UP: u64 = 3_200;
+
+/// Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next
+/// packet \[R\]; 1 ms is our reading of it \[I\]. `show policy-map interface` prints bursts of 4 ms.
+pub const XE_SHAPE_TICK_US: u64 = 1_000;
+
+/// Credit that a shaper of IOS-XE may save up, bytes: one full frame with two tags \[I\].
+pub const XE_SHAPE_CREDIT: u64 = 1_522;
+
+/// Frames that wait for the wire behind the schedule of IOS-XE, which has no transmit ring to set \[I\].
+pub const XE_TX_RING: u32 = 2;
 
 /// Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not
 /// modelled, so this only keeps memory bounded; a frame beyond it is dropped as `overrun`.

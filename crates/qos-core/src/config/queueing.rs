@@ -68,6 +68,8 @@ pub enum QueueLimit {
     /// Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of what is
     /// around it (later generation).
     Ms(u32),
+    /// The same in microseconds (IOS-XE).
+    Us(u32),
 }
 
 impl QueueLimit {
@@ -77,6 +79,7 @@ impl QueueLimit {
             QueueLimit::Packets(_) => LimitUnit::Packets,
             QueueLimit::Bytes(_) => LimitUnit::Bytes,
             QueueLimit::Ms(_) => LimitUnit::Ms,
+            QueueLimit::Us(_) => LimitUnit::Us,
         }
     }
 }
@@ -91,6 +94,9 @@ pub enum LimitUnit {
     Packets,
     Bytes,
     Ms,
+    Us,
+    /// Of the queue limit; thresholds of early detection only (IOS-XE).
+    Percent,
 }
 
 impl LimitUnit {
@@ -100,6 +106,8 @@ impl LimitUnit {
             LimitUnit::Packets => "packets",
             LimitUnit::Bytes => "bytes",
             LimitUnit::Ms => "ms",
+            LimitUnit::Us => "us",
+            LimitUnit::Percent => "percent",
         }
     }
 }

@@ -113,4 +113,7 @@ pub enum Generation {
     Classic,
     /// The hierarchical queueing framework: 12.4(20)T and later T releases, 15.x.
     Hqf,
+    /// IOS-XE 16 and 17 on routers: minimum, maximum and excess.
+    #[cfg_attr(feature = "serde", serde(rename = "ios-xe"))]
+    IosXe,
 }

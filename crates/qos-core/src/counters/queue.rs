@@ -126,6 +126,8 @@ pub struct ClassQueueCounters {
     pub limit_bytes: Option<u32>,
     /// The time that those bytes stand for, where the limit is one.
     pub limit_ms: Option<u32>,
+    /// The same in microseconds.
+    pub limit_us: Option<u32>,
     /// Packets now.
     pub depth_packets: u64,
     /// Counted bytes now.

@@ -30,6 +30,8 @@ pub(crate) enum QueuePlan {
         flows: u32,
         per_flow: Option<u32>,
         limit: u32,
+        /// The limit holds for all flows together.
+        limits_sum: bool,
     },
 }
 
@@ -112,6 +114,10 @@ impl LimitsPlan {
                 Some(QueueLimit::Ms(ms)) => Some(ms),
                 _ => None,
             },
+            us: match self.configured {
+                Some(QueueLimit::Us(us)) => Some(us),
+                _ => None,
+            },
         }
     }
 }
@@ -122,11 +128,12 @@ pub(crate) struct ShownLimit {
     pub packets: Option<u32>,
     pub bytes: Option<u32>,
     pub ms: Option<u32>,
+    pub us: Option<u32>,
 }
 
 impl ShownLimit {
     pub fn packets(packets: u32) -> ShownLimit {
-        ShownLimit { packets: Some(packets), bytes: None, ms: None }
+        ShownLimit { packets: Some(packets), bytes: None, ms: None, us: None }
     }
 }
 

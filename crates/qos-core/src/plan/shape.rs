@@ -36,6 +36,8 @@ pub(crate) struct ShapePlan {
     /// Bc / CIR.
     pub interval: Duration,
     pub account: Option<AccountPlan>,
+    /// It spaces packets; its bursts are printed and nothing else.
+    pub spaced: bool,
 }
 
 impl ShapePlan {

@@ -15,6 +15,8 @@ pub(crate) const ROOT: usize = 0;
 pub(crate) enum Sharing {
     /// Bytes in proportion to the weights (later generation, and a single queue).
     Weighted,
+    /// A minimum rate each, then bytes in proportion to the weights (IOS-XE).
+    Excess,
     /// The lowest sequence number first (classic).
     Sequence,
     /// By number, or in turn (priority and custom queueing).
@@ -26,7 +28,7 @@ pub(crate) enum Sharing {
 pub(crate) enum Rank {
     /// Ahead of all without priority; 0 is served first.
     Priority(usize),
-    /// [`Sharing::Weighted`]: its part.
+    /// [`Sharing::Weighted`] and [`Sharing::Excess`]: its part.
     Weight(u64),
     /// The same of packets whose length for that is not the counted one.
     AccountedWeight(u64, AccountPlan),
@@ -65,6 +67,8 @@ pub(crate) struct NodePlan {
     /// The root's is itself. A parent comes before its children.
     pub parent: usize,
     pub rank: Rank,
+    /// [`Sharing::Excess`]: the rate that it has before what is left is shared, b/s.
+    pub minimum_bps: u64,
     pub shape: Option<ShapePlan>,
     pub body: BodyPlan,
 }
@@ -72,18 +76,19 @@ pub(crate) struct NodePlan {
 /// The root and nothing else.
 pub(crate) fn root(sharing: Sharing) -> Vec<NodePlan> {
     let body = BodyPlan::Inner { sharing, limit: 0 };
-    vec![NodePlan { parent: ROOT, rank: Rank::Weight(1), shape: None, body }]
+    vec![NodePlan { parent: ROOT, rank: Rank::Weight(1), minimum_bps: 0, shape: None, body }]
 }
 
 /// A root with one queue.
 pub(crate) fn single(queue: QueuePlan, sharing: Sharing) -> Vec<NodePlan> {
     let mut nodes = root(sharing);
     let rank = match sharing {
-        Sharing::Weighted => Rank::Weight(1),
+        Sharing::Weighted | Sharing::Excess => Rank::Weight(1),
         Sharing::Sequence => Rank::Factor(None),
         Sharing::Turns => Rank::Strict(0),
     };
-    nodes.push(NodePlan { parent: ROOT, rank, shape: None, body: BodyPlan::Leaf { queue, random_detect: None } });
+    let body = BodyPlan::Leaf { queue, random_detect: None };
+    nodes.push(NodePlan { parent: ROOT, rank, minimum_bps: 0, shape: None, body });
     nodes
 }
 

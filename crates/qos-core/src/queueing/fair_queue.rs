@@ -1,7 +1,7 @@
 //! Fair queueing of the later generation (`fair-queue` in a class): equal bytes for each flow, whatever its precedence.
 //!
 //! Deficit round robin (Shreedhar and Varghese, 1995) over hashed flow queues. A flow may hold a quarter of the queue
-//! limit; the limit itself is not enforced, as measured on routers of that generation.
+//! limit; the limit itself is not enforced, as measured on routers of that generation. On IOS-XE it is.
 
 use std::collections::VecDeque;
 
@@ -30,18 +30,21 @@ pub(crate) struct FairQueue<P> {
     served: bool,
     /// Most packets of a flow.
     per_flow: Option<usize>,
+    /// Most packets of all flows together.
+    total: Option<u64>,
     seed: u64,
     depth: Count,
 }
 
 impl<P> FairQueue<P> {
     /// `flows` is a power of two.
-    pub fn new(flows: u32, per_flow: Option<u32>, seed: u64) -> FairQueue<P> {
+    pub fn new(flows: u32, per_flow: Option<u32>, total: Option<u32>, seed: u64) -> FairQueue<P> {
         FairQueue {
             flows: (0..flows).map(|_| Flow { items: VecDeque::new(), deficit: 0 }).collect(),
             active: VecDeque::new(),
             served: false,
             per_flow: per_flow.map(|most| most as usize),
+            total: total.map(u64::from),
             seed,
             depth: Count::default(),
         }
@@ -74,6 +77,9 @@ impl<P> Discipline<P> for FairQueue<P> {
         };
         if self.per_flow.is_some_and(|most| held >= most) {
             return Err(DropReason::Flow);
+        }
+        if self.total.is_some_and(|most| self.depth.packets >= most) {
+            return Err(DropReason::Tail);
         }
         Ok(Place { flow, number: 0 })
     }

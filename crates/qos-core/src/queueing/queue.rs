@@ -41,7 +41,9 @@ impl<P> Queue<P> {
             QueuePlan::Conversation { limit, weight } => {
                 Queue::WeightedFair(WeightedFair::new(1, limit, None, weight, seed))
             }
-            QueuePlan::FairQueue { flows, per_flow, .. } => Queue::Fair(FairQueue::new(flows, per_flow, seed)),
+            QueuePlan::FairQueue { flows, per_flow, limit, limits_sum } => {
+                Queue::Fair(FairQueue::new(flows, per_flow, limits_sum.then_some(limit), seed))
+            }
         }
     }
 }

@@ -8,8 +8,10 @@
 //! - A packet larger than Bc + Be leaves when the credit is full and leaves a debt. This is our choice: how the routers
 //!   handle the case is not published, and without it such a packet would wait for ever.
 
+use crate::config::defaults;
+use crate::config::policy::ShapeMode;
 use crate::plan::shape::ShapePlan;
-use crate::time::{Duration, Time};
+use crate::time::{Duration, Time, NANOS_PER_SECOND};
 
 /// The state of a shaper.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Shaper {
 impl Shaper {
     /// A plan as it is carried out: as it is, but for mistakes on purpose.
     fn carried_out(plan: ShapePlan) -> ShapePlan {
-        match plan {
+        match Shaper::spaced(plan) {
             plan if mistaken!(ShaperRateHigh) => ShapePlan { bc_bits: plan.bc_bits * 105 / 100, ..plan },
             plan if mistaken!(ShaperRateSlightlyHigh) => ShapePlan { bc_bits: plan.bc_bits * 101 / 100, ..plan },
             plan if mistaken!(ShaperIntervalShort) => {
@@ -34,6 +36,25 @@ impl Shaper {
             plan if mistaken!(ShaperWithoutExcess) => ShapePlan { be_bits: 0, ..plan },
             plan if plan.account.is_some() && mistaken!(ShaperWithoutAccount) => ShapePlan { account: None, ..plan },
             plan => plan,
+        }
+    }
+
+    /// A shaper that spaces packets has credit by the tick, and saves up no more than a frame.
+    fn spaced(plan: ShapePlan) -> ShapePlan {
+        if !plan.spaced {
+            return plan;
+        }
+        let cir_bps = plan.target_bps();
+        let bc_bits = (u128::from(cir_bps) * u128::from(defaults::XE_SHAPE_TICK_US) / 1_000_000).max(1) as u64;
+        let nanos = u128::from(bc_bits) * u128::from(NANOS_PER_SECOND) / u128::from(cir_bps.max(1));
+        let interval = Duration(u64::try_from(nanos).unwrap_or(u64::MAX).max(1));
+        ShapePlan {
+            mode: ShapeMode::Average,
+            cir_bps,
+            bc_bits,
+            be_bits: defaults::XE_SHAPE_CREDIT * 8,
+            interval,
+            ..plan
         }
     }
 

@@ -13,7 +13,9 @@ use crate::queueing::weighted_fair::Waiting;
 
 /// The shaper of a class.
 pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
-    let plan = node.member().shaper.as_ref()?.plan();
+    let run = node.member().shaper.as_ref()?.plan();
+    // The bursts of a shaper that spaces packets are printed, and not used.
+    let plan = node.member().plan.shape.as_ref().filter(|plan| plan.spaced).unwrap_or(run);
     Some(ShapeCounters {
         mode: plan.mode,
         cir_bps: plan.cir_bps,
@@ -50,6 +52,7 @@ pub(crate) fn class<P>(
         limit_packets: limit.packets,
         limit_bytes: limit.bytes,
         limit_ms: limit.ms,
+        limit_us: limit.us,
         depth_packets: node.member().depth.packets,
         depth_bytes: node.member().depth.bytes,
         in_ring_packets: in_ring,

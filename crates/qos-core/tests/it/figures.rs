@@ -292,15 +292,15 @@ fn defaults_of_early_detection_by_code_point() {
         let by_precedence = defaults::HQF_RANDOM_DETECT_MIN;
         let by_drop = defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP;
         assert_eq!(defaults::random_detect_min_by_dscp(dscp, by_precedence, by_drop), packets, "{dscp}");
-        let bytes = defaults::random_detect_bytes(dscp, true, 96_000);
+        let bytes = defaults::random_detect_by_limit(dscp, true, 96_000);
         assert_eq!(bytes, (48_000 * sixteenths / 16, 48_000), "{dscp}");
     }
     for precedence in 0..8u8 {
         let least = 48_000 * (8 + u32::from(precedence)) / 16;
-        assert_eq!(defaults::random_detect_bytes(precedence, false, 96_000), (least, 48_000), "{precedence}");
+        assert_eq!(defaults::random_detect_by_limit(precedence, false, 96_000), (least, 48_000), "{precedence}");
     }
-    assert_eq!(defaults::random_detect_bytes(0, false, 1), (0, 1));
-    assert_eq!(defaults::random_detect_bytes(0, false, u64::MAX), (u32::MAX / 2, u32::MAX));
+    assert_eq!(defaults::random_detect_by_limit(0, false, 1), (0, 1));
+    assert_eq!(defaults::random_detect_by_limit(0, false, u64::MAX), (u32::MAX / 2, u32::MAX));
 }
 
 /// The one class of a policy-map that is attached to no interface.

@@ -16,6 +16,7 @@ mod figures;
 mod headers;
 mod hierarchical_policers;
 mod interface_queueing;
+mod ios_xe;
 mod ipv6;
 mod lateness;
 mod later_queueing;

@@ -131,6 +131,11 @@ def _overhead(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,2}", text) and -63 <= int(text) <= 63 else None
 
 
+def _wide_overhead(text: str) -> int | None:
+    """The same of IOS-XE, which takes more."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,7}", text) and abs(int(text)) <= 1_000_000 else None
+
+
 def _circuit(text: str) -> str | None:
     """`VPI/VCI` of an ATM circuit."""
     match = re.fullmatch(r"([0-9]{1,3})/([0-9]{1,5})", text)
@@ -182,6 +187,7 @@ TYPES: dict[str, ArgumentType] = {
     "word": ArgumentType("WORD", _word),
     "host-name": ArgumentType("WORD", _host_name),
     "overhead": ArgumentType("<-63-63>", _overhead, number=True),
+    "wide-overhead": ArgumentType("<-1000000-1000000>", _wide_overhead, number=True),
     "circuit": ArgumentType("<0-255>/<1-65535>", _circuit),
     "clock": ArgumentType("hh:mm", _clock),
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),

@@ -28,6 +28,7 @@ SYNTAX = (
     "[account (user-defined <offset:overhead> [atm]"
     f"|(dot1q|qinq) aal5 ({'|'.join(get_args(SubscriberEncapsulation))}))]"
 )
+WIDE_SYNTAX = SYNTAX.replace("<offset:overhead>", "<offset:wide-overhead>")
 HELP = {
     "account": "Overhead Accounting",
     "user-defined": "Manually specify the overhead",

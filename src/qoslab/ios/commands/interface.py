@@ -38,7 +38,7 @@ PHYSICAL = "% Removal of physical interfaces is not permitted"
 NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed if that
 subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
-OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan")
+OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan", "BDI", "Dialer", "Multilink", "Virtual-Template")
 OTHER_KIND = "no interface of this kind is modelled"
 MOST_IN_RANGE = 1000
 SERIAL_CIRCUITS = "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled"

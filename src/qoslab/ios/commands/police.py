@@ -12,6 +12,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.drop import discards
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,
@@ -30,7 +31,7 @@ from qoslab.ios.registry import (
     CountedClass,
     Layout,
 )
-from qoslab.ios.show.rates import rate_shown
+from qoslab.ios.show.rates import policy_rate
 from qoslab.ios.unsupported import LABELS, NO_DROP_BIT, ONE_TAG, TUNNELS
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ def _counted(shown: CountedClass) -> Iterator[str]:
     if discards(police):
         yield "drop"
     elif shown.counters["police"] is not None and police is not None:
-        yield from _counted_police(police, shown.counters["police"])
+        yield from _counted_police(police, shown.counters["police"], shown.qos)
 
 
 def _listed_police(typed: formats.PoliceConfig, resolved: formats.ResolvedPolice) -> Iterator[str]:
@@ -418,18 +419,18 @@ def _listed_police(typed: formats.PoliceConfig, resolved: formats.ResolvedPolice
         yield from (f"     {line}" for line in part.listed(resolved))
 
 
-def _counted_police(config: formats.PoliceConfig, police: formats.PoliceCounters) -> Iterator[str]:
+def _counted_police(config: formats.PoliceConfig, police: formats.PoliceCounters, qos: QosGeneration) -> Iterator[str]:
     yield "police:"
     yield from ("    " + line for line in _police_parameters(config, police))
     actions = police_actions(config)
-    rates = [f"conformed {rate_shown(police['conformed']['rate_bps'])} bps"]
+    rates = [f"conformed {policy_rate(police['conformed']['rate_bps'], qos)} bps"]
     yield from _coloured("conformed", police["conformed"]["packets"], police["conformed"]["bytes"], actions["conform"])
     yield from _coloured("exceeded", police["exceeded"]["packets"], police["exceeded"]["bytes"], actions["exceed"])
-    rates.append(f"exceed {rate_shown(police['exceeded']['rate_bps'])} bps")
+    rates.append(f"{qos.exceeded} {policy_rate(police['exceeded']['rate_bps'], qos)} bps")
     violated = police["violated"]
     if violated is not None:
         yield from _coloured("violated", violated["packets"], violated["bytes"], actions["violate"])
-        rates.append(f"violate {rate_shown(violated['rate_bps'])} bps")
+        rates.append(f"{qos.violated} {policy_rate(violated['rate_bps'], qos)} bps")
     yield "  " + ", ".join(rates)
     for part in PARTS:
         yield from part.counted(police)

@@ -14,6 +14,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
     LIMIT_UNITS,
     LimitUnit,
     PolicyClass,
@@ -39,10 +40,14 @@ MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be
 MIXED_FIELDS = "queue-limit by {one} and by {other} can not be configured in the same class"
 PACKETS_ONLY = "queue-limit in bytes or ms, or by a field, can not be configured in a class with {other}"
 
+# Of IOS-XE: the text of its YANG model.
+LIMIT_ALONE = "queue-limit not allowed without bandwidth shape or priority command"
+
 _FIELDS: dict[ThresholdField, str] = {"dscp": "code-point", "precedence": "level", "cos": "priority"}
 """The argument that has the value."""
 
 _AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
+_WIDE_AMOUNT = "<number:1-64000000> [packets|bytes|ms|us]"
 _DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
 
 _HELP = {
@@ -51,6 +56,7 @@ _HELP = {
     "number": "Queue limit",
     "bytes": "Bytes",
     "ms": "Milliseconds",
+    "us": "Microseconds",
     "dscp": "threshold of a dscp value",
     "code-point": "Differentiated services codepoint value",
     "precedence": "threshold of a precedence value",
@@ -65,6 +71,14 @@ _HELP = {
 )
 @CONFIG.add(
     "policy-class",
+    f"queue-limit {_WIDE_AMOUNT}",
+    no=True,
+    undo=Undo(key="queue-limit"),
+    requires={"limit-microseconds"},
+    help=_HELP,
+)
+@CONFIG.add(
+    "policy-class",
     f"queue-limit ({_AMOUNT}|dscp <code-point:dscp> {_AMOUNT}|precedence <level:precedence> {_AMOUNT}"
     f"|cos <priority:0-7> {_AMOUNT})",
     no=_DETAIL,
@@ -76,7 +90,8 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     field = next((field for field in _FIELDS if field in args), None)
     if field is None:
-        change_class(session, replace(present, queue_limit=None if args.unset else _amount(args)))
+        limit = None if args.unset else _amount(session, args)
+        change_class(session, replace(present, queue_limit=limit))
         return
     value = args.value(_FIELDS[field], int)
     table = {each.value: each for each in present.queue_thresholds}
@@ -87,14 +102,15 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
         for other in present.queue_thresholds:
             if other.field != field:
                 raise RejectedError(MIXED_FIELDS.format(one=other.field, other=field))
-        table[value] = QueueThreshold(field, value, _amount(args))
+        table[value] = QueueThreshold(field, value, _amount(session, args))
     change_class(session, replace(present, queue_thresholds=tuple(table[value] for value in sorted(table))))
 
 
-def _amount(args: Args) -> QueueLimit:
+def _amount(session: ConfigSession, args: Args) -> QueueLimit:
     unit: LimitUnit = next((unit for unit in LIMIT_UNITS if unit in args), "packets")
     number = args.value("number", int)
-    if number > LIMIT_UNITS[unit]:
+    most = session.device.hardware.qos.greatest_queue_limit if unit == "packets" else LIMIT_UNITS[unit]
+    if number > most:
         raise args.invalid("number")
     return QueueLimit(number, unit)
 
@@ -136,12 +152,20 @@ def _check_class(device: Device, each: PolicyClass) -> None:
                 raise RejectedError(PACKETS_ONLY.format(other=other))
 
 
+@CLASS_RULES.at(26)
+def _check_alone(device: Device, each: PolicyClass) -> None:
+    if each.queue_limit is None or each.name == CLASS_DEFAULT or not device.hardware.qos.minimum_and_excess:
+        return
+    if each.bandwidth is None and each.shape is None and each.priority is None:
+        raise RejectedError(LIMIT_ALONE)
+
+
 def _units(each: PolicyClass) -> Iterator[LimitUnit]:
     if each.queue_limit is not None:
         yield each.queue_limit.unit
     yield from (threshold.limit.unit for threshold in each.queue_thresholds)
     red = each.random_detect
-    if red is not None and red.thresholds:
+    if red is not None and red.thresholds and red.unit != "percent":
         yield red.unit or "packets"
 
 

@@ -42,7 +42,15 @@ from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
 if TYPE_CHECKING:
     from qoslab import formats
 
-SUM_EXCEEDS_99 = "Sum total of class bandwidths exceeds 99 percent"
+SUM_EXCEEDS = "Sum total of class bandwidths exceeds"
+
+
+# Of IOS-XE: the first is a reader's print, the second the text of the YANG model.
+NOT_WITH_PRIORITY = "Bandwidth not allowed with priority"
+MIXED_IN_CLASS = (
+    "Mixed bandwidth types are not supported. Pls configure bandwidth command either in kbps, percent, remaining percent"
+    " or remaining ratio but not mixed"
+)
 
 
 MIXED_UNITS = "All classes with bandwidth should have consistent units"
@@ -82,6 +90,14 @@ _BANDWIDTH = "<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-
     requires={"remaining-ratio"},
     help={**_BANDWIDTH_HELP, **account.HELP},
 )
+@CONFIG.add(
+    "policy-class",
+    "bandwidth (<kbps:1-100000000>|percent <share:1-100>|remaining percent <share:1-100>"
+    f"|remaining ratio <parts:1-65536>) {account.WIDE_SYNTAX}",
+    no=True,
+    requires={"remaining-wide"},
+    help={**_BANDWIDTH_HELP, **account.HELP},
+)
 def _bandwidth(session: ConfigSession, args: Args) -> None:
     bandwidth = None
     if not args.unset:
@@ -112,7 +128,7 @@ _PRIORITY_HELP = {
     "policy-class",
     "priority [(<kbps:8-2000000>|percent <share:1-100>) [<burst:32-2000000>]]",
     no=True,
-    requires={"router"},
+    requires={"priority-narrow"},
     help=_PRIORITY_HELP,
 )
 @CONFIG.add(
@@ -121,6 +137,14 @@ _PRIORITY_HELP = {
     no=True,
     undo=Undo(key="priority"),
     requires={"priority-levels"},
+    help=_PRIORITY_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    "priority [level <queue:1-2>] [(<kbps:1-100000000>|percent <share:1-100>) [<burst:32-2000000>]]",
+    no=True,
+    undo=Undo(key="priority"),
+    requires={"priority-wide"},
     help=_PRIORITY_HELP,
 )
 def _priority(session: ConfigSession, args: Args) -> None:
@@ -228,6 +252,8 @@ def _check_priority(device: Device, each: PolicyClass) -> None:
         return
     if each.name == CLASS_DEFAULT:
         raise RejectedError(PRIORITY_IN_DEFAULT)
+    if each.bandwidth is not None and device.hardware.qos.minimum_and_excess:
+        raise RejectedError(NOT_WITH_PRIORITY)
     for other in ("bandwidth", "fair-queue", "shape"):
         if getattr(each, other.replace("-", "_")) is not None:
             first, second = sorted((other, "priority"))
@@ -248,7 +274,7 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map that mixes units or reserves too much, whatever interface it is attached to."""
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
-        raise RejectedError(MIXED_UNITS)
+        raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
     if (most := device.hardware.qos.reservable_percent) is not None:
         _check_sum(_reserved(policy, "percent"), _own(policy, "percent"), 100, most)
     remaining = sum(
@@ -257,7 +283,8 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
         if each.bandwidth and each.bandwidth.unit == "remaining_percent"
     )
     if remaining > 100:
-        raise RejectedError(SUM_EXCEEDS_99)
+        most = device.hardware.qos.reservable_percent or 99
+        raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
 
 
 @OUTPUT_RULES.at(10)
@@ -272,7 +299,7 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
 def _check_sum(reserved: float, own: float, rate: float, percent: int) -> None:
     """Refuse more than `percent` of a rate; the bandwidth of class-default comes out of the rest."""
     if reserved > rate * percent / 100 or reserved + own > rate:
-        raise RejectedError(SUM_EXCEEDS_99)
+        raise RejectedError(f"{SUM_EXCEEDS} {percent} percent")
 
 
 def _own(policy: PolicyMap, unit: str) -> int:
@@ -398,6 +425,6 @@ def _classic_threshold(typed: formats.PolicyClass) -> str:
 @COUNTED_CLASS.at(10)
 def _counted(shown: CountedClass) -> Iterator[str]:
     if shown.qos.separate_queues:
-        yield from hqf_queueing(shown.config, shown.counters)
+        yield from hqf_queueing(shown.config, shown.counters, shown.qos)
     else:
         yield from classic_queueing(shown.counters)

@@ -52,6 +52,17 @@ def _syntax(amount: str, basis: str = "dscp-based|prec-based") -> str:
     )
 
 
+def _percent_syntax() -> str:
+    """Return the grammar of IOS-XE: thresholds in any unit, and in percent of the queue limit."""
+    number = "1-64000000> [packets|bytes|ms|us]"
+    amounts = f"<minimum:{number} <maximum:{number}|percent <least-share:1-100> <greatest-share:1-100>"
+    thresholds = f"({amounts}) [<denominator:1-65535>]"
+    return (
+        "random-detect [dscp-based|prec-based|precedence-based|ecn|exponential-weighting-constant <weight:1-16>"
+        f"|precedence <level:precedence> {thresholds}|dscp <code-point:dscp> {thresholds}]"
+    )
+
+
 _HELP = {
     "random-detect": "Enable Random Early Detection as drop policy",
     "dscp-based": "Enable dscp-based WRED as drop policy",
@@ -70,6 +81,10 @@ _HELP = {
     "packets": "packets",
     "bytes": "bytes",
     "ms": "milliseconds",
+    "us": "microseconds",
+    "percent": "percent of the queue limit",
+    "least-share": "minimum threshold",
+    "greatest-share": "maximum threshold",
 }
 
 
@@ -90,6 +105,14 @@ _HELP = {
     requires={"random-detect-units"},
     help=_HELP,
 )
+@CONFIG.add(
+    "policy-class",
+    _percent_syntax(),
+    no=_RANDOM_DETECT_DETAIL,
+    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
+    requires={"random-detect-percent"},
+    help=_HELP,
+)
 def _random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset and args.keywords == ("random-detect",):
@@ -103,7 +126,7 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
     elif "exponential-weighting-constant" in args:
         red = replace(red, exponential_weight=None if args.unset else args.value("weight", int))
     elif "dscp" in args or "precedence" in args:
-        red = _red_thresholds(red, args)
+        red = _red_thresholds(session, red, args)
     elif "dscp-based" in args and red.basis != "dscp":
         red = replace(red, basis="dscp", thresholds=(), unit=None)
     elif "dscp-based" not in args and red.basis != "precedence":
@@ -111,7 +134,7 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(present, random_detect=red))
 
 
-def _red_thresholds(red: RandomDetect, args: Args) -> RandomDetect:
+def _red_thresholds(session: ConfigSession, red: RandomDetect, args: Args) -> RandomDetect:
     basis = "dscp" if "dscp" in args else "precedence"
     if basis != red.basis:
         raise args.invalid(basis)
@@ -120,18 +143,20 @@ def _red_thresholds(red: RandomDetect, args: Args) -> RandomDetect:
     if args.unset:
         table.pop(value, None)
     else:
-        unit = _unit(args)
+        percent = "percent" in args
+        unit: LimitUnit | None = "percent" if percent else _unit(session, args)
         if table and unit != red.unit:
             raise RejectedError(MIXED_LIMIT_UNITS)
         red = replace(red, unit=unit)
-        minimum, maximum = args.value("minimum", int), args.value("maximum", int)
+        names = ("least-share", "greatest-share") if percent else ("minimum", "maximum")
+        minimum, maximum = (args.value(name, int) for name in names)
         if minimum > maximum:
-            raise args.invalid("maximum")
+            raise args.invalid(names[1])
         table[value] = RedThresholds(minimum, maximum, args.optional("denominator", int))
     return replace(red, thresholds=tuple(sorted(table.items())), unit=red.unit if table else None)
 
 
-def _unit(args: Args) -> LimitUnit | None:
+def _unit(session: ConfigSession, args: Args) -> LimitUnit | None:
     """Return the unit of both thresholds, None for packets."""
     units: list[LimitUnit] = [unit for word in args.keywords for unit in LIMIT_UNITS if unit == word]
     if len(units) == 1:
@@ -139,8 +164,9 @@ def _unit(args: Args) -> LimitUnit | None:
     if len(set(units)) > 1:
         raise args.invalid("maximum")
     unit = units[0] if units else "packets"
+    most = session.device.hardware.qos.greatest_queue_limit if unit == "packets" else LIMIT_UNITS[unit]
     for name in ("minimum", "maximum"):
-        if args.value(name, int) > LIMIT_UNITS[unit]:
+        if args.value(name, int) > most:
             raise args.invalid(name)
     return None if unit == "packets" else unit
 
@@ -156,8 +182,12 @@ def _text(each: PolicyClass, indent: str) -> list[str]:
     for value, limits in red.thresholds:
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         probability = "" if limits.denominator is None else f" {limits.denominator}"
-        unit = "" if red.unit is None else f" {red.unit}"
-        lines.append(f"random-detect {red.basis} {name} {limits.minimum}{unit} {limits.maximum}{unit}{probability}")
+        amounts = f"{limits.minimum} {limits.maximum}"
+        if red.unit == "percent":
+            amounts = f"percent {amounts}"
+        elif red.unit is not None:
+            amounts = f"{limits.minimum} {red.unit} {limits.maximum} {red.unit}"
+        lines.append(f"random-detect {red.basis} {name} {amounts}{probability}")
     return [indent + line for line in lines]
 
 
@@ -217,7 +247,7 @@ def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     yield "      ----------------------------------------------------------"
     typed = {each["value"]: each for each in red["thresholds"]}
     # [I] How units are printed here.
-    unit = f" {red.get('unit')}" if red.get("unit") in ("bytes", "ms") else ""
+    unit = f" {red.get('unit')}" if red.get("unit") in ("bytes", "ms", "us", "percent") else ""
     for value in sorted(typed) if by_code else range(8):
         each = typed.get(value)
         least, greatest = ("-", "-") if each is None else (f"{each['min']}{unit}", f"{each['max']}{unit}")

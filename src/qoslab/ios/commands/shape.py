@@ -70,7 +70,14 @@ def _shape_syntax(top: str) -> str:
     "policy-class",
     f"{_shape_syntax('1000000000kmg')} {account.SYNTAX}",
     no=True,
-    requires={"rate-suffixes"},
+    requires={"shape-suffixes"},
+    help=_SUFFIXED_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    f"{_shape_syntax('64000000000kmg')} {account.WIDE_SYNTAX}",
+    no=True,
+    requires={"shape-wide"},
     help=_SUFFIXED_HELP,
 )
 def _shape(session: ConfigSession, args: Args) -> None:

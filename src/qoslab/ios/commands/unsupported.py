@@ -7,6 +7,7 @@ from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.commands.ip_sla import DEFINED, SIZED
 from qoslab.ios.unsupported import REFUSED, Refused
+from qoslab.ios.unsupported_xe import REFUSED_XE
 
 MODES_OF = {
     "interface": ("interface", "subinterface", HOST_INTERFACE),
@@ -15,6 +16,7 @@ MODES_OF = {
     "sla-icmp-jitter": DEFINED,
 }
 """The modes that a row's word stands for."""
+ALL_REFUSED = (*REFUSED, *REFUSED_XE)
 
 
 def _register(refused: Refused, row: str) -> None:
@@ -34,6 +36,6 @@ def _register(refused: Refused, row: str) -> None:
     )(handler)
 
 
-for _refused in REFUSED:
+for _refused in ALL_REFUSED:
     for _row in _refused.rows.strip().splitlines():
         _register(_refused, _row.strip())

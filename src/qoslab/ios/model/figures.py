@@ -161,6 +161,42 @@ CLASSIC_RELEASED_QUEUE_LIMIT = 64
 HQF_SHAPE_INTERVAL_MS = 4
 """Interval of the later generation's shaper, ms."""
 
+XE_RESERVABLE_PERCENT = 100
+"""Per cent of the bandwidth that classes may reserve together in IOS-XE. Remembered [R]."""
+
+XE_QUEUE_LIMIT_MS = 50
+"""Queue limit of a class of IOS-XE, ms of its reference rate, in packets of `XE_QUEUE_LIMIT_PACKET` [C]. The reference
+rate is the class's bandwidth, else its shape rate, else that of what is around it [D]."""
+
+XE_QUEUE_LIMIT_PACKET = 1_500
+"""Packet of the default queue limit of IOS-XE, bytes [C]. Two prints fit only a larger divisor, which may be the
+interface's MTU [U]."""
+
+XE_QUEUE_LIMIT_LEAST = 64
+"""Least default queue limit of IOS-XE, packets [C]."""
+
+XE_PRIORITY_QUEUE_LIMIT = 512
+"""Queue limit of each priority level of IOS-XE, packets, whatever the rate [C]."""
+
+XE_CLASS_FLOW_QUEUES = 16
+"""Flow queues of `fair-queue` in a class of IOS-XE. Remembered [R]."""
+
+XE_EXCESS_WEIGHT = 1
+"""Weight of a class of IOS-XE without `bandwidth remaining` when what the minimum rates leave is shared [C]."""
+
+XE_MINIMUM_CATCH_UP = 3_200
+"""How far a class of IOS-XE may fall behind its minimum rate and still catch up, bytes: two full frames [I]."""
+
+XE_SHAPE_TICK_US = 1_000
+"""Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next
+packet [R]; 1 ms is our reading of it [I]. `show policy-map interface` prints bursts of 4 ms."""
+
+XE_SHAPE_CREDIT = 1_522
+"""Credit that a shaper of IOS-XE may save up, bytes: one full frame with two tags [I]."""
+
+XE_TX_RING = 2
+"""Frames that wait for the wire behind the schedule of IOS-XE, which has no transmit ring to set [I]."""
+
 LINK_BACKLOG_FRAMES = 16_384
 """Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not
 modelled, so this only keeps memory bounded; a frame beyond it is dropped as `overrun`."""

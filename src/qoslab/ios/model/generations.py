@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qoslab.ios.model import figures
 from qoslab.model.generation import Generation
@@ -49,6 +49,40 @@ class QosGeneration:
     """Whether `queue-limit` is printed with its unit."""
     pads_counted_classes: bool
     """Whether `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
+    minimum_and_excess: bool = False
+    """Whether `bandwidth` is a minimum rate beside a part of what all leave; else a part of the line."""
+    queue_limit_ms: int | None = None
+    """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
+    priority_queue_limit: int = figures.PRIORITY_QUEUE_LIMIT
+    random_detect_by_limit: bool = False
+    """Whether default thresholds of early detection follow from the queue limit, also in packets."""
+    class_flow_queues: int = figures.CLASS_FLOW_QUEUES
+    flow_limit_with_random_detect: bool = False
+    """Whether a flow has its limit beside early detection."""
+    bandwidth_in_leaves_only: bool = False
+    """Whether a class with a queueing child is refused `bandwidth` in kb/s or percent."""
+    greatest_queue_limit: int = 4096
+    """Packets."""
+    greatest_overhead: int = 63
+    """Bytes that `account user-defined` adds or takes away."""
+    tx_ring: int | None = None
+    """Frames behind the schedule, where there is no transmit ring to set."""
+    prints_thousands: bool = False
+    """Whether rates are printed as kb/s with three zeros behind them: `0000 bps`."""
+    counts_each_match: bool = True
+    """Whether `show policy-map interface` has counters of each `match` of a match-any class-map."""
+    parents_without_depth: bool = False
+    """Whether a class with a queueing child shows no depth and no drop rate of its own."""
+    exceeded: str = "exceed"
+    """The word before the rate of exceeding packets."""
+    violated: str = "violate"
+
+    def queue_limit(self, rate_bps: float | None) -> int:
+        """Return the default queue limit in packets of a class with a reference rate."""
+        if self.queue_limit_ms is None:
+            return figures.QUEUE_LIMIT
+        packets = int((rate_bps or 0) * self.queue_limit_ms // (8000 * figures.XE_QUEUE_LIMIT_PACKET))
+        return max(packets, figures.XE_QUEUE_LIMIT_LEAST)
 
 
 _CLASSIC = QosGeneration(
@@ -59,6 +93,7 @@ _CLASSIC = QosGeneration(
             "max-reserved-bandwidth",
             "plain-access-lists",
             "plain-rates",
+            "priority-narrow",
             "queue-limit-packets",
             "random-detect-packets",
             "remaining-percent",
@@ -88,10 +123,12 @@ _HQF = QosGeneration(
             "ip-sla-ipv6",
             "object-groups",
             "priority-levels",
+            "priority-narrow",
             "queue-limit-units",
             "random-detect-units",
             "rate-suffixes",
             "remaining-ratio",
+            "shape-suffixes",
         }
     ),
     max_classes=256,
@@ -109,9 +146,42 @@ _HQF = QosGeneration(
     shows_limit_units=True,
     pads_counted_classes=True,
 )
-GENERATIONS: Mapping[Generation, QosGeneration] = {"classic": _CLASSIC, "hqf": _HQF}
-IOS_XE_STAND_IN: Generation = "hqf"
-"""Generation whose rules answer for a configuration of IOS-XE, which is not modelled."""
+_IOS_XE = replace(
+    _HQF,
+    title="IOS-XE 16 and 17 on routers",
+    capabilities=frozenset(
+        {
+            "fair-queue-flows",
+            "ip-sla-ipv6",
+            "limit-microseconds",
+            "object-groups",
+            "priority-wide",
+            "random-detect-percent",
+            "rate-suffixes",
+            "remaining-wide",
+            "shape-wide",
+        }
+    ),
+    reservable_percent=figures.XE_RESERVABLE_PERCENT,
+    queueing_indent="  ",
+    random_detect_indent="",
+    minimum_and_excess=True,
+    queue_limit_ms=figures.XE_QUEUE_LIMIT_MS,
+    priority_queue_limit=figures.XE_PRIORITY_QUEUE_LIMIT,
+    random_detect_by_limit=True,
+    class_flow_queues=figures.XE_CLASS_FLOW_QUEUES,
+    flow_limit_with_random_detect=True,
+    bandwidth_in_leaves_only=True,
+    greatest_queue_limit=8_192_000,
+    greatest_overhead=1_000_000,
+    tx_ring=figures.XE_TX_RING,
+    prints_thousands=True,
+    counts_each_match=False,
+    parents_without_depth=True,
+    exceeded="exceeded",
+    violated="violated",
+)
+GENERATIONS: Mapping[Generation, QosGeneration] = {"classic": _CLASSIC, "hqf": _HQF, "ios-xe": _IOS_XE}
 CAPABILITIES = frozenset().union(*(each.capabilities for each in GENERATIONS.values()))
 """All capabilities of generations that a command may require."""
 
@@ -127,20 +197,16 @@ _MQC = (12, 0, 5)
 _FIRST_HQF = (12, 4, 20)
 """12.4(20)T is the first of the T train with HQF."""
 _FIRST_XE = 16
-"""Releases from 16 on are IOS-XE; the QoS of IOS-XE is not modelled."""
-
-
-def is_ios_xe(release: str) -> bool:
-    """Whether a release is one of IOS-XE 16 or later."""
-    parts = _RELEASE.match(release)
-    return parts is not None and int(parts[1]) >= _FIRST_XE
+"""Releases from 16 on are IOS-XE."""
 
 
 def generation_of(release: str) -> Generation | None:
-    """The generation of a router's release; None without class-maps (before 12.0(5)T), of IOS-XE, or unknown."""
+    """The generation of a router's release; None without class-maps (before 12.0(5)T) or unknown."""
     parts = _RELEASE.match(release)
-    if parts is None or is_ios_xe(release):
+    if parts is None:
         return None
+    if int(parts[1]) >= _FIRST_XE:
+        return "ios-xe"
     number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
     if number < _MQC or (number[:2] == _MQC[:2] and "T" not in (parts[4] or "")):
         return None
@@ -153,4 +219,6 @@ def generations_of_train(version: str) -> tuple[Generation, ...]:
     parts = _RELEASE.match(version)
     if parts is None or (train := (int(parts[1]), int(parts[2]))) == _FIRST_HQF[:2]:
         return ("classic", "hqf")
+    if train[0] >= _FIRST_XE:
+        return ("ios-xe",)
     return ("classic",) if train < _FIRST_HQF[:2] else ("hqf",)

@@ -46,6 +46,14 @@ class Software(Protocol):
     def compiled(self) -> str:
         """When and by whom."""
 
+    @property
+    def train_name(self) -> str | None:
+        """Of IOS-XE: Cupertino."""
+
+    @property
+    def xe_version(self) -> str | None:
+        """Of IOS-XE: 17.09.04a."""
+
 
 class Chassis(Protocol):
     """A router."""

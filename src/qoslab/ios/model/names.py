@@ -22,6 +22,19 @@ INTERFACE_TYPES = (
     "Null",
 )
 
+FURTHER_TYPES = (
+    "TwoGigabitEthernet",
+    "FiveGigabitEthernet",
+    "TwentyFiveGigE",
+    "FortyGigabitEthernet",
+    "HundredGigE",
+    "BDI",
+    "Dialer",
+    "Multilink",
+    "Virtual-Template",
+)
+"""Kinds of later routers: their short forms leave those of the others as they are."""
+
 _NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
 _INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
 MOST_SUBINTERFACE = 2**32 - 1
@@ -31,9 +44,13 @@ MOST_SUBINTERFACE = 2**32 - 1
 def interface_type(abbreviation: str) -> str | None:
     """Return the full type name that `abbreviation` stands for, or None when there is none or more than one."""
     wanted = abbreviation.lower()
-    exact = [name for name in INTERFACE_TYPES if name.lower() == wanted]
-    found = exact or [name for name in INTERFACE_TYPES if name.lower().startswith(wanted)]
+    exact = [name for name in (*INTERFACE_TYPES, *FURTHER_TYPES) if name.lower() == wanted]
+    found = exact or next(filter(None, (_beginning(wanted, names) for names in (INTERFACE_TYPES, FURTHER_TYPES))), [])
     return found[0] if len(found) == 1 else None
+
+
+def _beginning(wanted: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.lower().startswith(wanted)]
 
 
 def interface_name(text: str) -> str | None:

@@ -233,9 +233,9 @@ class FairQueue:
     queues: int | None = None
 
 
-LimitUnit = Literal["packets", "bytes", "ms"]
-LIMIT_UNITS: dict[LimitUnit, int] = {"packets": 4096, "bytes": 64_000_000, "ms": 3400}
-"""In which a queue's depth is told, with the highest number that may be typed of each."""
+LimitUnit = Literal["packets", "bytes", "ms", "us", "percent"]
+LIMIT_UNITS: dict[LimitUnit, int] = {"packets": 4096, "bytes": 64_000_000, "ms": 3400, "us": 512_000}
+"""In which a queue's depth is told, with the highest number that may be typed of each; of packets IOS-XE has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class RandomDetect:
     ecn: bool = False
     """Mark packets of ECN-capable transports rather than drop them at random."""
     unit: LimitUnit | None = None
-    """That of the thresholds; none without any, or where none was typed."""
+    """That of the thresholds; none without any, or where none was typed. `percent` is of the queue limit."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
     """By precedence or code point, in its order."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.names import dscp_text
 
 if TYPE_CHECKING:
@@ -30,10 +31,23 @@ def _total_drops(counters: formats.ClassCounters) -> int:
     return sum(drops[reason]["packets"] for reason in ("tail", "flow", "random", "random_tail"))
 
 
+def _queueing_child(counters: formats.ClassCounters) -> bool:
+    """Whether the queues of a class are those of its child."""
+    child = counters["child"]
+    return child is not None and any(each["queue"] or each["priority"] for each in child["classes"])
+
+
+def _drops_below(counters: formats.ClassCounters) -> int:
+    """Packets that the queues of a class and of all below it have dropped."""
+    child = counters["child"]
+    below = [] if child is None else child["classes"]
+    return _total_drops(counters) + sum(_drops_below(each) for each in below)
+
+
 # Later generation
 
 
-def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -> Iterator[str]:
+def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters, qos: QosGeneration) -> Iterator[str]:
     """The lines of a class; `config` is its configuration."""
     queue, shape, priority = counters["queue"], counters["shape"], counters["priority"]
     accounted = config.get("account") is not None
@@ -60,7 +74,7 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
             value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
             ((unit, number),) = each["limit"].items()
             yield f"{each['field']} {value} queue limit {number} {unit}"
-        yield _hqf_depth(queue, counters)
+        yield _hqf_depth(queue, counters, qos)
         yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
     if shape is not None:
         yield f"shape ({shape['mode']}) cir {shape['cir_bps']}, bc {shape['bc_bits']}, be {shape['be_bits']}"
@@ -82,13 +96,20 @@ def _hqf_limit(queue: formats.ClassQueueCounters) -> str:
     if queue["limit_bytes"] is None:
         return f"queue limit {queue['limit_packets']} packets"
     time = "" if queue["limit_ms"] is None else f"{queue['limit_ms']} ms/ "
+    if (microseconds := queue.get("limit_us")) is not None:
+        time = f"{microseconds} us/ "
     return f"queue limit {time}{queue['limit_bytes']} bytes"
 
 
-def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters) -> str:
+def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters, qos: QosGeneration) -> str:
     # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures. The depth
     # is in the unit of the limit, as prints of IOS XE have it; those in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
+    if qos.parents_without_depth:
+        # Without a ring; and what waits and is dropped below a class is its children's.
+        below = _queueing_child(counters)
+        depth = 0 if below else queue["depth_packets"]
+        total = _drops_below(counters) if below else total
     if queue["limit_bytes"] is not None:
         depth = queue["depth_bytes"]
     if queue["discipline"] != "fair_queue":

@@ -15,7 +15,7 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.registry import COUNTED_CLASS, CountedClass
 from qoslab.ios.show.class_queue import has_level, hqf_priority_queue
 from qoslab.ios.show.match import policy_match
-from qoslab.ios.show.rates import interval_text, rate_shown
+from qoslab.ios.show.rates import interval_text, policy_rate
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -94,7 +94,10 @@ class _Printer:
             "  " if self.qos.pads_counted_classes else ""
         )
         yield f"{body}{counters['packets']} packets, {counters['bytes']} bytes"
-        offered, dropped = rate_shown(counters["offered_rate_bps"]), rate_shown(counters["drop_rate_bps"])
+        # On IOS-XE what its child drops is no drop of a class.
+        own = not self.qos.parents_without_depth or counters["child"] is None or counters["shape"] is None
+        drop_rate = counters["drop_rate_bps"] if own else 0.0
+        offered, dropped = policy_rate(counters["offered_rate_bps"], self.qos), policy_rate(drop_rate, self.qos)
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
         yield from (body + line for line in self._matches(counters))
         for part in COUNTED_CLASS.of("router"):
@@ -116,9 +119,9 @@ class _Printer:
             self.config["class_maps"][counters["name"]]["criteria"], counters["criteria"], strict=True
         ):
             yield f"Match: {policy_match(criterion, self._kind(criterion))}"
-            if counters["match"] == "any":
+            if counters["match"] == "any" and self.qos.counts_each_match:
                 yield f"  {matched['packets']} packets, {matched['bytes']} bytes"
-                yield f"  {self.interval} rate {rate_shown(matched['rate_bps'])} bps"
+                yield f"  {self.interval} rate {policy_rate(matched['rate_bps'], self.qos)} bps"
 
     def _kind(self, criterion: formats.Criterion) -> formats.MatchMode:
         """Return how a nested class-map matches, which is printed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from qoslab.ios.model.generations import QosGeneration
+
 RATE_UNIT = 1000
 """Printed rates are multiples of this many bits per second."""
 
@@ -14,3 +16,9 @@ def interval_text(seconds: int) -> str:
 def rate_shown(bits_per_second: float) -> int:
     """A rate as printed, rounded to whole kilobits."""
     return int(bits_per_second / RATE_UNIT + 0.5) * RATE_UNIT
+
+
+def policy_rate(bits_per_second: float, qos: QosGeneration) -> str:
+    """A rate in `show policy-map interface`: IOS-XE prints three zeros behind the kilobits, whatever they are."""
+    shown = rate_shown(bits_per_second)
+    return f"{shown // RATE_UNIT}000" if qos.prints_thousands else str(shown)

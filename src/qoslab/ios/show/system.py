@@ -11,7 +11,7 @@ from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.show.times import clock_text, uptime_text
 
-_SPELT = {"GigabitEthernet": "Gigabit Ethernet"}
+_SPELT = {"GigabitEthernet": "Gigabit Ethernet", "TenGigabitEthernet": "Ten Gigabit Ethernet"}
 """Kinds of interfaces that are counted under another name than they are configured."""
 
 
@@ -21,8 +21,12 @@ def show_version(
     """The image, the uptime and the hardware. `reloaded`: whether the last start was a `reload`."""
     image_file = chassis.image_file(device.generation)
     kinds = Counter(interface_kind(name) for name in device.hardware.interfaces)
+    xe = software.xe_version
+    train = "" if xe is None else f" [{software.train_name}]"
+    uptime = uptime_text(now - booted)
     lines = [
-        f"Cisco IOS Software, {chassis.software_family} Software ({chassis.image}), Version {software.version},"
+        *(() if xe is None else (f"Cisco IOS XE Software, Version {xe}",)),
+        f"Cisco IOS Software{train}, {chassis.software_family} Software ({chassis.image}), Version {software.version},"
         f" RELEASE SOFTWARE ({software.build})",
         "Technical Support: http://www.cisco.com/techsupport",
         f"Copyright (c) 1986-{software.copyright_to} by Cisco Systems, Inc.",
@@ -31,9 +35,11 @@ def show_version(
         f"ROM: {chassis.bootstrap}",
         *chassis.rom_lines,
         "",
-        f"{device.hostname} uptime is {uptime_text(now - booted)}",
+        f"{device.hostname} uptime is {uptime}",
+        *(() if xe is None else (f"Uptime for this control processor is {uptime}",)),
         f"System returned to ROM by {'reload' if reloaded else 'power-on'}",
-        f'System image file is "flash:{image_file}"',
+        f'System image file is "{"flash" if xe is None else "bootflash"}:{image_file}"',
+        *(() if xe is None else (f"Last reload reason: {'Reload Command' if reloaded else 'PowerOn'}",)),
         "",
         chassis.chassis,
         f"Processor board ID {chassis.board_id}",

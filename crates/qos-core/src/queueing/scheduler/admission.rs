@@ -114,6 +114,7 @@ impl<P> Scheduler<P> {
     #[inline]
     pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
         let Room { leaf: id, place, displaced, .. } = room;
+        self.clock = now;
         let Inserted { leads, displaced: own } = self.insert(id, place, item);
         // Behind others it changes nothing for those above.
         if leads || displaced.is_some() {

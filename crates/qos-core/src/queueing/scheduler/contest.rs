@@ -77,7 +77,10 @@ impl<P> Scheduler<P> {
                     Some(_) if leaf.numbered && !leaf.member.only => leaf.queue.lowest().map(u128::from),
                     front => front.map(|front| leaf.member.key(parent, front)),
                 };
-                leaf.member.enter(parent, key);
+                leaf.member.enter(parent, key, self.clock);
+                if let Some(minimums) = &parent.minimums {
+                    self.minimum_timers.set(minimums.number, minimums.next());
+                }
             }
         }
     }
@@ -102,7 +105,10 @@ impl<P> Scheduler<P> {
                     propagated.set(this.member.child, urgent);
                 }
                 let key = front.filter(|_| ready).map(|front| this.member.key(parent, front));
-                this.member.enter(parent, key);
+                this.member.enter(parent, key, self.clock);
+                if let Some(minimums) = &parent.minimums {
+                    self.minimum_timers.set(minimums.number, minimums.next());
+                }
             }
         }
     }

@@ -13,8 +13,12 @@ impl<P> Scheduler<P> {
         if self.len() == 0 {
             return false;
         }
+        self.clock = now;
         if self.timers.least_key() <= now.0 {
             self.expire(now);
+        }
+        if self.minimum_timers.least_key() <= now.0 {
+            self.advance_minimums(now);
         }
         self.leave_queue(now, NodeId::ROOT, take).is_some()
     }
@@ -60,7 +64,7 @@ impl<P> Scheduler<P> {
         let urgent = self.propagates && matches!(member.plan.rank, Rank::Priority(_));
         let mut parent = member.parent;
         if !member.only {
-            member.served(&mut self.inners[parent.0], bytes, urgent);
+            member.served(&mut self.inners[parent.0], bytes, urgent, now);
         }
         let mut node = NodeId::Leaf(id);
         if !settled && node != top {
@@ -68,7 +72,7 @@ impl<P> Scheduler<P> {
         }
         while node != top && parent != InnerId::ROOT {
             node = NodeId::Inner(parent);
-            self.leave(parent, (bytes, delayed), urgent);
+            self.leave(parent, (bytes, delayed), urgent, now);
             parent = self.inners[parent.0].member.parent;
             if node != top {
                 self.contend(node);
@@ -85,7 +89,7 @@ impl<P> Scheduler<P> {
     /// A packet of so many bytes that waited below a node leaves it, and had waited for the shapers at some levels; an
     /// `urgent` one takes nothing of what its class shares with others.
     #[inline]
-    fn leave(&mut self, id: InnerId, (bytes, delayed): (u32, u8), urgent: bool) {
+    fn leave(&mut self, id: InnerId, (bytes, delayed): (u32, u8), urgent: bool, now: Time) {
         let member = &mut self.inners[id.0].member;
         member.count_out((bytes, delayed));
         if let Some(shaper) = &mut member.shaper {
@@ -95,7 +99,7 @@ impl<P> Scheduler<P> {
         // Above the root there is nothing.
         let this = &mut from[0].member;
         if let Some(parent) = above.get_mut(this.parent.0) {
-            this.served(parent, bytes, urgent);
+            this.served(parent, bytes, urgent, now);
         }
     }
 }

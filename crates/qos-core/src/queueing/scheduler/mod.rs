@@ -32,12 +32,13 @@ use crate::queueing::queue::Queue;
 use crate::queueing::weighted_fair::Waiting;
 use crate::time::{Rate, Time};
 use crate::winner_tree::WinnerTree;
-use node::{Inner, InnerId, Leaf, LeafId, Member, NodeId, Standing};
+use node::{Inner, InnerId, Leaf, LeafId, Member, Minimums, NodeId, Standing};
 
 /// Which inner nodes have a class with priority below one of their children.
 fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     let mut found = vec![false; plans.len()];
-    let weighted = |node: usize| matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Weighted, .. });
+    let weighted =
+        |node: usize| matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Weighted | Sharing::Excess, .. });
     for plan in plans.iter().filter(|plan| defaults::HQF_PRIORITY_PROPAGATES && matches!(plan.rank, Rank::Priority(_)))
     {
         let mut node = plan.parent;
@@ -79,6 +80,12 @@ pub(crate) struct Scheduler<P> {
     tails: WinnerTree<u64>,
     active: u32,
     max_active: u32,
+    /// The time of the last change.
+    clock: Time,
+    /// When a child of a choice may next take of its minimum rate, by the number of the choice's minimums.
+    minimum_timers: WinnerTree<u64>,
+    /// The choices between children with minimum rates.
+    with_minimums: Vec<InnerId>,
     /// Some shaper stands before the interface's queues.
     apart: bool,
     /// What shapers had let go and the queues behind them did not take, and when.
@@ -103,6 +110,9 @@ impl<P> Scheduler<P> {
             tails: WinnerTree::new(if hold.is_some() { plans.len() } else { 0 }),
             active: 0,
             max_active: 0,
+            clock: now,
+            minimum_timers: WinnerTree::new(0),
+            with_minimums: Vec::new(),
             apart: plans.iter().any(|plan| matches!(plan.rank, Rank::Released(_))),
             refused: Vec::new(),
         };
@@ -125,6 +135,9 @@ impl<P> Scheduler<P> {
         let mut children = vec![0; plans.len()];
         plans.iter().skip(1).for_each(|plan| children[plan.parent] += 1);
         let urgent = propagating(plans);
+        let mut minimums = vec![false; plans.len()];
+        plans.iter().skip(1).for_each(|plan| minimums[plan.parent] |= plan.minimum_bps > 0);
+        self.minimum_timers = WinnerTree::new(minimums.iter().filter(|minimum| **minimum).count());
         self.propagates = urgent.contains(&true);
         for (number, plan) in plans.iter().enumerate() {
             let parent = match self.nodes.get(plan.parent) {
@@ -166,7 +179,15 @@ impl<P> Scheduler<P> {
                     let leaf = Leaf { member, queue, random_detect, numbered, plain, flows, active: 0, drops };
                     self.leaves.push(leaf);
                 }
-                BodyPlan::Inner { .. } => self.inners.push(Inner::new(member, children[number], urgent[number])),
+                BodyPlan::Inner { .. } => {
+                    let mut inner = Inner::new(member, children[number], urgent[number]);
+                    if minimums[number] {
+                        let minimums = Minimums::new(self.with_minimums.len(), children[number]);
+                        inner.minimums = Some(Box::new(minimums));
+                        self.with_minimums.push(InnerId(self.inners.len()));
+                    }
+                    self.inners.push(inner);
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The nodes of a scheduler's tree: queues, and the choices between them. Each kind has an arena and an index type of
 //! its own, so that a packet can join nothing but a queue, and nothing but a choice can stand above a node.
 
+use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::plan::queue::RandomDetectPlan;
@@ -82,6 +83,10 @@ pub(crate) struct Member {
     finish: u128,
     /// Bytes of the present turn, where turns are taken.
     used: u64,
+    /// When it may next take of its minimum rate, if it has one.
+    minimum_at: Time,
+    /// It takes part among its siblings' minimum rates.
+    offered: bool,
     pub shaper: Option<Shaper>,
     pub plan: NodePlan,
 }
@@ -117,6 +122,8 @@ impl Member {
             key: None,
             finish: 0,
             used: 0,
+            minimum_at: now,
+            offered: false,
             shaper: plan.shape.map(|shape| Shaper::new(shape, now)),
             plan: plan.clone(),
         }
@@ -151,10 +158,18 @@ impl Member {
         }
     }
 
-    /// Tells the parent of its key, if it may send.
+    /// Tells the parent of its key, if it may send, and of its minimum rate.
     #[inline]
-    pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>) {
+    pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>, now: Time) {
         self.key = key;
+        if let Some(minimums) = parent.minimums.as_mut().filter(|_| self.plan.minimum_bps > 0) {
+            // What it did not use while it had nothing to send is lost.
+            if key.is_some() && !self.offered {
+                self.minimum_at = self.minimum_at.max(now);
+            }
+            self.offered = key.is_some();
+            minimums.set(self.child, key.map(|_| self.minimum_at), now);
+        }
         parent.contest.set(self.child, key.unwrap_or(WinnerTree::<u128>::NONE));
     }
 
@@ -171,7 +186,7 @@ impl Member {
     /// Its packet of so many bytes was served: where it stands among its siblings then. An `urgent` one takes nothing
     /// of what its class shares with others.
     #[inline]
-    pub(super) fn served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool) {
+    pub(super) fn served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool, now: Time) {
         if urgent {
             // It goes behind its siblings with priority.
             if let Some(propagated) = &mut parent.propagated {
@@ -180,6 +195,13 @@ impl Member {
             return;
         }
         let Some(key) = self.key.filter(|_| !self.only) else { return };
+        // What goes by its minimum rate takes nothing of what is left for all.
+        if parent.minimums.as_ref().is_some_and(|minimums| minimums.is_due(self.child)) {
+            let time = |bytes: u64| Rate(self.plan.minimum_bps).time_for_bytes(bytes);
+            let earliest = Time(now.0.saturating_sub(time(defaults::XE_MINIMUM_CATCH_UP).0));
+            self.minimum_at = self.minimum_at.max(earliest) + time(u64::from(bytes));
+            return;
+        }
         self.key = None;
         self.finish = match self.plan.rank {
             Rank::Weight(weight) => key + u128::from(bytes) * u128::from(BYTE / weight),
@@ -261,6 +283,8 @@ pub(crate) struct Inner {
     pub(super) priority: [Option<NodeId>; PRIORITY_LEVELS],
     pub(super) priority_ready: [bool; PRIORITY_LEVELS],
     pub(super) propagated: Option<Box<Propagated>>,
+    /// Children with minimum rates.
+    pub(super) minimums: Option<Box<Minimums>>,
     /// Start time, or sequence number, of the packet served last.
     pub(super) virtual_time: u128,
 }
@@ -291,6 +315,46 @@ impl Propagated {
     }
 }
 
+/// Minimum rates of children that may send: by the time at which each may next take of it.
+#[derive(Debug)]
+pub(super) struct Minimums {
+    /// Its number among those of the scheduler.
+    pub number: usize,
+    due: WinnerTree<u64>,
+    later: WinnerTree<u64>,
+}
+
+impl Minimums {
+    pub fn new(number: usize, children: usize) -> Minimums {
+        Minimums { number, due: WinnerTree::new(children), later: WinnerTree::new(children) }
+    }
+
+    /// A child may take of its minimum rate from that time on, or does not take part.
+    fn set(&mut self, child: usize, at: Option<Time>, now: Time) {
+        let key = at.map_or(WinnerTree::<u64>::NONE, |at| at.0.min(u64::MAX - 1));
+        let (due, later) = if key <= now.0 { (key, u64::MAX) } else { (u64::MAX, key) };
+        self.due.set(child, due);
+        self.later.set(child, later);
+    }
+
+    fn is_due(&self, child: usize) -> bool {
+        self.due.key(child) != WinnerTree::<u64>::NONE
+    }
+
+    /// When the next child may take of its minimum rate.
+    pub fn next(&self) -> u64 {
+        self.later.least_key()
+    }
+
+    /// Brings it up to `now`.
+    pub fn advance(&mut self, now: Time) {
+        while self.later.least_key() <= now.0 {
+            let Some(child) = self.later.least() else { return };
+            self.set(child, Some(Time(self.later.key(child))), now);
+        }
+    }
+}
+
 impl Inner {
     /// A choice between so many children, which are still to come; `urgent`: some have classes with priority below.
     pub(super) fn new(member: Member, children: usize, urgent: bool) -> Inner {
@@ -301,6 +365,7 @@ impl Inner {
             priority: [None; PRIORITY_LEVELS],
             priority_ready: [false; PRIORITY_LEVELS],
             propagated: urgent.then(|| Box::new(Propagated::new(children))),
+            minimums: None,
             virtual_time: 0,
         }
     }
@@ -316,7 +381,7 @@ impl Inner {
     /// The child to serve next.
     #[inline]
     pub(super) fn next(&self) -> Option<NodeId> {
-        if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() {
+        if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() && self.minimums.is_none() {
             return Some(self.children[self.contest.least()?]);
         }
         match self.urgent() {
@@ -324,7 +389,10 @@ impl Inner {
                 Some(self.children[self.contest.least()?])
             }
             Some((_, child)) => Some(child),
-            None => Some(self.children[self.contest.least()?]),
+            None => {
+                let minimum = self.minimums.as_ref().and_then(|minimums| minimums.due.least());
+                Some(self.children[minimum.or_else(|| self.contest.least())?])
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::winner_tree::WinnerTree;
 impl<P> Scheduler<P> {
     /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
     pub fn expire(&mut self, now: Time) {
+        self.clock = now;
         while self.timers.least_key() <= now.0 {
             let Some(timer) = self.timers.least() else { return };
             let node = self.shaped[timer];
@@ -19,6 +20,19 @@ impl<P> Scheduler<P> {
                 self.release(now, node, self.joins[queue]);
             }
             self.settle(node);
+        }
+    }
+
+    /// Brings the choices up to `now` in which a child may take of its minimum rate again.
+    pub(super) fn advance_minimums(&mut self, now: Time) {
+        while self.minimum_timers.least_key() <= now.0 {
+            let Some(number) = self.minimum_timers.least() else { return };
+            let id = self.with_minimums[number];
+            let Some(minimums) = &mut self.inners[id.0].minimums else { return };
+            minimums.advance(now);
+            self.minimum_timers.set(number, minimums.next());
+            // Another packet may be in front now.
+            self.settle(NodeId::Inner(id));
         }
     }
 

@@ -51,8 +51,8 @@ pub fn configuration(generation: &str, policy_maps: Value, interface: Value) -> 
             "udp": class(json!({"type": "protocol", "name": "udp"}))},
         "policy_maps": policy_maps,
         "interfaces": {"Out": interface}});
-    // Code points that all have precedence 0.
-    for dscp in 1..8 {
+    // Code points, of which the first seven have precedence 0.
+    for dscp in 1..10 {
         config["class_maps"][format!("c{dscp}")] = class(json!({"type": "dscp", "values": [dscp]}));
     }
     read(&config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qoslab.ios.model.generations import generation_of, is_ios_xe
+from qoslab.ios.model.generations import generation_of
 from qoslab.platforms import MODELS, is_switch, routers_of
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.shown import INTERFACES
@@ -34,10 +34,7 @@ def devices(facts: Facts) -> Iterator[Found]:
         if is_switch(node):
             continue
         found, expected = generation_of(router.release), facts.generation(name)
-        if is_ios_xe(router.release):
-            message = f"found IOS-XE {router.release}, expected classic IOS: the QoS of IOS-XE is not modelled"
-            yield Found(name, message, "take a router with IOS 12.4 or 15.x")
-        elif found is None:
+        if found is None:
             message = (
                 f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
             )

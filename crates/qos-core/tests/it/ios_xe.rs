@@ -1,0 +1,262 @@
+//! The rules of IOS-XE on routers: minimum, maximum and excess, queue limits by time, thresholds by the limit. Each test
+//! fails if one rule is taken for that of the later generation of IOS.
+
+use crate::common::{self, bytes_by_source, configuration, interface, load, with_policy, Source, SECOND};
+use qos_core::counters::ClassCounters;
+use qos_core::wire::Framing::Ethernet;
+use qos_core::{Engine, RouterConfig, Time};
+use serde_json::{json, Value};
+
+const SECONDS: u64 = 10;
+
+/// What sources offer a line, and get of it: kb/s of each, and the counters of the classes.
+fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<f64>) {
+    let mut engine: Engine<usize> = common::engine(line_bps, Ethernet);
+    engine.configure(Time(0), config).unwrap();
+    let outputs = match sources {
+        [] => Vec::new(),
+        _ => load(&mut engine, Ethernet, sources, Time(SECONDS * SECOND)),
+    };
+    engine.audit().unwrap();
+    let policy = engine.counters(Time(SECONDS * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
+    let kbps = |bytes: &u64| *bytes as f64 * 8.0 / 1_000.0 / SECONDS as f64;
+    (policy.classes, bytes_by_source(&outputs, sources.len()).iter().map(kbps).collect())
+}
+
+/// Below a shaper, so that no overhead of the line counts; class n is that of code point n, the last one class-default.
+fn shaped(shape_bps: u64, classes: &Value, offers_kbps: &[u64]) -> Vec<f64> {
+    let parent = json!([{"name": "class-default", "service_policy": "CHILD",
+        "shape": {"mode": "average", "rate": {"bps": shape_bps}}}]);
+    let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": classes}});
+    let config = configuration("ios-xe", maps, interface(1_000_000, None, Some("P")));
+    let last = offers_kbps.len() as u16;
+    let sources: Vec<_> = (1u16..)
+        .zip(offers_kbps)
+        .map(|(number, kbps)| Source::new(1_000, (number % last) as u8, number, kbps * 1_000))
+        .collect();
+    offered(1_000_000_000, &config, &sources).1
+}
+
+fn about(found: &[f64], expected: &[f64]) {
+    let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < expected * 0.03 + 5.0;
+    assert!(found.iter().zip(expected).all(near), "{found:?}, expected {expected:?}");
+}
+
+fn class(name: &str, field: &str, value: Value) -> Value {
+    let mut class = json!({"name": name});
+    class[field] = value;
+    class
+}
+
+/// Table 7.3 of the facts: every class has its minimum, and what is left is shared by weight.
+#[test]
+fn what_minimum_rates_leave_is_shared_equally() {
+    let bandwidth = |name: &str, kbps: u64| class(name, "bandwidth", json!({"kbps": kbps}));
+    let two = json!([bandwidth("c1", 400), bandwidth("c2", 600)]);
+    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
+    let one = json!([bandwidth("c1", 6_000)]);
+    about(&shaped(10_000_000, &one, &[8_000, 8_000]), &[8_000.0, 2_000.0]);
+}
+
+#[test]
+fn the_rest_is_shared_by_what_is_typed() {
+    let remaining = |name: &str, percent: u64| class(name, "bandwidth", json!({"remaining_percent": percent}));
+    let two = json!([remaining("c1", 20), remaining("c2", 30)]);
+    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[400.0, 600.0, 1_000.0]);
+    let ratio = |name: &str, ratio: u64| class(name, "bandwidth", json!({"remaining_ratio": ratio}));
+    let two = json!([ratio("c1", 2), ratio("c2", 3)]);
+    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[666.7, 1_000.0, 333.3]);
+}
+
+/// A class that does not use its minimum gives it away, and does not save it up.
+#[test]
+fn an_unused_minimum_is_shared() {
+    let bandwidth = |name: &str, kbps: u64| class(name, "bandwidth", json!({"kbps": kbps}));
+    let priority = class("c3", "priority", json!({"unit": "strict"}));
+    let classes = json!([bandwidth("c1", 2_000), bandwidth("c2", 1_000), priority]);
+    about(&shaped(10_000_000, &classes, &[9_000, 500, 1_000, 9_000]), &[5_250.0, 500.0, 1_000.0, 3_250.0]);
+}
+
+/// The WAN edge of a published design: priority, and eight classes by `bandwidth remaining percent`.
+#[test]
+fn a_wan_edge_shares_what_priority_leaves() {
+    let mut classes = vec![class("c1", "priority", json!({"unit": "strict"}))];
+    let shares = [15, 15, 4, 3, 3, 15, 6, 1];
+    for (number, percent) in (2..).zip(shares) {
+        classes.push(class(&format!("c{number}"), "bandwidth", json!({"remaining_percent": percent})));
+    }
+    classes.push(class("class-default", "bandwidth", json!({"remaining_percent": 38})));
+    let offers = [5_000, 30_000, 30_000, 300, 200, 100, 30_000, 30_000, 30_000, 30_000];
+    let expected = [5_000.0, 7_400.0, 7_400.0, 300.0, 200.0, 100.0, 7_400.0, 2_960.0, 493.3, 18_746.7];
+    about(&shaped(50_000_000, &json!(classes), &offers), &expected);
+}
+
+/// Table 7.1 of the facts: 50 ms of the rate in packets of 1500 bytes, at least 64; a priority level has 512.
+#[test]
+fn queue_limits_are_fifty_milliseconds() {
+    for (bps, packets) in [
+        (128_000, 64),
+        (8_000_000, 64),
+        (15_360_000, 64),
+        (20_000_000, 83),
+        (42_500_000, 177),
+        (50_000_000, 208),
+        (100_000_000, 416),
+        (1_000_000_000, 4_166),
+        (10_000_000_000, 41_666),
+    ] {
+        let parent = json!([{"name": "class-default", "service_policy": "CHILD",
+            "shape": {"mode": "average", "rate": {"bps": bps}}}]);
+        let children = json!([
+            class("c1", "priority", json!({"unit": "strict"})),
+            class("c2", "bandwidth", json!({"remaining_percent": 8}))
+        ]);
+        let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": children}});
+        let config = configuration("ios-xe", maps, interface(10_000_000, None, Some("P")));
+        let (classes, _) = offered(10_000_000_000, &config, &[]);
+        let found: Vec<_> =
+            classes.iter().map(|class| class.queue.as_ref().and_then(|queue| queue.limit_packets)).collect();
+        assert_eq!(found, [Some(packets), None, Some(packets), Some(packets)], "{bps} b/s");
+        let shape = classes[0].shape.as_ref().unwrap();
+        assert_eq!((shape.bc_bits, shape.be_bits), (bps / 250, bps / 250));
+    }
+}
+
+/// The reference rate of a limit is the class's bandwidth, else its shaper, else what is around it; units have the
+/// class's own.
+#[test]
+fn a_limit_is_of_the_rate_of_its_class() {
+    let limits = |actions: Value| {
+        let mut wanted = json!({"name": "c1"});
+        for (field, value) in actions.as_object().unwrap() {
+            wanted[field] = value.clone();
+        }
+        let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+        let queue = offered(1_000_000_000, &config, &[]).0[0].queue.unwrap();
+        (queue.limit_packets, queue.limit_bytes, queue.limit_us)
+    };
+    let shape = json!({"mode": "average", "rate": {"bps": 50_000_000}});
+    assert_eq!(limits(json!({"bandwidth": {"kbps": 300_000}})), (Some(1_250), None, None));
+    assert_eq!(limits(json!({"shape": shape})), (Some(208), None, None));
+    assert_eq!(limits(json!({"bandwidth": {"kbps": 300_000}, "shape": shape})), (Some(1_250), None, None));
+    let ten_ms = json!({"bandwidth": {"kbps": 300_000}, "queue_limit": {"ms": 10}});
+    assert_eq!(limits(ten_ms), (None, Some(375_000), None));
+    let us = json!({"bandwidth": {"kbps": 100_000}, "queue_limit": {"us": 3_932}});
+    assert_eq!(limits(us), (None, Some(49_150), Some(3_932)));
+}
+
+/// Table 7.2 of the facts: thresholds by precedence follow from the limit, in packets too.
+#[test]
+fn early_detection_follows_the_queue_limit() {
+    for (limit, max, least) in [
+        (64, 32, [16, 18, 20, 22, 24, 26, 28, 30]),
+        (208, 104, [52, 58, 65, 71, 78, 84, 91, 97]),
+        (416, 208, [104, 117, 130, 143, 156, 169, 182, 195]),
+        (4_166, 2_083, [1_041, 1_171, 1_301, 1_432, 1_562, 1_692, 1_822, 1_952]),
+    ] {
+        let wanted = json!({"name": "class-default", "queue_limit": {"packets": limit},
+            "random_detect": {"basis": "precedence"}});
+        let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+        let rows = offered(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
+        assert_eq!(rows.iter().map(|row| row.min).collect::<Vec<_>>(), least);
+        assert!(rows.iter().all(|row| row.max == max));
+    }
+}
+
+#[test]
+fn early_detection_may_be_in_per_cent_of_the_limit() {
+    let wanted = json!({"name": "class-default", "queue_limit": {"bytes": 312_500}, "random_detect":
+        {"basis": "dscp", "unit": "percent", "thresholds": [{"value": 26, "min": 43, "max": 50}]}});
+    let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+    let rows = offered(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
+    let row = rows.iter().find(|row| row.value == 26).unwrap();
+    assert_eq!((row.min, row.max), (134_375, 156_250));
+}
+
+/// The limit of a class with `fair-queue` holds for all its flows, and that of a flow is a quarter.
+#[test]
+fn flows_share_the_limit_of_their_class() {
+    let fair = json!({"name": "class-default", "fair_queue": {}, "queue_limit": {"packets": 64}});
+    let config = with_policy("ios-xe", 10_000, json!([fair]));
+    let sources: Vec<_> = (0..30).map(|flow| Source::new(1_000, 0, flow, 2_000_000)).collect();
+    let (classes, _) = offered(10_000_000, &config, &sources);
+    let queue = classes[0].queue.unwrap();
+    assert_eq!((queue.per_flow_limit, queue.max_flows), (Some(16), Some(16)));
+    assert!(queue.depth_packets <= 64 && classes[0].drops.tail.packets > 0, "{:?}", classes[0]);
+}
+
+/// A shaper lets packets go one by one: no burst of 4 ms.
+#[test]
+fn a_shaper_spaces_packets() {
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 10_000_000}}}]);
+    let config = with_policy("ios-xe", 1_000_000, shape);
+    let mut engine: Engine<usize> = common::engine(1_000_000_000, Ethernet);
+    engine.configure(Time(0), &config).unwrap();
+    let outputs = load(&mut engine, Ethernet, &[Source::new(1_000, 0, 0, 30_000_000)], Time(SECOND));
+    let times: Vec<_> = common::departures(&outputs).iter().map(|(time, ..)| time.0).collect();
+    let in_4_ms = |start: &u64| times.iter().filter(|time| (*start..start + 4_000_000).contains(*time)).count();
+    // 4 ms of 10 Mb/s are five packets; a burst of HQF would have ten.
+    assert!(times.iter().all(|start| in_4_ms(start) <= 7), "{:?}", &times[..20]);
+    assert!((9_500_000..10_500_000).contains(&(times.len() as u64 * 1_014 * 8)));
+}
+
+/// A rate that is no multiple of the tick is held all the same.
+#[test]
+fn a_shaper_holds_any_rate() {
+    for bps in [12_345u64, 8_001, 999_999] {
+        let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": bps}}}]);
+        let config = with_policy("ios-xe", 10_000, shape);
+        let got = offered(10_000_000, &config, &[Source::new(86, 0, 0, 3_000_000)]).1[0];
+        let most = bps as f64 / 1_000.0 + 1_522.0 * 8.0 / 1_000.0 / SECONDS as f64;
+        assert!(got <= most + 0.2 && got > bps as f64 / 1_000.0 * 0.98, "{got} of {bps}");
+    }
+}
+
+#[test]
+fn a_policer_of_a_priority_class_always_works() {
+    let police = json!({"cir": {"percent": 10}});
+    let always = json!([{"name": "c1", "priority": {"unit": "strict"}, "police": police}]);
+    let config = with_policy("ios-xe", 10_000, always);
+    let kbps = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
+    assert!((1_000.0..1_060.0).contains(&kbps[0]), "{kbps:?}");
+    let in_congestion = json!([class("c1", "priority", json!({"unit": "percent", "number": 10}))]);
+    let config = with_policy("ios-xe", 10_000, in_congestion);
+    let alone = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
+    assert!(alone[0] > 2_900.0, "{alone:?}");
+    let busy = [Source::new(1_000, 1, 0, 3_000_000), Source::new(1_000, 0, 1, 20_000_000)];
+    let kbps = offered(10_000_000, &config, &busy).1;
+    assert!((950.0..1_060.0).contains(&kbps[0]), "{kbps:?}");
+}
+
+#[test]
+fn bandwidth_stands_in_leaves_only() {
+    let child = json!([class("c2", "bandwidth", json!({"remaining_percent": 50}))]);
+    for (generation, bandwidth, refused) in [
+        ("ios-xe", json!({"percent": 30}), true),
+        ("ios-xe", json!({"remaining_ratio": 30}), false),
+        ("hqf", json!({"percent": 30}), false),
+    ] {
+        let parent = json!([{"name": "c1", "bandwidth": bandwidth, "service_policy": "CHILD"}]);
+        let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": child}});
+        let config = configuration(generation, maps, interface(10_000, None, Some("P")));
+        let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
+        assert_eq!(engine.configure(Time(0), &config).is_err(), refused, "{generation}");
+    }
+}
+
+/// More can be reserved than with HQF, and overhead has a wider range.
+#[test]
+fn ranges_are_wider() {
+    let possible = |generation: &str, actions: Value| {
+        let config = with_policy(generation, 10_000, actions);
+        common::engine::<usize>(10_000_000, Ethernet).configure(Time(0), &config).is_ok()
+    };
+    let all = json!([class("c1", "bandwidth", json!({"percent": 100}))]);
+    let ratio = json!([class("c1", "bandwidth", json!({"remaining_ratio": 65_536}))]);
+    let account = json!([{"name": "c1", "account": {"user_defined": {"offset": 1_000}},
+        "shape": {"mode": "average", "rate": {"bps": 1_000_000}}}]);
+    for actions in [all, ratio, account] {
+        assert!(possible("ios-xe", actions.clone()), "{actions}");
+        assert!(!possible("hqf", actions.clone()), "{actions}");
+    }
+}
