@@ -178,7 +178,8 @@ def numbered(limits: list[int]) -> list[dict[str, Any]]:
 def lines_about_queues(text: str, strategy: str, limits: list[int]) -> list[str]:
     queue = interface_counters()["queue"] | {"strategy": strategy}
     counters = interface_counters(queue=queue, numbered_queues=numbered(limits))
-    return list(queue_lines(configured(text).interfaces["Serial0/0"], counters))[1:]
+    made = configured(text)
+    return list(queue_lines(made.interfaces["Serial0/0"], counters, made.hardware.qos))[1:]
 
 
 def test_queues_of_lists_in_show_interfaces() -> None:
@@ -306,7 +307,7 @@ def test_a_queues_conversations_are_printed_and_parsed() -> None:
     router = FakeRouter()
     weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
     counters = interface_counters(queue=weighted, conversations=CONVERSATIONS)
-    shown = show_queue(router.device.interfaces["FastEthernet0/0"], counters)
+    shown = show_queue(router.device.interfaces["FastEthernet0/0"], counters, router.device.hardware.qos)
     print(shown)
     assert (
         "\n\n  (depth/weight/total drops/no-buffer drops/interleaves) 57/32384/12799/0/0\n"
@@ -346,7 +347,8 @@ def test_the_router_has_the_screens() -> None:
     assert "Current DLCI priority queue configuration:" in typed(router, "show queueing\r")
     assert "Acc. Queue Packets" in typed(router, "show traffic-shape statistics\r")
     weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
-    shown = show_queue(router.device.interfaces["FastEthernet0/0"], interface_counters(queue=weighted))
+    counters = interface_counters(queue=weighted)
+    shown = show_queue(router.device.interfaces["FastEthernet0/0"], counters, router.device.hardware.qos)
     parsed = parse("ios", "show queue FastEthernet0/0", shown).parsed
     assert parsed is not None
     assert parsed["FastEthernet0/0"]["strategy"] == "weighted fair"

@@ -20,7 +20,7 @@ from qoslab.ios.model.routes import installable_routes
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import checksum
 from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
-from qoslab.platforms.ios import MODELS, SOFTWARE
+from qoslab.platforms import MODELS, SOFTWARE
 
 Answer = Callable[[dict[str, Any]], bytes | None]
 """What the server sends for a request; None closes the connection."""

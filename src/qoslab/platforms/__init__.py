@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import Platform, Problem, Reach
 from qoslab.platforms.host import Host
-from qoslab.platforms.ios import MODELS, SOFTWARE, Ios, RouterModel
+from qoslab.platforms.ios import MODELS, Ios
+from qoslab.platforms.ios_model import SOFTWARE, RouterModel
 from qoslab.platforms.linux import Linux
 from qoslab.plugins import Registry, lacking
 

@@ -1,7 +1,7 @@
 """Routers with IOS 15 and with IOS-XE as data.
 
-Sources: heads of `show version` and `show interfaces` as public parsers' recordings have them [C]. Memory sizes of other
-models than those, serial numbers, clocks and the releases of boot programs are fillers [I].
+Sources: heads of `show version` and `show interfaces` as public parsers' recordings have them [C]. Memory sizes of
+other models than those, serial numbers, clocks and the releases of boot programs are fillers [I].
 """
 
 from __future__ import annotations

@@ -231,7 +231,8 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     ring = 0 if interface is None else ring_bytes(context.qos, interface, line, context.frame)
     behind = _ms(ring, line)
     guessed = interface is not None and interface.tx_ring_limit is None
-    guessed = guessed and (not interface.serial or context.qos.tx_ring is not None)
+    if interface is not None and interface.serial and context.qos.tx_ring is None:
+        guessed = False
     here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     return PolicyValues(

@@ -114,9 +114,12 @@ fn queue_limits_are_fifty_milliseconds() {
         let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": children}});
         let config = configuration("ios-xe", maps, interface(10_000_000, None, Some("P")));
         let (classes, _) = offered(10_000_000_000, &config, &[]);
-        let found: Vec<_> =
-            classes.iter().map(|class| class.queue.as_ref().and_then(|queue| queue.limit_packets)).collect();
-        assert_eq!(found, [Some(packets), None, Some(packets), Some(packets)], "{bps} b/s");
+        let child = classes[0].child.as_ref().unwrap();
+        let limit = |class: &ClassCounters| class.queue.as_ref().and_then(|queue| queue.limit_packets);
+        assert_eq!(limit(&classes[0]), Some(packets), "{bps} b/s");
+        let found: Vec<_> = child.classes.iter().skip(1).map(limit).collect();
+        assert_eq!(found, [Some(packets), Some(packets)], "{bps} b/s");
+        assert_eq!(child.priority_queues[0].limit_packets, 512);
         let shape = classes[0].shape.as_ref().unwrap();
         assert_eq!((shape.bc_bits, shape.be_bits), (bps / 250, bps / 250));
     }

@@ -48,8 +48,8 @@ SUM_EXCEEDS = "Sum total of class bandwidths exceeds"
 # Of IOS-XE: the first is a reader's print, the second the text of the YANG model.
 NOT_WITH_PRIORITY = "Bandwidth not allowed with priority"
 MIXED_IN_CLASS = (
-    "Mixed bandwidth types are not supported. Pls configure bandwidth command either in kbps, percent, remaining percent"
-    " or remaining ratio but not mixed"
+    "Mixed bandwidth types are not supported. Pls configure bandwidth command either in kbps, percent, "
+    "remaining percent or remaining ratio but not mixed"
 )
 
 

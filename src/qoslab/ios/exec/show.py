@@ -102,6 +102,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             now=router.now(),
             cleared=router.cleared(name),
             activity=activity[name],
+            qos=device.hardware.qos,
             kbit=kbit,
             circuit=device.with_circuit(name).circuit is not None,
         ).render()
@@ -162,7 +163,7 @@ async def _show_queueing(session: ExecSession, args: Args) -> str:
 @EXEC.add(ANY_MODE, "show queue <name:interface>", requires={"router"}, help={"queue": "Show queue contents"})
 async def _show_queue(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
-    return show_queue(session.device.interfaces[name], await _counters_of(session, name))
+    return show_queue(session.device.interfaces[name], await _counters_of(session, name), session.device.hardware.qos)
 
 
 @EXEC.add(
@@ -196,7 +197,9 @@ async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
     if "." in name:
         # What waits, waits at the port.
         raise args.invalid("name")
-    return show_queueing_interface(session.device.interfaces[name], await _counters_of(session, name))
+    return show_queueing_interface(
+        session.device.interfaces[name], await _counters_of(session, name), session.device.hardware.qos
+    )
 
 
 @EXEC.add(

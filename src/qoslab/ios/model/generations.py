@@ -73,6 +73,10 @@ class QosGeneration:
     """Whether `show policy-map interface` has counters of each `match` of a match-any class-map."""
     parents_without_depth: bool = False
     """Whether a class with a queueing child shows no depth and no drop rate of its own."""
+    input_hold_queue: int = 75
+    """`Input queue: 0/75/...` of `show interfaces`, packets."""
+    output_queue_of_fifo: bool = False
+    """Whether `show interfaces` has `Output queue: 0/40 (size/max)` whatever the queueing."""
     exceeded: str = "exceed"
     """The word before the rate of exceeding packets."""
     violated: str = "violate"
@@ -178,6 +182,8 @@ _IOS_XE = replace(
     prints_thousands=True,
     counts_each_match=False,
     parents_without_depth=True,
+    input_hold_queue=375,
+    output_queue_of_fifo=True,
     exceeded="exceeded",
     violated="violated",
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.mtu import line_mtu
 from qoslab.ios.model.routes import NULL
@@ -108,6 +109,7 @@ class InterfaceView:
     now: datetime
     cleared: datetime | None
     activity: Activity
+    qos: QosGeneration
     kbit: str
     """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
     circuit: bool = False
@@ -129,7 +131,7 @@ class InterfaceView:
             + (" output hang never")
         )
         yield f'  Last clearing of "show interface" counters {self._since(self.cleared)}'
-        yield from (f"  {line}" for line in queue_lines(interface, counters))
+        yield from (f"  {line}" for line in queue_lines(interface, counters, self.qos))
         interval = interval_text(counters["load_interval_s"])
         for way in ("input", "output"):
             rates = counters["input"] if way == "input" else counters["output"]
@@ -171,9 +173,13 @@ class InterfaceView:
         if interface.serial:
             yield "  CRC checking enabled"
         else:
+            rate_mbps = self.counters["line_rate_bps"] // 1_000_000
+            duplex = "Half" if interface.duplex == "half" else "Full"
             media = "100BaseTX/FX" if interface.port is None else "media type is 10/100/1000BaseTX"
-            duplex = "Half-duplex" if interface.duplex == "half" else "Full-duplex"
-            yield f"  {duplex}, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, {media}"
+            if self.qos.output_queue_of_fifo:
+                yield f"  {duplex} Duplex, {rate_mbps}Mbps, link type is auto, media type is RJ45"
+            else:
+                yield f"  {duplex}-duplex, {rate_mbps}Mb/s, {media}"
             if interface.port is not None:
                 yield "  input flow-control is off, output flow-control is unsupported "
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.interface_queueing import PRIORITIES
 from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
@@ -13,7 +15,6 @@ from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_prio
 if TYPE_CHECKING:
     from qoslab import formats
 
-DEFAULT_INPUT_HOLD_QUEUE = 75
 # Those of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
 KINDS = {"fifo": "none", "weighted_fair": "fair", "class_based": "fair", "priority": "priority", "custom": "custom"}
@@ -34,9 +35,9 @@ UNLIMITED_RING = 128
 """Packets of a 2811's transmit ring where nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
 
 
-def queue_lines(interface: Interface, counters: formats.InterfaceCounters) -> Iterator[str]:
+def queue_lines(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> Iterator[str]:
     """The lines about the queues of an interface, without indentation."""
-    hold = DEFAULT_INPUT_HOLD_QUEUE if interface.hold_queue_in is None else interface.hold_queue_in
+    hold = qos.input_hold_queue if interface.hold_queue_in is None else interface.hold_queue_in
     yield (
         f"Input queue: 0/{hold}/{counters['input']['drops']}/0 (size/max/drops/flushes);"
         f" Total output drops: {counters['output']['drops']}"
@@ -47,6 +48,10 @@ def queue_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
         return
     yield f"Queueing strategy: {STRATEGIES[queue['strategy']]}"
     depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
+    if qos.output_queue_of_fifo:
+        # The queues of classes are not shown here.
+        yield f"Output queue: 0/{figures.FIFO_HOLD_QUEUE} (size/max)"
+        return
     if queue["strategy"] == "fifo":
         yield f"Output queue: {depth}/{limit} (size/max)"
         return
@@ -80,13 +85,13 @@ def _list_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
         yield "   " + " ".join(f"{first + n}: {figure}" for n, figure in enumerate(figures[first : first + 5]))
 
 
-def show_queue(interface: Interface, counters: formats.InterfaceCounters) -> str:
+def show_queue(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> str:
     """`show queue X`: the interface's queues, and of each conversation with packets the one that leaves next."""
     if counters["queue"]["strategy"] == "fifo":
         return FIFO_NOT_SUPPORTED + "\n"
     if counters["queue"]["strategy"] == "class_based" and counters["queue"]["threshold"] is None:
         return HQF_NOT_SUPPORTED + "\n"
-    lines = [f"  {line}" for line in queue_lines(interface, counters)]
+    lines = [f"  {line}" for line in queue_lines(interface, counters, qos)]
     for each in counters["conversations"]:
         lines += ["", *(f"  {line}" for line in _conversation_lines(each))]
     return "".join(line + "\n" for line in lines)
@@ -110,11 +115,11 @@ def _conversation_lines(conversation: formats.ConversationCounters) -> Iterator[
     yield f"TOS: {ip['tos']} prot: {ip['protocol']}{ports}"
 
 
-def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters) -> str:
+def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> str:
     """`show queueing interface X`."""
     strategy = KINDS[counters["queue"]["strategy"]]
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
-    lines += [f"  {line}" for line in queue_lines(interface, counters)]
+    lines += [f"  {line}" for line in queue_lines(interface, counters, qos)]
     return "".join(line + "\n" for line in lines)
 
 

@@ -1,0 +1,209 @@
+"""`qoslab policy` for IOS-XE: the tables that follow from Cisco's rules, row by row.
+
+Each test fails where a rule of HQF answers instead.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.policy.answer import answer
+from qoslab.policy.effective import ClassValues
+from qoslab.policy.render import answer_text
+
+VERSION = "version 17.9\n"
+CLASSES = "".join(f"class-map C{number}\n match dscp {number}\n" for number in range(1, 11))
+
+
+def classes(text: str, rate_bps: int | None = None) -> dict[str, ClassValues]:
+    [policy] = answer(VERSION + CLASSES + text, rate_bps=rate_bps).policies
+    return {"/".join(each.path): each for each in policy.classes}
+
+
+def below_a_shaper(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
+    """The classes of a child below a shaper."""
+    child = "policy-map CHILD\n" + "".join(f" {line}\n" for line in lines)
+    parent = f"policy-map PARENT\n class class-default\n  shape average {rate_bps}\n  service-policy CHILD\n"
+    port = "interface GigabitEthernet0/0/0\n service-policy output PARENT\n"
+    found = classes(child + parent + port)
+    return {name.removeprefix("class-default/"): each for name, each in found.items() if "/" in name}
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "packets", "bc_bits", "police_bytes", "priority_bytes", "full_ms"),
+    [
+        (128_000, 64, 512, 4_000, 3_200, 6056),
+        (512_000, 64, 2_048, 16_000, 12_800, 1514),
+        (1_000_000, 64, 4_000, 31_250, 25_000, 775),
+        (2_000_000, 64, 8_000, 62_500, 50_000, 388),
+        (5_000_000, 64, 20_000, 156_250, 125_000, 155),
+        (8_000_000, 64, 32_000, 250_000, 200_000, 96.9),
+        (10_000_000, 64, 40_000, 312_500, 250_000, 77.5),
+        (15_360_000, 64, 61_440, 480_000, 384_000, 50.5),
+        (20_000_000, 83, 80_000, 625_000, 500_000, 50.3),
+        (42_500_000, 177, 170_000, 1_328_125, 1_062_400, 50.4),
+        (50_000_000, 208, 200_000, 1_562_500, 1_250_000, 50.4),
+        (100_000_000, 416, 400_000, 3_125_000, 2_500_000, 50.4),
+        (200_000_000, 833, 800_000, 6_250_000, 5_000_000, 50.4),
+        (500_000_000, 2_083, 2_000_000, 15_625_000, 12_500_000, 50.5),
+        (1_000_000_000, 4_166, 4_000_000, 31_250_000, 25_000_000, 50.5),
+        (2_000_000_000, 8_333, 8_000_000, 62_500_000, 50_000_000, 50.5),
+        (10_000_000_000, 41_666, 40_000_000, 312_500_000, 250_000_000, 50.5),
+    ],
+)
+def test_defaults_by_rate(
+    rate_bps: int, packets: int, bc_bits: int, police_bytes: int, priority_bytes: int, full_ms: float
+) -> None:
+    policy = (
+        f"policy-map P\n class C1\n  police {rate_bps}\n class C2\n  shape average {rate_bps}\n"
+        f" class C3\n  priority {rate_bps // 1000}\n"
+        "interface TenGigabitEthernet0/0/0\n service-policy output P\n"
+    )
+    found = classes(policy)
+    police, shape, queue = found["C1"].police, found["C2"].shape, found["C2"].queue
+    assert police is not None and shape is not None and queue is not None
+    assert (queue.packets, queue.default) == (packets, True)
+    assert (shape.bc_bits, shape.be_bits, police.bc_bytes) == (bc_bits, bc_bits, police_bytes)
+    assert packets * 1514 * 8000 / rate_bps == pytest.approx(full_ms, rel=0.005)
+    assert rate_bps // 1000 // 8 * 200 == pytest.approx(priority_bytes, rel=0.002)
+    assert found["C3"].queue is not None
+    assert found["C3"].queue.packets == 512
+
+
+@pytest.mark.parametrize(
+    ("limit", "greatest", "least", "assured", "expedited"),
+    [
+        (64, 32, (16, 18, 20, 22, 24, 26, 28, 30), (28, 24, 20), 30),
+        (208, 104, (52, 58, 65, 71, 78, 84, 91, 97), (91, 78, 65), 97),
+        (416, 208, (104, 117, 130, 143, 156, 169, 182, 195), (182, 156, 130), 195),
+        (4166, 2083, (1041, 1171, 1301, 1432, 1562, 1692, 1822, 1952), (1822, 1562, 1301), 1952),
+    ],
+)
+def test_early_detection_follows_the_queue_limit(
+    limit: int, greatest: int, least: tuple[int, ...], assured: tuple[int, ...], expedited: int
+) -> None:
+    def rows(basis: str) -> dict[str, tuple[int, int]]:
+        text = f"policy-map P\n class class-default\n  queue-limit {limit}\n  random-detect{basis}\n"
+        red = classes(text, 1_000_000_000)["class-default"].red
+        assert red is not None and red.unit == "packets"
+        return {each.value: (each.minimum, each.maximum) for each in red.rows}
+
+    assert list(rows("").values()) == [(minimum, greatest) for minimum in least]
+    by_code = rows(" dscp-based")
+    assert tuple(by_code[name][0] for name in ("af21", "af22", "af23")) == assured
+    assert by_code["ef"] == (expedited, greatest)
+
+
+def test_thresholds_in_percent_are_of_the_limit() -> None:
+    text = (
+        "policy-map P\n class class-default\n  queue-limit 312500 bytes\n  random-detect dscp-based\n"
+        "  random-detect dscp af31 percent 43 50\n"
+    )
+    red = classes(text, 100_000_000)["class-default"].red
+    assert red is not None
+    row = next(each for each in red.rows if each.value == "af31")
+    assert (red.unit, row.minimum, row.maximum, row.typed) == ("bytes", 134_375, 156_250, True)
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "lines", "expected_kbps"),
+    [
+        (
+            2_000_000,
+            ["class C1", " bandwidth percent 20", "class C2", " bandwidth percent 30"],
+            {"C1": 733.3, "C2": 933.3, "class-default": 333.3},
+        ),
+        (
+            2_000_000,
+            ["class C1", " bandwidth remaining percent 20", "class C2", " bandwidth remaining percent 30"],
+            {"C1": 400, "C2": 600, "class-default": 1000},
+        ),
+        (
+            2_000_000,
+            ["class C1", " bandwidth remaining ratio 2", "class C2", " bandwidth remaining ratio 3"],
+            {"C1": 666.7, "C2": 1000, "class-default": 333.3},
+        ),
+        (
+            100_000_000,
+            ["class C1", " priority", " police 25000000", "class C2", " bandwidth percent 20"],
+            {"C1": 25000, "C2": 47500, "class-default": 27500},
+        ),
+        (
+            10_000_000,
+            ["class C1", " priority 1000", "class C2", " bandwidth 2000", " shape average 3000000"],
+            {"C1": 1000, "C2": 3000, "class-default": 6000},
+        ),
+    ],
+)
+def test_what_classes_get_when_all_are_busy(rate_bps: int, lines: list[str], expected_kbps: dict[str, float]) -> None:
+    found = below_a_shaper(rate_bps, *lines)
+    kbps = {name: each.busy.bps / 1000 for name, each in found.items() if each.busy}
+    assert kbps == pytest.approx(expected_kbps, rel=0.001)
+    assert not any(each.estimate for each in found.values())
+
+
+def test_minimum_rates_share_what_priority_leaves_of_them() -> None:
+    lines = ["class C1", " priority", " police 6000000", "class C2", " bandwidth 6000", "class C3", " bandwidth 2000"]
+    found = below_a_shaper(10_000_000, *lines)
+    assert {name: each.busy and each.busy.bps for name, each in found.items()} == pytest.approx(
+        {"C1": 6_000_000, "C2": 3_000_000, "C3": 1_000_000, "class-default": 0}
+    )
+
+
+def test_a_queue_of_many_packets_in_a_small_class_is_a_finding() -> None:
+    lines = ["class C1", " bandwidth remaining percent 5", " queue-limit 4096", "class class-default"]
+    queue = below_a_shaper(29_750_000, *lines)["C1"].queue
+    assert queue is not None and queue.ms is not None
+    assert queue.ms * 1500 / 1514 == pytest.approx(33_000, rel=0.01)
+    assert queue.ms * 900 / 1514 == pytest.approx(19_800, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lines", "packets", "size", "given_ms"),
+    [
+        (["bandwidth 300000"], 1250, None, None),
+        (["bandwidth 300000", "shape average 50000000"], 1250, None, None),
+        (["shape average 50000000"], 208, None, None),
+        (["bandwidth remaining percent 8"], 4166, None, None),
+        (["bandwidth 300000", "queue-limit 10 ms"], None, 375_000, 10),
+        (["bandwidth 100000", "queue-limit 3932 us"], None, 49_150, 3.932),
+        (["bandwidth 100000", "queue-limit 500000 bytes"], None, 500_000, None),
+        (["bandwidth 100000", "queue-limit 100000"], 100_000, None, None),
+    ],
+)
+def test_limits_are_of_the_rate_of_the_class(
+    lines: list[str], packets: int | None, size: int | None, given_ms: float | None
+) -> None:
+    text = "policy-map P\n class C1\n" + "".join(f"  {line}\n" for line in lines)
+    queue = classes(text + "interface GigabitEthernet0/0/0\n service-policy output P\n")["C1"].queue
+    assert queue is not None
+    assert queue.packets == packets
+    assert queue.given_ms == given_ms
+    assert size is None or queue.bytes == size
+
+
+def test_a_default_limit_without_a_rate_is_a_time() -> None:
+    queue = classes("policy-map P\n class C1\n  bandwidth remaining percent 8\n")["C1"].queue
+    assert queue is not None
+    assert (queue.packets, queue.given_ms) == (None, 50)
+
+
+def test_flows_share_the_limit_of_their_class() -> None:
+    text = "policy-map P\n class class-default\n  queue-limit 512\n  random-detect\n  fair-queue\n"
+    queue = classes(text, 1_000_000_000)["class-default"].queue
+    assert queue is not None
+    assert (queue.flows, queue.per_flow_packets) == (16, 128)
+
+
+@pytest.mark.parametrize("line", ["version 16.12", "platform qfp utilization monitor load 80", "license boot level x"])
+def test_the_release_is_named_by_the_configuration(line: str) -> None:
+    text = f"{line}\npolicy-map P\n class class-default\n  shape average 50000000\n"
+    answered = answer(text)
+    assert answered.generation == "ios-xe"
+    assert answer_text(answered).startswith("Rules: IOS-XE 16 and 17 on routers")
+
+
+def test_lines_that_only_ios_xe_has_name_it() -> None:
+    text = "policy-map P\n class class-default\n  shape average 50000000\n  queue-limit 500 us\n"
+    assert answer(text).generation == "ios-xe"
+    assert answer(text.replace("500 us", "500 packets")).generation == "hqf"
