@@ -171,7 +171,8 @@ fn early_detection_may_be_in_per_cent_of_the_limit() {
     let wanted = json!({"name": "class-default", "queue_limit": {"bytes": 312_500}, "random_detect":
         {"basis": "dscp", "unit": "percent", "thresholds": [{"value": 26, "min": 43, "max": 50}]}});
     let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
-    let rows = offered(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
+    let sources = [Source::new(1_000, 26, 0, 1_000_000)];
+    let rows = offered(1_000_000_000, &config, &sources).0[0].random_detect.clone().unwrap().classes;
     let row = rows.iter().find(|row| row.value == 26).unwrap();
     assert_eq!((row.min, row.max), (134_375, 156_250));
 }
