@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -21,9 +21,12 @@ from qoslab.results.files import draft_folder, made_folder
 from qoslab.schema import load_sweep
 from qoslab.units import Duration, Rate
 
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Family
+
 T = TypeVar("T")
 
-MODEL, LAN, WAN = "3725", "FastEthernet0/0", "FastEthernet0/1"
+MODEL = "3725"
 VOICE = Rate.parse("80 kb/s")
 """A call of G.711 with 20 ms a packet: 50 IP packets of 200 bytes a second, with 160 bytes of speech each."""
 POLICIES = {
@@ -50,6 +53,15 @@ class Answers:
     """TCP connections; 0 where there is no TCP."""
     delay: Duration
     duration: Duration
+    model: str = MODEL
+
+    @property
+    def ports(self) -> tuple[str, str]:
+        """The first two Ethernet interfaces of the routers: towards the hosts, and towards the WAN."""
+        from qoslab.platforms import MODELS
+
+        ethernet = [each.name for each in MODELS[self.model].interfaces if each.kind == "ethernet"]
+        return ethernet[0], ethernet[1]
 
 
 @click.group()
@@ -70,6 +82,7 @@ def command() -> None:
 @click.option("--streams", type=click.IntRange(1, 128), help="Number of TCP connections, if the traffic contains TCP.")
 @click.option("--delay", type=DURATION, help="One-way delay of the WAN, such as 10ms.")
 @click.option("--duration", type=DURATION, help="Duration of the traffic, such as 10s.")
+@click.option("--model", default=MODEL, help=f"Model of the routers, such as ISR4451. [default: {MODEL}]")
 def experiment(
     name: str,
     routers: int | None,
@@ -79,6 +92,7 @@ def experiment(
     streams: int | None,
     delay: Duration | None,
     duration: Duration | None,
+    model: str,
 ) -> None:
     """Create experiments/NAME.yml and its template, both with comments.
 
@@ -97,7 +111,8 @@ def experiment(
         streams = _asked(streams, "TCP connections", 2, click.IntRange(1, 128))
     delay = _asked(delay, "Delay of the WAN, one way", Duration.parse("0 s"), DURATION)
     duration = _asked(duration, "Duration", Duration.parse("10 s"), DURATION)
-    answers = Answers(name, routers, policy, rate, traffic, streams or 0, delay, duration)
+    _check_model(model, ("router",))
+    answers = Answers(name, routers, policy, rate, traffic, streams or 0, delay, duration, model)
     for file in make_experiment(answers, EXPERIMENTS):
         echo(f"Written: {file}")
     echo("Next:")
@@ -123,16 +138,22 @@ def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple
     Omissions and invented values are reported; a node or link without a counterpart is refused with its location.
     """
     from qoslab.exchange.topologies import Wishes, import_topology
-    from qoslab.platforms import MODELS
 
-    if model not in MODELS:
-        raise UserError(f'found --model "{model}", expected one of {", ".join(MODELS)}')
+    _check_model(model)
     target = to or Path(f"{source.name.split('.')[0]}.topology.yml")
     for note in import_topology(source, target, Wishes(model, rate, dict(map(_kind, kinds)))):
         echo(f"  {note}")
     echo(f"Written: {target}")
     echo("Next:")
     echo(f"  {program()} lab up {shlex.quote(str(target))}")
+
+
+def _check_model(model: str, families: tuple[Family, ...] = ("router", "switch")) -> None:
+    from qoslab.platforms import MODELS
+
+    known = [name for name, each in MODELS.items() if each.family in families]
+    if model not in known:
+        raise UserError(f'found --model "{model}", expected one of {", ".join(known)}')
 
 
 def _kind(text: str) -> tuple[str, str]:
@@ -206,9 +227,9 @@ def _texts(answers: Answers) -> tuple[str, str]:
         tcp=answers.traffic != "voice",
         voice=VOICE if answers.traffic != "tcp" else None,
         streams=answers.streams,
-        model=MODEL,
-        lan_port=LAN,
-        wan_port=WAN,
+        model=answers.model,
+        lan_port=answers.ports[0],
+        wan_port=answers.ports[1],
     )
     return text, _template(answers)
 
@@ -223,7 +244,7 @@ def _template(answers: Answers) -> str:
     action = f"police cir {{{{ rate }}}} bc {_bucket(answers.rate)}" if answers.policy == "police" else _SHAPE
     below = "" if answers.policy in ("police", "shape") else "  service-policy Waiting\n"
     uplink = f"policy-map Uplink\n class class-default\n  {action}\n{below}"
-    return f"{_WAITING.get(answers.policy, '')}{uplink}!\ninterface {WAN}\n service-policy output Uplink\n"
+    return f"{_WAITING.get(answers.policy, '')}{uplink}!\ninterface {answers.ports[1]}\n service-policy output Uplink\n"
 
 
 _SHAPE = "shape average {{ rate }}"

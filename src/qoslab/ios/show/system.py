@@ -32,6 +32,7 @@ def show_version(
         f"Copyright (c) 1986-{software.copyright_to} by Cisco Systems, Inc.",
         f"Compiled {software.compiled}",
         "",
+        *(() if xe is None else (*_xe_copyright(software.copyright_to), "")),
         f"ROM: {chassis.bootstrap}",
         *chassis.rom_lines,
         "",
@@ -51,6 +52,16 @@ def show_version(
         "",
     ]
     return "".join(line + "\n" for line in lines)
+
+
+def _xe_copyright(year: int) -> tuple[str, ...]:
+    return (
+        "",
+        f"Cisco IOS-XE software, Copyright (c) 2005-{year} by cisco Systems, Inc.",
+        "All rights reserved.  Certain components of Cisco IOS-XE software are",
+        'licensed under the GNU General Public License ("GPL") Version 2.0.',
+        "",
+    )
 
 
 def show_clock(now: datetime) -> str:
