@@ -190,6 +190,7 @@ class ClassQueueCounters(TypedDict):
     limit_bytes: int | None
     limit_ms: int | None
     limit_packets: int | None
+    limit_us: int | None
     max_flows: int | None
     output: Count
     per_flow_limit: int | None
@@ -1287,6 +1288,13 @@ class QueueLimitPackets(TypedDict):
 
 
 @final
+class QueueLimitUs(TypedDict):
+    """The same in microseconds (IOS-XE)."""
+
+    us: int
+
+
+@final
 class QueueRule(TypedDict):
     """Which packets join a queue: those that are all that is said here."""
 
@@ -1995,11 +2003,11 @@ Framing: TypeAlias = Literal[
     "pppoa-mux",
     "pppoeoa-snap",
 ]
-Generation: TypeAlias = Literal["classic", "hqf"]
+Generation: TypeAlias = Literal["classic", "hqf", "ios-xe"]
 InterfaceQueueing: TypeAlias = InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom
 JitterDistribution: TypeAlias = Literal["uniform", "normal", "exponential"]
 Kind: TypeAlias = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
-LimitUnit: TypeAlias = Literal["packets", "bytes", "ms"]
+LimitUnit: TypeAlias = Literal["packets", "bytes", "ms", "us", "percent"]
 LossConfig: TypeAlias = LossConfigRandom | LossConfigGilbertElliott
 MatchMode: TypeAlias = Literal["all", "any"]
 NodeKind: TypeAlias = Literal["host", "router"]
@@ -2023,7 +2031,7 @@ ProtocolName: TypeAlias = Literal[
     "ip",
     "ipv6",
 ]
-QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs
+QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs | QueueLimitUs
 QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]
