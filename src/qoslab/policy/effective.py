@@ -58,6 +58,8 @@ class ShapeValues:
     default_burst: bool
     unconfirmed: bool
     """Whether the default rests on a rounding that is not confirmed."""
+    spaced: bool = False
+    """Whether packets leave one by one, and the bursts are printed only."""
 
 
 @dataclass(frozen=True)
@@ -516,7 +518,8 @@ def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate)
         default and rate.known and rate.bps * context.qos.shape_interval_ms < context.qos.shape_least_burst_bits * 1000
     )
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
-    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low)
+    spaced = context.qos.tx_ring is not None
+    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low, spaced)
 
 
 def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:

@@ -189,8 +189,11 @@ def _shape(shape: ShapeValues) -> str:
     if shape.bc_bits is None or shape.tc_ms is None:
         return f"{parts[0]}, Bc and Be depend on the line"
     mark = (DEFAULT if shape.default_burst else "") + (UNCONFIRMED if shape.unconfirmed else "")
-    parts += [f"Bc {shape.bc_bits} bits{mark}", f"Be {shape.be_bits} bits", f"Tc {_ms(shape.tc_ms)}"]
-    return ", ".join(parts)
+    bursts = [f"Bc {shape.bc_bits} bits{mark}", f"Be {shape.be_bits} bits"]
+    if shape.spaced:
+        # Remembered [R]: the scheduler gives each packet its time.
+        return f"{', '.join([*parts, *bursts])}; packets are spaced{UNCONFIRMED}, the bursts are only printed"
+    return ", ".join([*parts, *bursts, f"Tc {_ms(shape.tc_ms)}"])
 
 
 def _queue(each: ClassValues) -> str:
