@@ -46,6 +46,27 @@ def test_whatever_is_answered_holds(
     assert main(["validate", "mine"]) == 0
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("model", "port"), [("ISR4451", "GigabitEthernet0/0/1"), ("C8000V", "GigabitEthernet2")])
+def test_routers_may_be_of_another_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, port: str, policy: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "experiment", "mine", "--policy", policy, "--routers", "2", "--model", model]) == 0
+    assert f"interface {port}\n" in (tmp_path / "experiments" / "templates" / "mine.ios.j2").read_text()
+    assert main(["validate", "mine"]) == 0
+
+
+@pytest.mark.parametrize("model", ["3750G", "ISR9999"])
+def test_a_model_that_is_no_router_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "experiment", "mine", "--model", model]) == 2
+    assert f'found --model "{model}", expected one of 3725, ' in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_it_runs_and_meets_what_it_expects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

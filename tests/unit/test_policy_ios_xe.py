@@ -5,8 +5,11 @@ Each test fails where a rule of HQF answers instead.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from qoslab.cli import main
 from qoslab.policy.answer import answer
 from qoslab.policy.effective import ClassValues
 from qoslab.policy.render import answer_text
@@ -207,3 +210,12 @@ def test_lines_that_only_ios_xe_has_name_it() -> None:
     text = "policy-map P\n class class-default\n  shape average 50000000\n  queue-limit 500 us\n"
     assert answer(text).generation == "ios-xe"
     assert answer(text.replace("500 us", "500 packets")).generation == "hqf"
+
+
+@pytest.mark.parametrize("model", ["ISR4451", "c8000v", "ios-xe"])
+def test_a_model_selects_the_rules(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "wan.txt"
+    file.write_text("policy-map P\n class class-default\n  shape average 50000000\n")
+    assert main(["policy", str(file), "--model", model]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Rules: IOS-XE") and "208 packets" in shown
