@@ -101,8 +101,9 @@ def test_hardware(model: object) -> None:
     assert own.generation == (router.default_generation or "classic")
     assert own.family == router.family
     assert own.interfaces == tuple(each.name for each in router.interfaces)
-    for generation in SOFTWARE:
-        assert router.hardware(generation).version == ("12.2" if router.family == "switch" else "12.4")
+    for generation in router.generations:
+        expected = SOFTWARE[generation] if router.own_software is None else router.own_software
+        assert router.hardware(generation).version == expected.train
 
 
 def test_image_of_the_article_s_router() -> None:
