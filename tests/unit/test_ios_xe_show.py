@@ -142,6 +142,7 @@ def edge() -> tuple[dict[str, Any], dict[str, Any]]:
         bytes=138_440,
         offered_rate_bps=920_000.0,
         drop_rate_bps=40_000.0,
+        drops=drops,
         shape=SHAPE,
         queue=queue(depth_packets=61, output=volume(105, 128_640)),
         child=child,
@@ -162,7 +163,7 @@ def test_genie_reads_the_wan_edge() -> None:
     parent = policies["PARENT"]["class_map"]["class-default"]
     assert parent["target_shape_rate"] == 50_000_000
     assert (parent["shape_bc_bps"], parent["shape_be_bps"]) == (200_000, 200_000)
-    # What waits and is dropped below a class is its child's.
+    # What waits below a class is its child's; what its child drops counts here too.
     assert (parent["queue_depth"], parent["total_drops"]) == (0, 7)
     assert parent["rate"]["drop_rate_bps"] == 0
     child = parent["child_policy_name"]["CHILD"]

@@ -37,13 +37,6 @@ def _queueing_child(counters: formats.ClassCounters) -> bool:
     return child is not None and any(each["queue"] or each["priority"] for each in child["classes"])
 
 
-def _drops_below(counters: formats.ClassCounters) -> int:
-    """Packets that the queues of a class and of all below it have dropped."""
-    child = counters["child"]
-    below = [] if child is None else child["classes"]
-    return _total_drops(counters) + sum(_drops_below(each) for each in below)
-
-
 # Later generation
 
 
@@ -106,10 +99,8 @@ def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounter
     # is in the unit of the limit, as prints of IOS XE have it; those in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
     if qos.parents_without_depth:
-        # Without a ring; and what waits and is dropped below a class is its children's.
-        below = _queueing_child(counters)
-        depth = 0 if below else queue["depth_packets"]
-        total = _drops_below(counters) if below else total
+        # Without a ring; and what waits below a class is its children's.
+        depth = 0 if _queueing_child(counters) else queue["depth_packets"]
     if queue["limit_bytes"] is not None:
         depth = queue["depth_bytes"]
     if queue["discipline"] != "fair_queue":
