@@ -167,7 +167,7 @@ def test_genie_reads_the_wan_edge() -> None:
     assert (parent["queue_depth"], parent["total_drops"]) == (0, 7)
     assert parent["rate"]["drop_rate_bps"] == 0
     child = parent["child_policy_name"]["CHILD"]
-    levels = policies["queue_stats_for_all_priority_classes"]["priority_level"]
+    levels = policies["PARENT"]["queue_stats_for_all_priority_classes"]["priority_level"]
     assert levels["1"]["queue_limit_packets"] == "512"
     voice, data = child["class_map"]["VOICE"], child["class_map"]["DATA"]
     assert voice["priority"]["type"] == "Strict"
