@@ -1,4 +1,4 @@
-"""Measures how fast captures are read, beside tshark in the same run; prints a section for docs/performance.md.
+"""Measures how fast captures are read, beside tshark in the same run; prints a section for internals/performance.md.
 
     python benches/captures.py [--packets 388000] [--write]
 
@@ -65,7 +65,7 @@ def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packets", type=int, default=388_000)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/captures.py`, whose docstring tells what is measured.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])

@@ -97,7 +97,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--machine", nargs=2, action="append", required=True, metavar=("NAME", "COMMAND"))
-    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="into docs/internals/performance.md")
     arguments = parser.parse_args()
     rows = []
     for name, command in arguments.machine:

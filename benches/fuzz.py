@@ -1,4 +1,4 @@
-"""Lets the fuzzer try each target for a while; with `--write` docs/fuzzing.md tells how often and at which commit.
+"""Lets the fuzzer try each target for a while; with `--write` internals/fuzzing.md tells how often and at which commit.
 
     python benches/fuzz.py [--seconds S] [--write] [--anew] [TARGET ...]
 
@@ -8,7 +8,7 @@ today's targets. With `--anew` what it has of other commits than the one that is
 
 Needs `cargo install cargo-fuzz --version 0.13.2` and a C++ compiler, for the targets in Python Atheris
 (requirements/fuzz.txt); `tox -e fuzz` has them. No sanitizer is used, so that the stable compiler does; the crates' own
-code has no `unsafe` but at the borders that docs/architecture.md names.
+code has no `unsafe` but at the borders that docs/internals/architecture.md names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FUZZ = ROOT / "fuzz"
-PAGE = ROOT / "docs" / "fuzzing.md"
+PAGE = ROOT / "docs" / "internals" / "fuzzing.md"
 TARGET = ROOT / "target" / "fuzz"
 IN_PYTHON = ROOT / "tests" / "fuzz"
 REACHED = ROOT / "target" / "fuzz-reached"
@@ -181,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="which; all where none is given")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--write", action="store_true", help="write docs/fuzzing.md")
+    parser.add_argument("--write", action="store_true", help="write docs/internals/fuzzing.md")
     parser.add_argument("--anew", action="store_true", help="without what the page has of other commits")
     options = parser.parse_args()
     known = targets()

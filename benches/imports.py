@@ -1,4 +1,4 @@
-"""Measures how long commands take to start, and what they import; prints a Markdown section for docs/performance.md.
+"""Measures how long commands take to start, and what they import; prints a section for internals/performance.md.
 
     python benches/imports.py [--runs 5] [--write]
 
@@ -76,7 +76,7 @@ def main() -> None:
     """Print the section, and write it when asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
     about = page.machine()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Counts the instructions that a packet takes in the engine; prints a Markdown section for docs/performance.md.
+"""Counts the instructions that a packet takes in the engine; prints a Markdown section for internals/performance.md.
 
     python benches/instructions.py [--write] [--compare PRINTED --before COMMIT] [--printed PRINTED] [--of COMMIT]
 
@@ -137,7 +137,7 @@ def moved(counts: Counts, before: Counts) -> bool:
 def main() -> int:
     """Reads the arguments, counts, and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     parser.add_argument("--compare", type=Path, help="what the benchmark has printed of another commit")
     parser.add_argument("--before", default="", help="that commit")
     parser.add_argument("--printed", type=Path, help="what the benchmark has printed of this commit")

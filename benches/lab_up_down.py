@@ -1,4 +1,4 @@
-"""Measures how long virtual labs take up and down; prints a Markdown section for docs/performance.md.
+"""Measures how long virtual labs take up and down; prints a Markdown section for docs/internals/performance.md.
 
     python benches/lab_up_down.py [--runs 9] [--write]
 
@@ -104,7 +104,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head(f"Made by `benches/lab_up_down.py`: {arguments.runs} runs.")
     section = "\n".join([HEADING, "", head, "", ABOUT, *measured(arguments.runs), "", BESIDE])

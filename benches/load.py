@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--duration", help="of traffic in each cell, as 27s; the experiment's where absent")
     parser.add_argument("--busy", type=int, default=4, help="processes that are never idle")
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only such cells")
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/load.py`, whose docstring tells what is measured.")
     body, stays = measure(arguments)

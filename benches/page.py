@@ -11,7 +11,7 @@ from pathlib import Path
 
 WIDTH = 120
 """Of a line of a document."""
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals" / "performance.md"
 
 
 def machine() -> str:

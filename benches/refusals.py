@@ -5,8 +5,8 @@ run` is started on it, as a user does: the time is from there to its end, with t
 compared with what was made wrong. Then a run begins, and a second user wants the same lab; when the first is killed, it
 is measured how soon the hosts are free for others.
 
-`--write` writes the section of docs/performance.md. Ends with 1 where the longest takes longer than it may. Wants a
-machine that does nothing else.
+`--write` writes the section of internals/performance.md. Ends with 1 where the longest takes longer than it may. Wants
+a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def main() -> int:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, metavar="N")
-    parser.add_argument("--write", action="store_true", help="write the section of docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="write the section of docs/internals/performance.md")
     chosen = parser.parse_args()
     machine, found = page.machine(), dict[str, list[float]]()
     with tempfile.TemporaryDirectory() as name:

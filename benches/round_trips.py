@@ -1,4 +1,4 @@
-"""Measures round trips over an emulated link and through many routers; prints a section for docs/performance.md.
+"""Measures round trips over an emulated link and through many routers; prints a section for internals/performance.md.
 
     python benches/round_trips.py [--pings 200] [--write]
 
@@ -156,7 +156,7 @@ def main() -> None:
     """Measure the article's three round-trip times, and chains of three lengths; print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pings", type=int, default=200)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     lines = [HEADING, "", page.head("Made by `benches/round_trips.py`."), "", ABOUT]
     lines.append("| configured, ms | answered | least | median | 90 % | most | lateness of the two routers, median |")

@@ -1,4 +1,4 @@
-"""Measures `qos-router` against the kernel in the same namespaces; prints a Markdown section for docs/performance.md.
+"""Measures `qos-router` against the kernel in the same namespaces; prints a section for internals/performance.md.
 
     python benches/router.py [--seconds 2] [--pairs 5] [--write]
 
@@ -251,7 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     options = parser.parse_args()
     lines = [HEADING, "", f"{page.machine()}.", "", NOTE]
     lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]

@@ -1,4 +1,4 @@
-"""Measures what a run costs beside its traffic; prints a Markdown section for docs/performance.md.
+"""Measures what a run costs beside its traffic; prints a Markdown section for docs/internals/performance.md.
 
     python benches/run_overhead.py [--seconds 10] [--runs 3] [--inventory] [--write]
 
@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument(
         "--inventory", action="store_true", help="what a run costs more that reaches a lab by SSH alone"
     )
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = inventory_section if chosen.inventory else section

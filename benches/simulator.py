@@ -1,4 +1,4 @@
-"""Measures what a packet costs in the simulator; prints a Markdown section for docs/performance.md.
+"""Measures what a packet costs in the simulator; prints a Markdown section for docs/internals/performance.md.
 
     python benches/simulator.py [--runs 5] [--program target/release/qos-sim] [--write]
 
@@ -113,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--program", type=Path, default=ROOT / "target" / "release" / "qos-sim")
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

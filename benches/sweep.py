@@ -1,4 +1,4 @@
-"""Measures what sweeps cost beside their traffic; prints a Markdown section for docs/performance.md.
+"""Measures what sweeps cost beside their traffic; prints a Markdown section for docs/internals/performance.md.
 
     python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4] [--write]
 
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=20, help="traffic time of each cell")
     parser.add_argument("--cells", type=int, default=16)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 4])
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
     lines = [HEADING, "", page.head("Made by `benches/sweep.py`."), ""]
     with tempfile.TemporaryDirectory() as folder:

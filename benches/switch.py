@@ -1,4 +1,4 @@
-"""Measures what `qos-router` loses as a switch; prints a Markdown section for docs/performance.md.
+"""Measures what `qos-router` loses as a switch; prints a Markdown section for docs/internals/performance.md.
 
     python benches/switch.py [--seconds 5] [--write]
 
@@ -62,7 +62,7 @@ def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="of traffic in each row")
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/switch.py`, whose docstring tells what is measured.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])

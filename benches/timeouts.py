@@ -1,4 +1,4 @@
-"""Traces what TCP of 2008 does behind a policer, simulated and on this machine's kernel; for docs/simulation.md.
+"""Traces what TCP of 2008 does behind a policer, simulated and on this machine's kernel; for internals/simulator.md.
 
     python benches/timeouts.py [--repetitions 5] [--write]
 
@@ -35,7 +35,7 @@ from qoslab.results import RunFolder, find_run, tables
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENTS = ROOT / "experiments"
 NAME, ARM, SENDER = "policing-vs-shaping", "policed", "client"
-DOCUMENT = ROOT / "docs" / "simulation.md"
+DOCUMENT = ROOT / "docs" / "internals" / "simulator.md"
 HEADING = "### Timeouts behind a policer"
 SILENCE_S, TOGETHER_S, AT_ONCE_S = 0.2, 0.002, 0.0005
 LIMIT = 14
@@ -212,7 +212,7 @@ def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, help="of each variant")
-    parser.add_argument("--write", action="store_true", help="put the section into docs/simulation.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/simulator.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/timeouts.py`, whose docstring tells what is counted.")
     with tempfile.TemporaryDirectory(prefix="qoslab-timeouts-") as place:

@@ -1,4 +1,4 @@
-"""Measures what each experiment takes in virtual time; prints a Markdown section for docs/performance.md.
+"""Measures what each experiment takes in virtual time; prints a Markdown section for docs/internals/performance.md.
 
     python benches/virtual_time.py [NAME …] [--write]
 
@@ -79,7 +79,7 @@ def main() -> None:
     """Measure, print and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; all without")
-    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
     if chosen.write and chosen.names:
         parser.error("found names with --write, expected none: the section has all experiments")

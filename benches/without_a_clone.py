@@ -97,7 +97,7 @@ def section(found: list[Step]) -> str:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="into docs/internals/performance.md")
     arguments = parser.parse_args()
     uv = TOP / ".qoslab/tools/bin/uv"
     with tempfile.TemporaryDirectory() as scratch:

@@ -17,8 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 TOP = Path(__file__).resolve().parents[1]
-BESIDE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/contributing.md"}
-BESIDE |= {"SECURITY.md": "project/security.md"}
+BESIDE = {"CHANGELOG.md": "internals/changelog.md", "CONTRIBUTING.md": "internals/contributing.md"}
+BESIDE |= {"SECURITY.md": "internals/security.md"}
 """Pages of the site by the files at the top of the checkout that they show."""
 
 

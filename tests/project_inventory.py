@@ -1,11 +1,11 @@
-"""The inventory that docs/real-lab.md has for a project of containerlab, netlab, CML or GNS3."""
+"""The inventory that docs/real-routers.md has for a project of containerlab, netlab, CML or GNS3."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs/real-lab.md"
+PAGE = Path(__file__).parents[1] / "docs/real-routers.md"
 
 
 def project_inventory() -> str:

@@ -22,7 +22,7 @@ def newest_run(folder: Path) -> Path:
 
 
 def status_of(run: Path) -> int:
-    """The exit status that `docs/statistics.md` and the manual page promise, read from the files of a finished run.
+    """The exit status that `reference/statistics.md` and the manual page promise, from the files of a finished run.
 
     3 with a cell that does not count or a figure that cannot be, else 1 with a figure outside of what is expected.
     """

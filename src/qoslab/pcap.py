@@ -1,4 +1,4 @@
-"""Packets of captures as Arrow tables, a piece at a time, read by the program `qos-pcap` (docs/captures.md).
+"""Packets of captures as Arrow tables, a piece at a time, read by the program `qos-pcap` (docs/reference/captures.md).
 
 It reads pcap and pcapng, compressed by gzip or not, of Ethernet, PPP, HDLC and IP.
 """

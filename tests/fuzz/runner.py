@@ -29,7 +29,7 @@ CONFIGURATION = [
 """Lines that belong together stand together."""
 EXEC = re.findall(
     r"^(?:show|clear|configure|copy|delete|dir|erase|more|reload|terminal|ping|end|exit|enable|disable)\b.*$",
-    (Path(__file__).parents[2] / "docs" / "virtual-router.md").read_text(encoding="utf-8"),
+    (Path(__file__).parents[2] / "docs" / "reference" / "router.md").read_text(encoding="utf-8"),
     re.MULTILINE,
 )
 

@@ -1,4 +1,4 @@
-"""Programs of others, and the table of what was tried with them (docs/interchange.md)."""
+"""Programs of others, and the table of what was tried with them (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-PAGE = TOP / "docs/interchange.md"
+PAGE = TOP / "docs/reference/formats.md"
 BEGIN, END = "<!-- written by: tox -e interchange -- --write -->", "<!-- written until here -->"
 HEAD = ("| kind | tool | version | what was tried | date |", "|---|---|---|---|---|")
 KINDS = (

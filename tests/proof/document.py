@@ -1,4 +1,4 @@
-"""docs/proof.md: what noticed which mistake, and what noticed none. Pure."""
+"""docs/internals/proof.md: what noticed which mistake, and what noticed none. Pure."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.schema import load_sweep, published_figures
 
 TOP = Path(__file__).parents[2]
-DOCUMENT = TOP / "docs/proof.md"
+DOCUMENT = TOP / "docs/internals/proof.md"
 TARGET = TOP / "target/mistakes"
 PROGRAM = TARGET / "release" / SIMULATOR
 FOUND = TARGET / "found"
@@ -402,7 +402,7 @@ def main(names: Sequence[str]) -> int:
     """Prove, and write the document from all that was found; the status is 1 where a mistake passes unnoticed."""
     every = build() + [Mistake(name, what, patch) for name, what, patch in ANALYSIS]
     if unknown := sorted(set(names) - {each.name for each in every}):
-        print(f"no such mistake: {', '.join(unknown)}; docs/proof.md lists them", file=sys.stderr)
+        print(f"no such mistake: {', '.join(unknown)}; docs/internals/proof.md lists them", file=sys.stderr)
         return 2
     paths = sorted((TOP / "experiments").glob("*.yml"))
     for path in sorted((TOP / "experiments").glob(f"{os.environ.get(FILES, '*')}.yml")):

@@ -20,7 +20,7 @@ from qoslab.results import tables
 from qoslab.units import Rate
 
 TOP = Path(__file__).parents[2]
-PAGE = (TOP / "docs/python.md").read_text(encoding="utf-8")
+PAGE = (TOP / "docs/reference/python.md").read_text(encoding="utf-8")
 PLAIN = {
     *("repetition", "stream", "local_port", "timeouts", "rtt_count", "bandwidth_remaining_ratio", "priority_level"),
     *("police_dynamic_growths", "police_dynamic_shrinks", "queue_flows", "queue_max_flows", "queue", "threshold"),

@@ -78,7 +78,7 @@ def test_without_a_terminal_nothing_is_asked(command: str, tmp_path: Path, monke
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.splitlines() == [
         "qoslab: found no terminal to ask for passwords, expected one for --ask",
-        "  Have the inventory take them from a vault, the environment or a keyring (docs/real-lab.md).",
+        "  Have the inventory take them from a vault, the environment or a keyring (docs/real-routers.md).",
     ]
 
 

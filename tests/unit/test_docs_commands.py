@@ -17,14 +17,14 @@ PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *sorte
 EXCUSED = {
     "CONTRIBUTING.md": "runs the checks themselves",
     "README.md": "is no page of the site; those that it names run them",
-    "docs/real-lab.md": "needs a rack, or namespaces in its place",
-    "docs/virtual-lab.md": "needs namespaces",
+    "docs/real-routers.md": "needs a rack, or namespaces in its place",
+    "docs/labs.md": "needs namespaces",
 }
 """Pages of which some commands are not run, with what the build of the site has not."""
 EXCUSED_COMMANDS = {
     ("docs/index.md", "run policing-vs-shaping --lab simulated"): "stands behind the installation of a wheel",
     ("docs/pyats.md", "testbed -o testbed.yml"): "needs namespaces",
-    ("docs/scaling.md", "run tcp-friendly-policer --scheduler tls://192.0.2.1:8786"): "needs a cluster",
+    ("docs/sweeps.md", "run tcp-friendly-policer --scheduler tls://192.0.2.1:8786"): "needs a cluster",
 }
 """The same, of pages of which everything else is run; by how a command begins."""
 _COMMAND = re.compile(r"^(?:    |\$ )\s*(?:\w+=\S+ )*(?:\./)?qoslab (?P<words>.*)$")

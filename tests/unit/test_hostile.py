@@ -150,7 +150,7 @@ def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_machine")
 def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
-    """docs/scaling.md promises a hundred thousand."""
+    """docs/sweeps.md promises a hundred thousand."""
     numbers = list(range(1, 318))
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
     plan = make_plan(load_sweep(written(tmp_path, {"e.yml": text})))

@@ -63,7 +63,7 @@ def test_the_development_container_is_a_stage_with_the_options_of_the_hint() -> 
 
 
 def test_the_page_names_the_options_of_the_hint() -> None:
-    page = " ".join((TOP / "docs/how-to/container.md").read_text().split())
+    page = " ".join((TOP / "docs/install.md").read_text().split())
     assert set(OPTION.findall(page)) == set(OPTION.findall(CONTAINER_HINT))
 
 

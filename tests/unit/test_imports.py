@@ -1,4 +1,4 @@
-"""Imports point one way: a module imports only from those above it in the table of docs/architecture.md.
+"""Imports point one way: a module imports only from those above it in the table of docs/internals/architecture.md.
 
 No file imports from one that imports from it, over however many files, inside functions or not.
 """
@@ -48,7 +48,7 @@ ALLOWED = {
 
 def order() -> list[str]:
     """The modules of the table, bottom up; those of one row from left to right."""
-    text = (TOP / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     section = text.split(HEADING, 1)[1].split("\n## ", 1)[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     return [name for row in rows for name in re.findall(r"`([a-z_]+)`", row)]
@@ -80,7 +80,9 @@ FILES = sorted(file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE 
 
 def test_the_table_lists_what_there_is() -> None:
     assert len(ORDER) == len(set(ORDER))
-    assert {module_of(file) for file in FILES} <= set(ORDER), "add the module to the table of docs/architecture.md"
+    assert {module_of(file) for file in FILES} <= set(ORDER), (
+        "add the module to the table of docs/internals/architecture.md"
+    )
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))

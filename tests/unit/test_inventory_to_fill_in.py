@@ -23,7 +23,7 @@ SWITCH = EXPERIMENTS[0].with_name("bucket-truth.yml")
 INVENTORY = """\
 ---
 # An inventory for policing-vs-shaping. Nodes have the experiment's names and are cabled as their interfaces say.
-# What only the lab knows is marked "fill in"; docs/real-lab.md has further variables. Then
+# What only the lab knows is marked "fill in"; docs/real-routers.md has further variables. Then
 #   qoslab lab check inventory/mine.yml policing-vs-shaping
 # Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
 all:

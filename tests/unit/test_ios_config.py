@@ -289,7 +289,7 @@ def test_a_policy_that_another_session_removes() -> None:
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 def test_the_documented_policy_commands_exist(generation: Generation) -> None:
-    guide = (shipped("playbooks").parent / "docs" / "virtual-router.md").read_text()
+    guide = (shipped("playbooks").parent / "docs" / "reference" / "router.md").read_text()
     block, *_ = re.findall(r"```ios\n(.*?)```", guide, re.DOTALL)
     session = ConfigSession(parse_config("policy-map WAN", hardware(generation)))
     for line in block.splitlines():

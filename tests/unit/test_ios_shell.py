@@ -456,7 +456,9 @@ def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
     assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
 
 
-@pytest.mark.parametrize(("guide", "models"), [("virtual-router", ("3725", "2811")), ("virtual-switch", ("3750G",))])
+@pytest.mark.parametrize(
+    ("guide", "models"), [("reference/router", ("3725", "2811")), ("reference/switch", ("3750G",))]
+)
 def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) -> None:
     docs = Path(__file__).parents[2] / "docs"
     routers = [FakeRouter(model) for model in models]

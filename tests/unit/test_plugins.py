@@ -134,8 +134,8 @@ def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsy
 
 
 def test_the_page_shows_this_package() -> None:
-    """docs/extending.md: what of the package holds is there in full, and runs when the site is built."""
-    page = (TOP / "docs" / "extending.md").read_text(encoding="utf-8")
+    """docs/internals/extending.md: what of the package holds is there in full, and runs when the site is built."""
+    page = (TOP / "docs" / "internals" / "extending.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^```\w+\n# acme/(\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
     for name in ("acme_qos/__init__.py", "acme_qos/figures.py"):
         assert shown[name] == (PACKAGE / name).read_text(encoding="utf-8")

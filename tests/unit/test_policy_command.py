@@ -55,7 +55,7 @@ def test_text_fits_100_columns_and_has_no_secret(path: Path) -> None:
 
 
 def test_page_shows_the_answer_to_its_configuration() -> None:
-    page = (TOP / "docs" / "how-to" / "policy.md").read_text(encoding="utf-8")
+    page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
     configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)
     shown_answer = re.search(r"```text\n(.*?)```", page, re.DOTALL)
     assert configuration and shown_answer

@@ -40,13 +40,15 @@ def test_each_mistake_of_a_router_has_a_switch() -> None:
 
 
 def test_the_document_has_all_mistakes() -> None:
-    headings = re.findall(r"^## ([a-z0-9-]+)$", (TOP / "docs/proof.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(
+        r"^## ([a-z0-9-]+)$", (TOP / "docs/internals/proof.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     listed = [name for _, name in CATALOGUE] + [name for name, _, _ in ANALYSIS]
     assert headings == listed, "run: tox -e prove"
 
 
 def test_no_mistake_passes_unnoticed() -> None:
-    text = (TOP / "docs/proof.md").read_text(encoding="utf-8")
+    text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     every = len(CATALOGUE) + len(ANALYSIS)
     assert f"\n{every} of {every} mistakes are noticed in " in text, "give an experiment an expectation that fails"
 

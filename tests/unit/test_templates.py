@@ -369,7 +369,7 @@ def test_the_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, m
 
 
 def test_a_matrix_of_labs_is_what_the_template_takes(machine: Machine) -> None:
-    page = (TOP / "docs/ci.md").read_text(encoding="utf-8")
+    page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
     assert job["extends"] == ".qoslab" in load(TEMPLATE)
@@ -417,7 +417,7 @@ def test_a_tag_becomes_a_release_with_its_sums(machine: Machine) -> None:
         ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, capture_output=True, text=True
     )
     assert checked.returncode == 0 and checked.stdout.splitlines() == [f"{name}: OK" for name in made]
-    page = (TOP / "docs/ci.md").read_text(encoding="utf-8")
+    page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     (address,) = re.findall(r"https://github\.com/OWNER/qoslab/releases/download/(\S+)", page)
     assert address == f"v0.1.0/{RELEASED[-1]}"
 

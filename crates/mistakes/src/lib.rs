@@ -1,7 +1,7 @@
 //! Mistakes on purpose: switches in the engine and in IP SLA, of which a build with the feature `mistakes` makes one.
 //!
 //! Programs are built without the feature and contain neither the switches nor their names. `tox -e prove` builds the
-//! simulator with it, makes each mistake in turn and writes to `docs/proof.md` which expectations notice.
+//! simulator with it, makes each mistake in turn and writes to `docs/internals/proof.md` which expectations notice.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 

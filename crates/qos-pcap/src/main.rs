@@ -13,7 +13,7 @@ use qos_pcap::capture::Capture;
 use qos_pcap::columns::Columns;
 
 /// Reads a packet capture (pcap or pcapng, gzip or not) and writes its packets to standard output as columns of binary
-/// numbers; docs/captures.md has the form.
+/// numbers; docs/reference/captures.md has the form.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {

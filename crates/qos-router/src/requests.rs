@@ -1,4 +1,4 @@
-//! The control protocol: a line to a reply. `docs/control-protocol.md` describes it.
+//! The control protocol: a line to a reply. `docs/internals/control-protocol.md` describes it.
 
 use std::path::PathBuf;
 

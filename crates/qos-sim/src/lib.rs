@@ -2,7 +2,7 @@
 //!
 //! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no
 //! clock, starts no thread and draws no randomness from outside: the same scenario gives the same packets.
-//! `docs/simulation.md` says what is modelled.
+//! `docs/internals/simulator.md` says what is modelled.
 
 mod capture;
 mod event_queue;

@@ -1,4 +1,4 @@
-//! What a simulation yields: the JSON document that `docs/simulation.md` describes, as types.
+//! What a simulation yields: the JSON document that `docs/internals/simulator.md` describes, as types.
 
 use std::collections::BTreeMap;
 

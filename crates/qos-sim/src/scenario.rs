@@ -1,4 +1,4 @@
-//! What is simulated: the JSON document that `docs/simulation.md` describes, as types.
+//! What is simulated: the JSON document that `docs/internals/simulator.md` describes, as types.
 //!
 //! Reading checks the shape (unknown keys are refused); [`crate::Simulation::new`] checks the meaning.
 
@@ -81,7 +81,7 @@ pub struct NodeConfig {
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
     /// Nanoseconds that a router's process level takes for a packet of its own or for the router itself
-    /// (`docs/control-protocol.md`); none where absent.
+    /// (`docs/internals/control-protocol.md`); none where absent.
     #[serde(default)]
     pub process_ns: Option<u64>,
     /// The node's own probes and its responder, as the control protocol's `configure` has them.
@@ -181,7 +181,7 @@ pub struct LinkEnd {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub ipv6_address: Option<Ipv6Net>,
-    /// Seed of jitter and loss at this end's port (`docs/control-protocol.md`); follows from the scenario's seed where
+    /// Seed of jitter and loss at this end's port (`docs/internals/control-protocol.md`); follows from the scenario's seed where
     /// absent.
     #[serde(default)]
     pub seed: Option<u64>,

@@ -34,7 +34,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
 
     RUN is a run folder or an experiment name (its latest run), with at least two repetitions. METRIC is one of the
     metrics in docs/experiments.md. The estimate is printed for each cell and is based on the spread of its valid
-    repetitions (docs/statistics.md).
+    repetitions (docs/reference/statistics.md).
     """
     from qoslab.results import find_run
 

@@ -37,7 +37,7 @@ HARMLESS = ("--lab ", "--repetitions ", "--strict")
 def command(
     context: click.Context, given: Sequence[str], measure: bool, repetitions: int | None, lab: str | None
 ) -> ExitStatus:
-    """Save runs of this checkout's experiments as baselines and update docs/results.md.
+    """Save runs of this checkout's experiments as baselines and update docs/reference/results.md.
 
     RUN is a run folder or an experiment name (its latest run). [default: the latest run of all] The run must be valid
     and cover the whole file as it is in experiments/; it may repeat cells. The comparison and the manifest are saved in

@@ -52,8 +52,8 @@ def command(
 
     BEFORE was captured where packets enter a device, AFTER where they leave it, at the same time; pcap or pcapng, gzip
     or not. Packets are joined one by one and reported by flow and type of service: lost, remarked, overtaking others,
-    delayed. A limiter is reported only if it explains these packets when it is replayed; docs/captures.md describes
-    how, and the limits of the method.
+    delayed. A limiter is reported only if it explains these packets when it is replayed;
+    docs/reference/captures.md describes how, and the limits of the method.
     """
     from qoslab.analysis.limiter_inference import infer, join, load
     from qoslab.capture import CaptureError

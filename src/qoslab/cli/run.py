@@ -100,7 +100,7 @@ NEWEST = ""
     "--scheduler",
     metavar="ADDRESS|local",
     help="Run the cells on the workers of this Dask cluster, such as tls://192.0.2.1:8786. local: on --jobs worker "
-    "processes of this machine. See docs/scaling.md.",
+    "processes of this machine. See docs/sweeps.md.",
 )
 @tls_options
 @ask_option

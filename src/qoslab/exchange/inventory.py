@@ -21,7 +21,7 @@ HOSTS = "host"
 _HEAD = """\
 ---
 # An inventory for {name}. Nodes have the experiment's names and are cabled as their interfaces say.
-# What only the lab knows is marked "{mark}"; docs/real-lab.md has further variables. Then
+# What only the lab knows is marked "{mark}"; docs/real-routers.md has further variables. Then
 #   qoslab lab check inventory/mine.yml {name}
 # Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
 all:

@@ -131,10 +131,10 @@ def _present(top: Path, path: str) -> str:
     return (top / path).read_text(encoding="utf-8")
 
 
-ROUTER_COMMANDS = "docs/ios-commands.md"
-SWITCH_COMMANDS = "docs/catalyst-commands.md"
+ROUTER_COMMANDS = "docs/reference/ios-commands.md"
+SWITCH_COMMANDS = "docs/reference/catalyst-commands.md"
 EXPERIMENTS = "docs/experiments.md"
-RESULTS = "docs/results.md"
+RESULTS = "docs/reference/results.md"
 
 FILES: dict[str, Callable[[Path], str]] = {
     FORMATS: formats_module,

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, from the baselines that are kept."""
+"""The tables of docs/reference/results.md, from the baselines that are kept."""
 
 from __future__ import annotations
 

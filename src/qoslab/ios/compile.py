@@ -1,4 +1,4 @@
-"""The device model to the data plane's configuration (docs/control-protocol.md); each command compiles its own part."""
+"""The device model as data plane configuration (internals/control-protocol.md); each command compiles its own part."""
 
 from __future__ import annotations
 

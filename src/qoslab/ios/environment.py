@@ -188,7 +188,7 @@ class Environment(Protocol):
         """The policy-maps in force with defaults filled in."""
 
     async def ip_sla(self) -> formats.IpSlaReport:
-        """What IP SLA has measured, as the data plane says it (docs/control-protocol.md)."""
+        """What IP SLA has measured, as the data plane says it (docs/internals/control-protocol.md)."""
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""

@@ -1,4 +1,4 @@
-"""A client of the data plane's control socket (docs/control-protocol.md): one JSON object a line each way."""
+"""A client of the data plane's control socket (docs/internals/control-protocol.md): one JSON object a line each way."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FOLDER = "qos-router"
 CONTROL = "control.sock"
 """A router's control socket, in the router's own folder."""
 ENDED = "control.ended"
-"""What became of a router whose process runs on for others (docs/control-protocol.md), beside it."""
+"""What became of a router whose process runs on for others (docs/internals/control-protocol.md), beside it."""
 NAMED = 4
 """Routers up to which the process is called by all of their names."""
 

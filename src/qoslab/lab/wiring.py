@@ -148,9 +148,9 @@ class Wiring:
     routes: tuple[StaticRoute, ...]
     neighbours: tuple[Neighbour, ...]
     ports: dict[str, dict[str, formats.PortConfig]] = field(default_factory=dict)
-    """Per router: the ports of docs/control-protocol.md, by the interface's own name; and those of `lines`."""
+    """Per router: the ports of internals/control-protocol.md, by the interface's own name; and those of `lines`."""
     memory: tuple[formats.MemoryLink, ...] = ()
-    """The links between two routers, whose frames do not pass the pair of interfaces (docs/qos-router.md)."""
+    """The links between two routers, whose frames do not pass the pair of interfaces (docs/internals/qos-router.md)."""
     lines: tuple[str, ...] = ()
     """Data planes that are no router's, but in the middle of a link between two hosts."""
 

@@ -27,7 +27,7 @@ COMBINATION_LIMIT = 200_000
 """Combinations of all arms' parameters before any is excluded. Each is looked at when the file is read, which at this
 number takes some seconds and 200 MB."""
 CELL_LIMIT = 200_000
-"""Cells of an experiment, repetitions counted: twice what docs/scaling.md promises. Plan and manifest name each."""
+"""Cells of an experiment, repetitions counted: twice what docs/sweeps.md promises. Plan and manifest name each."""
 VALUE_LIMIT = 1_000
 """Values of all parameters of all arms: each is checked in an experiment of its own, which takes about 10 ms."""
 

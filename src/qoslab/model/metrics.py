@@ -47,7 +47,7 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
 TableName = Literal[
     "flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "conversations", "limiters"
 ]
-"""A table of `docs/architecture.md` by whose rows metrics are computed."""
+"""A table of `docs/internals/architecture.md` by whose rows metrics are computed."""
 SELECTOR_OF_TABLE: dict[TableName, Selector] = {
     "flows": "traffic",
     "hosts": "host",
@@ -124,7 +124,7 @@ _METRICS: dict[str, Metric] = {
                     "b/s",
                     "total goodput: TCP or UDP payload received by all flows, from the first start to the last end",
                 ),
-                ("goodput.steady", "b/s", "total goodput without the warm-up (docs/statistics.md)"),
+                ("goodput.steady", "b/s", "total goodput without the warm-up (docs/reference/statistics.md)"),
                 (
                     "goodput.together",
                     "b/s",
@@ -382,7 +382,7 @@ _METRICS: dict[str, Metric] = {
     )
 }
 METRICS: Registry[Metric] = Registry("metrics", _METRICS, _wrong)
-"""By name; those behind ours come from packages (docs/extending.md)."""
+"""By name; those behind ours come from packages (docs/internals/extending.md)."""
 
 COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes": Size, "bytes": Size}
 """By what a moment may be told: the traffic time, what a policer's conform action had, what the class was offered."""

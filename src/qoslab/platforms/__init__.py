@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLATFORMS: Registry[Platform] = Registry(
     "platforms", {"host": Host(), "ios": Ios(), "linux": Linux()}, partial(lacking, Platform)
 )
-"""By the word in experiment files; others come from packages (docs/extending.md)."""
+"""By the word in experiment files; others come from packages (docs/internals/extending.md)."""
 
 
 def platform_of(node: Node) -> Platform:

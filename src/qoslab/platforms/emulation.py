@@ -1,4 +1,4 @@
-"""What a link does to frames, as the data plane wants it: delay, jitter and loss of docs/control-protocol.md."""
+"""What a link does to frames, as the data plane wants it: delay, jitter and loss of internals/control-protocol.md."""
 
 from __future__ import annotations
 

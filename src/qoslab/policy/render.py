@@ -21,7 +21,7 @@ UNCONFIRMED = "?"
 HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
-    UNCONFIRMED: "? not confirmed by a Cisco document (docs/ask-a-device.md)",
+    UNCONFIRMED: "? not confirmed by a Cisco document (docs/internals/ask-a-device.md)",
     "~": "~ estimate: priority without limit sends nothing; classic class-default has one flow",
 }
 

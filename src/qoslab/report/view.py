@@ -83,7 +83,7 @@ class RunView:
         return Text("\n".join([*([remark] if remark else []), *lines]))
 
     def tables(self) -> list[str]:
-        """Names of the run's tables; docs/architecture.md has their columns."""
+        """Names of the run's tables; docs/internals/architecture.md has their columns."""
         return list(tables.SCHEMAS)
 
     def table(self, name: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The run folder: where everything of a run is, and the records in it. Its layout is in docs/architecture.md."""
+"""The run folder: where everything of a run is, and the records in it. Its layout is in internals/architecture.md."""
 
 from qoslab.results.cell import Cell
 from qoslab.results.folder import RunFolder, find_run, find_unfinished, runs

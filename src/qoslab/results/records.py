@@ -105,7 +105,7 @@ clock; a millisecond is less than the shortest delay that an experiment reports,
 
 
 class Lateness(Record):
-    """How much later than a punctual router's the departures were, in nanoseconds; see docs/control-protocol.md."""
+    """How much later than a punctual router's the departures were, in ns; see internals/control-protocol.md."""
 
     max: float
     p50: float
@@ -115,7 +115,7 @@ class Lateness(Record):
 
 
 class Forwarding(Record):
-    """How a router's packets in transit were forwarded; see docs/control-protocol.md."""
+    """How a router's packets in transit were forwarded; see docs/internals/control-protocol.md."""
 
     forwarded: int
     handed_to_kernel: int
@@ -126,7 +126,7 @@ class Forwarding(Record):
 
 
 class Health(Record):
-    """What a virtual router's data plane says of itself at the end of a cell; see docs/control-protocol.md."""
+    """What a virtual router's data plane says of itself at the end of a cell; see internals/control-protocol.md."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -447,7 +447,7 @@ class CellRecord(Record):
     repetition: int = Field(ge=1)
     attempt: int = Field(default=1, ge=1)
     key: str = ""
-    """SHA-256 of what defines the cell; see docs/architecture.md."""
+    """SHA-256 of what defines the cell; see docs/internals/architecture.md."""
     lab: str = DEFAULT_LAB
     """The kind of lab that it was run in; see `qoslab.labs`."""
     virtual_s: float | None = None

@@ -4,7 +4,7 @@ Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its fol
 `pairs`, which are of many cells; then each parameter has a column `matrix.NAME`, in b/s, B, ms or fractions of the
 whole where it is a quantity. Times `time_s` are seconds since the cell's traffic started and negative before. Booleans
 may be null. `time_error_s` is how wrong `time_s` may be: half of what a show command took; it is null where a data
-plane stamped its counters itself. Counters are those of docs/control-protocol.md, flattened with `_`; `queues` has
+plane stamped its counters itself. Counters are those of internals/control-protocol.md, flattened with `_`; `queues` has
 those of the egress queues of switch ports, which count from 1.
 """
 

@@ -1,4 +1,4 @@
-"""What `qos-sim run` printed (docs/simulation.md): figures of flows and hosts, samples of the routers' counters."""
+"""What `qos-sim run` printed (internals/simulator.md): figures of flows and hosts, samples of the routers' counters."""
 
 from __future__ import annotations
 

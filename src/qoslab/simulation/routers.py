@@ -30,7 +30,7 @@ class Router:
     name: str
     device: Device
     config: formats.DataPlaneConfig
-    """Of the data plane; see docs/control-protocol.md."""
+    """Of the data plane; see docs/internals/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
     """Interfaces with a cable that are up, and their networks."""
     static: tuple[InstallableRoute, ...]

@@ -1,4 +1,4 @@
-"""A cell of an experiment as the scenario that `qos-sim run` reads (docs/simulation.md)."""
+"""A cell of an experiment as the scenario that `qos-sim run` reads (docs/internals/simulator.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traffic tools: one module each, found by name in the registry below; others come from packages (docs/extending.md).
+"""Traffic tools: one module each, found by name in the registry below; others from packages (internals/extending.md).
 
 A new tool of ours is a module with a class that fulfils `TrafficTool`, a recorded output under `tests/recorded/`, and a
 line here.

@@ -187,7 +187,7 @@ class TrafficTool(Protocol):
         ...
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:
-        """How it sends the datagrams of a UDP flow, in the words of a scenario of `qos-sim` (docs/simulation.md)."""
+        """How it sends the datagrams of a UDP flow, as a scenario of `qos-sim` has it (internals/simulator.md)."""
         ...
 
     def uncounted(self, flow: Flow) -> Uncounted:

@@ -292,7 +292,7 @@ pub const CUSTOM_QUEUE_LIMIT: u32 = 20;
 /// `queue-list N queue Q byte-count`, bytes of a turn.
 pub const CUSTOM_BYTE_COUNT: u32 = 1_500;
 
-// Where sources disagree or are missing, and both readings can be run. docs/ask-a-device.md has the experiment that
+// Where sources disagree or are missing, and both readings can be run. docs/internals/ask-a-device.md has the experiment that
 // would decide each on a real router.
 
 /// What the depth of a class counts in `show policy-map interface` of the later generation. A published print has a

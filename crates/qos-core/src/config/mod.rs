@@ -1,4 +1,4 @@
-//! The configuration: what `docs/control-protocol.md` describes, as types.
+//! The configuration: what `docs/internals/control-protocol.md` describes, as types.
 //!
 //! Reading checks the shape (unknown keys are refused); [`crate::Engine::configure`] checks the meaning.
 

@@ -22,7 +22,7 @@ pub struct SwitchPortCounters {
     /// Frames that left, by the class of service of their label.
     pub cos_out: [u64; 8],
     /// Frames that joined an ingress queue, by queue and threshold. The ring behind them is never full
-    /// (docs/qos-router.md), so none is dropped there.
+    /// (docs/internals/qos-router.md), so none is dropped there.
     pub input_enqueued: [[u64; THRESHOLDS]; INPUT_QUEUES],
     /// Frames that joined an egress queue, by queue and threshold.
     pub enqueued: [[u64; THRESHOLDS]; QUEUES],

@@ -1,4 +1,4 @@
-//! What the engine counted: the `counters` and `resolve` replies of `docs/control-protocol.md`, as types.
+//! What the engine counted: the `counters` and `resolve` replies of `docs/internals/control-protocol.md`, as types.
 //!
 //! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see
 //! [`crate::frame::descriptor::Descriptor::counted_len`]).

@@ -75,7 +75,7 @@ fn log_error(means: &[f64]) -> f64 {
 }
 
 /// Where the table of `published_means_in_any_window` stands, between two marks.
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/results.md");
 const BEGIN: &str = "<!-- variable floods -->\n";
 const END: &str = "<!-- end of variable floods -->\n";
 
@@ -92,7 +92,7 @@ fn documented(table: &str) -> String {
     table.to_owned()
 }
 
-/// The means fit the published ones as well in any window; `docs/results.md` has them.
+/// The means fit the published ones as well in any window; `docs/reference/results.md` has them.
 #[test]
 fn published_means_in_any_window() {
     let windows = [(3, 27), (30, 54), (60, 84), (150, 174)];

@@ -1,4 +1,4 @@
-//! TCP behind a policer, beside measurements of Linux's own TCP (kernel 6.1 in virtual time; `docs/simulation.md`).
+//! TCP behind a policer, beside measurements of Linux's own TCP (kernel 6.1 in virtual time; `docs/internals/simulator.md`).
 
 use crate::scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
 use serde_json::{json, Value};
@@ -112,7 +112,7 @@ fn policed(way: &Way, bucket: u64, seed: u64) -> (f64, f64) {
     (100.0 * goodput, 100.0 * dropped as f64 / report.hosts["client"].packets_sent as f64)
 }
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/simulation.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/simulator.md");
 const BEGIN: &str = "<!-- one connection -->\n";
 const END: &str = "<!-- end of one connection -->\n";
 

@@ -1,4 +1,4 @@
-"""A switch's part of the device model to the data plane's configuration (docs/control-protocol.md)."""
+"""A switch's part of the device model to the data plane's configuration (docs/internals/control-protocol.md)."""
 
 from __future__ import annotations
 

@@ -523,7 +523,7 @@ def compile_ip_sla(
     addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
     reachable: Sequence[IPv4Network | IPv6Network] = (),
 ) -> formats.Config | None:
-    """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
+    """The data plane's `ip_sla` (docs/internals/control-protocol.md); None where nothing is configured.
 
     `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
     that are `reachable`, or anyone where there are none. The clocks count as not synchronised: there is no NTP to tell.

@@ -105,7 +105,7 @@ class Amount:
 class DynamicBucket:
     """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
 
-    None where left out: docs/control-protocol.md has the defaults. Shares in percent.
+    None where left out: docs/internals/control-protocol.md has the defaults. Shares in percent.
     """
 
     initial_bytes: int | None = None

@@ -33,7 +33,7 @@ def show_policy_map_interface(
 ) -> str:
     """All attached policies, or those of one interface or direction.
 
-    `config` is the configuration in force and `counters` the data plane's, both as in docs/control-protocol.md.
+    `config` is the configuration in force and `counters` the data plane's, both as in internals/control-protocol.md.
     Interfaces without a policy are left out, as IOS does. `circuits` are the interfaces with a circuit, by their port.
     """
     blocks: list[str] = []

@@ -49,7 +49,7 @@ class Tls:
 
 UNPROTECTED = (
     "is neither encrypted nor authenticated: whoever can reach it can run programs as its workers' user, and as you; "
-    "docs/scaling.md has the way with certificates (tls://)"
+    "docs/sweeps.md has the way with certificates (tls://)"
 )
 
 

@@ -1,4 +1,4 @@
-"""Probes of hosts, and the responder on a host: the program `sla` (docs/sla.md)."""
+"""Probes of hosts, and the responder on a host: the program `sla` (docs/internals/sla.md)."""
 
 from __future__ import annotations
 
