@@ -1,4 +1,4 @@
-"""Lets the fuzzer try each target for a while; with `--write` internals/fuzzing.md tells how often and at which commit.
+"""Lets the fuzzer try each target for a while; with `--write` fuzz/tried.md records how often and at which commit.
 
     python benches/fuzz.py [--seconds S] [--write] [--anew] [TARGET ...]
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FUZZ = ROOT / "fuzz"
-PAGE = ROOT / "docs" / "internals" / "fuzzing.md"
+PAGE = ROOT / "fuzz" / "tried.md"
 TARGET = ROOT / "target" / "fuzz"
 IN_PYTHON = ROOT / "tests" / "fuzz"
 REACHED = ROOT / "target" / "fuzz-reached"
@@ -181,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="which; all where none is given")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--write", action="store_true", help="write docs/internals/fuzzing.md")
+    parser.add_argument("--write", action="store_true", help="write fuzz/tried.md")
     parser.add_argument("--anew", action="store_true", help="without what the page has of other commits")
     options = parser.parse_args()
     known = targets()

@@ -18,7 +18,7 @@ from written import commit, today
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seeds", default="1-20", help="which trials of the nemesis: FROM-TO or one number")
-    parser.addoption("--write", action="store_true", help="keep how each went, and write docs/internals/nemesis.md")
+    parser.addoption("--write", action="store_true", help="keep how each went, and write tests/nemesis/tried.md")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

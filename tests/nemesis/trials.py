@@ -11,7 +11,7 @@ from pathlib import Path
 from written import ROOT, write_below
 
 TRIED = Path(__file__).parent / "tried.csv"
-PAGE = ROOT / "docs" / "internals" / "nemesis.md"
+PAGE = Path(__file__).parent / "tried.md"
 MARK = "<!-- written by tests/nemesis/trials.py -->"
 WITHIN = "within"
 NOTHING = "nothing was met"

@@ -23,7 +23,7 @@ EXCUSED = {
 """Pages of which some commands are not run, with what the build of the site has not."""
 EXCUSED_COMMANDS = {
     ("docs/index.md", "run policing-vs-shaping --lab simulated"): "stands behind the installation of a wheel",
-    ("docs/pyats.md", "testbed -o testbed.yml"): "needs namespaces",
+    ("docs/reference/pyats.md", "testbed -o testbed.yml"): "needs namespaces",
     ("docs/sweeps.md", "run tcp-friendly-policer --scheduler tls://192.0.2.1:8786"): "needs a cluster",
 }
 """The same, of pages of which everything else is run; by how a command begins."""

@@ -1,4 +1,4 @@
-"""docs/experiments.md says what the model is."""
+"""The pages on experiments explain every key, and their example and values are those of the model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from qoslab.schema import experiment_schema, load_experiment
 TOP = Path(__file__).parents[2]
 PAGE = TOP / "docs" / "experiments.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+EVERY_PAGE = TEXT + "".join((TOP / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("traffic", "sweeps"))
 EXAMPLE = next(block for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL) if "\nname: " in block)
 
 
@@ -46,12 +47,12 @@ def test_mistakes_are_told_as_shown(example: Path) -> None:
 def test_every_key_is_explained() -> None:
     schema = experiment_schema()
     keys = {key for owner in (schema, *schema["$defs"].values()) for key in owner["properties"]}
-    words = set(re.findall(r"[a-z_][a-z0-9_]*", TEXT))
+    words = set(re.findall(r"[a-z_][a-z0-9_]*", EVERY_PAGE))
     assert keys <= words
 
 
 def test_tcp_profiles_are_those_of_the_model() -> None:
-    section = TEXT.split("### `tcp`")[1].split("\n### ")[0]
+    section = EVERY_PAGE.split("## TCP settings")[1].split("\n## ")[0]
     for key in ("congestion_control", "sack", "timestamps", "recovery", "early_retrans", "frto", "initcwnd", "rto_min"):
         row = re.search(rf"^\| `{key}` \| `?([^|`]+)`? \| `?([^|`]+)`? \|", section, re.MULTILINE)
         assert row is not None, key

@@ -529,13 +529,13 @@ def test_figures_so_far_are_told_but_of_a_sweep_in_real_time(
     monkeypatch.chdir(tmp_path)
     file, sweep = open_sweep(experiment, (), lab)
     assert (prepare(file, sweep, Choice(lab=lab), ()).request.meanwhile is not None) == told
-    page = " ".join((TOP / "docs/live.md").read_text().split())
+    page = " ".join((TOP / "docs/reports.md").read_text().split())
     assert "of a sweep in real time only at its end" in page and "at most once a second." in page
     assert FIGURES_EVERY_S == 1
 
 
 def test_the_page_says_how_often_a_command_line_is_read() -> None:
-    page = (TOP / "docs/live.md").read_text()
+    page = (TOP / "docs/reports.md").read_text()
     told = re.search(r"as `qoslab_show_every` says, every (.*?) by default, or every (.*?) where", page)
     assert told is not None and [Duration.parse(each).seconds for each in told.groups()] == [SELDOM_S, OFTEN_S]
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def command(run: str, metric: str, difference: str, as_json: bool) -> None:
     """Estimate the number of repetitions needed to detect a difference of METRIC between two cells.
 
-    RUN is a run folder or an experiment name (its latest run), with at least two repetitions. METRIC is one of the
-    metrics in docs/experiments.md. The estimate is printed for each cell and is based on the spread of its valid
-    repetitions (docs/reference/statistics.md).
+    RUN is a run folder or an experiment name (its latest run), with at least two repetitions. METRIC is one of
+    `qoslab schema --metrics`. The estimate is printed for each cell and is based on the spread of its valid repetitions
+    (docs/reference/statistics.md).
     """
     from qoslab.results import find_run
 
@@ -42,8 +42,8 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
         reference = Reference.parse(metric)
     except KeyError:
         raise UserError(
-            f'found the metric "{metric}", expected one of docs/experiments.md',
-            hint="`qoslab schema --metrics` lists them",
+            f'found the metric "{metric}", expected a metric',
+            hint="`qoslab schema --metrics` lists all metrics",
         ) from None
     unit = reference.metric.unit
     relative, least = _difference(difference, unit)

@@ -133,7 +133,7 @@ def _present(top: Path, path: str) -> str:
 
 ROUTER_COMMANDS = "docs/reference/ios-commands.md"
 SWITCH_COMMANDS = "docs/reference/catalyst-commands.md"
-EXPERIMENTS = "docs/experiments.md"
+METRIC_PAGE = "docs/reference/metrics.md"
 RESULTS = "docs/reference/results.md"
 
 FILES: dict[str, Callable[[Path], str]] = {
@@ -142,7 +142,7 @@ FILES: dict[str, Callable[[Path], str]] = {
     "docs/schema/experiment.schema.json": _experiment_schema,
     ROUTER_COMMANDS: lambda top: command_tables(_present(top, ROUTER_COMMANDS), "router"),
     SWITCH_COMMANDS: lambda top: command_tables(_present(top, SWITCH_COMMANDS), "switch"),
-    EXPERIMENTS: lambda top: metric_table(_present(top, EXPERIMENTS)),
+    METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
     RESULTS: lambda top: results_document(_present(top, RESULTS), top),
 }
 """What makes each file, given the top of the checkout; the modules first, which the others import."""

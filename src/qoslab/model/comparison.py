@@ -44,7 +44,7 @@ class Average(Frozen):
     arm: Name
     """Whose cells."""
     metric: str
-    """A metric's name; docs/experiments.md lists them."""
+    """A metric's name; docs/reference/metrics.md lists them."""
     condition: str = ""
     """Expression of the parameters that must hold for a cell, as `pir <= link`; all cells where absent."""
     each: tuple[ParameterName, ...] = ()
@@ -117,7 +117,7 @@ class Pair(Frozen):
     arm: Name
     """Whose cells."""
     metric: str
-    """A metric's name; docs/experiments.md lists them."""
+    """A metric's name; docs/reference/metrics.md lists them."""
     parameter: ParameterName
     """Cells that differ in nothing else are compared."""
     values: tuple[Scalar, Scalar]
@@ -209,7 +209,7 @@ class SweepGraph(Frozen):
     title: str
     """Its heading."""
     metric: str
-    """A metric's name; docs/experiments.md lists them."""
+    """A metric's name; docs/reference/metrics.md lists them."""
     arms: tuple[Name, ...] = Field(min_length=1)
     """Curves: of all of these. Heat map: one map for each."""
     where: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={})

@@ -80,7 +80,7 @@ class Expectation(Frozen):
     """What a metric of one arm, or of one arm over another, must come to. Exactly one bound is used, inclusive."""
 
     metric: str
-    """A metric's name, with a selector or without; docs/experiments.md lists them."""
+    """A metric's name, with a selector or without; docs/reference/metrics.md lists them."""
     arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
     """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
     predicted: Predicted | None = None

@@ -444,7 +444,7 @@ class Enough(Frozen):
     """When further repetitions of a cell are no longer needed: its interval of a metric is narrow."""
 
     metric: str
-    """A metric's name; docs/experiments.md lists them."""
+    """A metric's name; docs/reference/metrics.md lists them."""
     interval: Annotated[Percent, AfterValidator(_above_zero)]
     """Half of the 95 % interval's width over the figure, at most."""
     at_least: int = Field(default=3, ge=2)

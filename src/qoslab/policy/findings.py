@@ -255,7 +255,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             if police.bc_bytes < product:
                 message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
                 yield PolicyFinding(
-                    "warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/explanation/policing.md", line
+                    "warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/policies.md", line
                 )
 
 
