@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: pages are docs/**/*.md, what runs on them is in `console`, tables in `reference`."""
+"""How Sphinx builds the site: pages are docs/**/*.md, what runs on them is in `console`, links in `reference`."""
 
 from __future__ import annotations
 

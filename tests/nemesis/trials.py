@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from written import ROOT, write_below
+from written import write_below
 
 TRIED = Path(__file__).parent / "tried.csv"
 PAGE = Path(__file__).parent / "tried.md"

@@ -207,7 +207,7 @@ def prepare(
         runs,
         choice.recorded(file, sets),
         jobs=side_by_side,
-        # In a sweep, whose labs leave little time, it would only be in the way; docs/live.md says what that costs.
+        # In a sweep, whose labs leave little time, it would only be in the way; docs/reports.md.
         meanwhile=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=resume,

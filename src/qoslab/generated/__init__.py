@@ -8,6 +8,7 @@ from typing import Any
 
 from qoslab.generated.figures import figures_module
 from qoslab.generated.formats import formats_module
+from qoslab.generated.reference_pages import keys_document, tables_document
 from qoslab.generated.results import results_document
 from qoslab.ios.cli.grammar import Command
 from qoslab.ios.model.generations import CAPABILITIES as GENERATION_CAPABILITIES
@@ -133,6 +134,8 @@ def _present(top: Path, path: str) -> str:
 
 ROUTER_COMMANDS = "docs/reference/ios-commands.md"
 SWITCH_COMMANDS = "docs/reference/catalyst-commands.md"
+KEYS = "docs/reference/keys.md"
+TABLES = "docs/reference/tables.md"
 METRIC_PAGE = "docs/reference/metrics.md"
 RESULTS = "docs/reference/results.md"
 
@@ -142,6 +145,8 @@ FILES: dict[str, Callable[[Path], str]] = {
     "docs/schema/experiment.schema.json": _experiment_schema,
     ROUTER_COMMANDS: lambda top: command_tables(_present(top, ROUTER_COMMANDS), "router"),
     SWITCH_COMMANDS: lambda top: command_tables(_present(top, SWITCH_COMMANDS), "switch"),
+    KEYS: lambda top: keys_document(_present(top, KEYS)),
+    TABLES: lambda top: tables_document(_present(top, TABLES)),
     METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
     RESULTS: lambda top: results_document(_present(top, RESULTS), top),
 }

@@ -254,9 +254,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             product = police.cir.bps * subject.rtt_s / 8
             if police.bc_bytes < product:
                 message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
-                yield PolicyFinding(
-                    "warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/policies.md", line
-                )
+                yield PolicyFinding("warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/policies.md", line)
 
 
 def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:

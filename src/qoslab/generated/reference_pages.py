@@ -1,0 +1,96 @@
+"""Reference pages: keys of experiment files, from their schema, and tables of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+MARK = "<!-- generated -->\n"
+
+
+def keys_document(present: str) -> str:
+    """Return the page with a section for each kind of mapping below the mark; the text above it stays."""
+    from qoslab.schema import experiment_schema
+
+    schema = experiment_schema()
+    lines = list(_section("Experiment", "The file itself.", schema))
+    for name, each in sorted(schema["$defs"].items()):
+        if "properties" in each:
+            lines += _section(name, each.get("description", ""), each)
+    return _below_mark(present, lines)
+
+
+def tables_document(present: str) -> str:
+    """Return the page with the columns of each table below the mark; the text above it stays."""
+    from qoslab.results import tables
+
+    lines: list[str] = []
+    for name, schema in tables.SCHEMAS.items():
+        rows = ((f"`{each.name}`", str(each.type), tables.unit_of(each.name) or "") for each in schema)
+        lines += [f"## `{name}`", "", *_table(("column", "type", "unit"), rows)]
+    return _below_mark(present, lines)
+
+
+def _below_mark(present: str, lines: list[str]) -> str:
+    before, mark, _ = present.partition(MARK)
+    if not mark:
+        raise ValueError(f"the line {MARK.strip()!r} is missing, below which the page is generated")
+    return f"{before}{MARK}\n" + "\n".join(lines)
+
+
+def _section(name: str, about: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield from (f"## {name}", "", about, "")
+    needed = schema.get("required", ())
+    rows = (
+        (f"`{key}`", _form(each), "required" if key in needed else _default(each), each.get("description", ""))
+        for key, each in schema["properties"].items()
+    )
+    yield from _table(("key", "value", "default", "meaning"), rows)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
+    yield ""
+
+
+def _default(schema: dict[str, Any]) -> str:
+    value = schema.get("default")
+    return (
+        "" if value is None or value in ({}, [], "") else f"`{value}`".replace("True", "true").replace("False", "false")
+    )
+
+
+def _form(schema: dict[str, Any]) -> str:
+    """Return the accepted values of a key in words."""
+    if "enum" in schema:
+        words = [f"`{each}`" for each in schema["enum"]]
+        return " ".join(words[:12]) + (" …" if len(words) > 12 else "")
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            forms = [_form(each) for each in schema[several] if each.get("pattern") != r"\$\(.+\)"]
+            return " or ".join(dict.fromkeys(form for form in forms if form != "null"))
+    match schema.get("type"):
+        case "array":
+            return f"list of {_form(schema.get('items', {}))}"
+        case "object":
+            return (
+                f"names to {_form(inner)}"
+                if isinstance(inner := schema.get("additionalProperties"), dict)
+                else "mapping"
+            )
+        case "string":
+            examples = schema.get("examples")
+            return f"as `{examples[0]}`" if examples else schema.get("format", "text")
+        case None:
+            return "text"
+        case plain:
+            return {"integer": "whole number", "boolean": "true or false"}.get(plain, str(plain))
