@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,16 @@ def _below(present: str, marker: str, text: str) -> str:
     return present.partition(marker)[0] + marker + text
 
 
-# Tables of commands.
+# Sections of commands.
+
+WORDS_OF_A_NAME = {"clear": 2, "configure": 2, "copy": 2, "ip": 2, "ipv6": 2, "mls": 3, "show": 3, "srr-queue": 2}
+"""Number of words in the name of a command, by its first word; 1 by default."""
+LINE = 100
+"""Columns of a line of syntax."""
 
 
-def command_tables(present: str, family: str) -> str:
-    """Return a document with the tables of the configuration and exec commands that devices of a family have."""
+def command_sections(present: str, family: str) -> str:
+    """Return a page with a section for each configuration and EXEC command that devices of a family have."""
     # Not above: the figures may be stale, which these import.
     from qoslab.ios.commands.unsupported import ALL_REFUSED
     from qoslab.ios.config import CONFIG, MODES
@@ -38,62 +45,89 @@ def command_tables(present: str, family: str) -> str:
     from qoslab.ios.without_effect import FAMILIES
 
     apart = {syntax for each in (*FAMILIES, *ALL_REFUSED) for syntax in each.syntaxes}
-    lines = [f"The tables are {NOTE}, from the grammar."]
-    lines += ["`[...]` may be left out, `(a|b)` is a choice, `+` may be repeated.", ""]
-    shown = set()
+    lines = [f"This part is {NOTE} from the grammar.", ""]
+    lines += ["`[...]` is optional, `(a|b)` is a choice, `+` may be repeated, `<name:kind>` is a value.", ""]
+    forms: list[tuple[str, Command[Any]]] = []
     for mode, described in MODES.items():
         known = (each.command for each in CONFIG.forms(mode))
-        rows = _rows([each for each in known if each.syntax not in apart], family)
-        # Not twice what two modes have under one prompt, nor a mode of the other family, which has but its ends.
-        table = (described.prompt, tuple(rows))
-        if table not in shown and any(syntax not in ("`exit`", "`end`") for syntax, *_ in rows):
-            shown.add(table)
-            lines += [f"`({described.prompt})#`", "", *_table(rows), ""]
-    rows = _rows([each.command for mode in ("user", "privileged") for each in EXEC.forms(mode)], family)
-    lines += ["EXEC", "", *_table(rows), ""]
+        commands = [command for command in known if command.syntax not in apart]
+        # A mode of the other family has only commands that leave it.
+        if any(command.syntax not in ("exit", "end") for command in commands if _has(family, command)):
+            forms += [(f"({described.prompt})#", command) for command in commands]
+    lines += ["## Configuration commands", "", *_sections(forms, family)]
+    forms = [("EXEC", each.command) for mode in ("user", "privileged") for each in EXEC.forms(mode)]
+    lines += ["## EXEC commands", "", *_sections(forms, family)]
     prompts = {mode: described.prompt for mode, described in MODES.items()}
-    lines += ["## Kept without effect", "", *_listed(FAMILIES, family, prompts, "about")]
-    lines += ["## Refused with the reason", "", *_listed(ALL_REFUSED, family, prompts, "reason")]
+    lines += ["## Accepted without effect", "", *_listed(FAMILIES, family, prompts, "about", "subject")]
+    lines += ["## Refused with the reason", "", *_listed(ALL_REFUSED, family, prompts, "reason", "reason")]
     return _below(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")
 
 
-def _rows(commands: list[Command[Any]], family: str) -> list[tuple[str, str, str]]:
-    """Return syntax, `no` form and software of each command that the family has."""
+def _has(family: str, command: Command[Any]) -> bool:
     other = {"router": "switch", "switch": "router"}[family]
-    found: dict[tuple[str, str, str], None] = {}
-    for command in commands:
-        if other in command.requires or (family == "switch" and command.requires & GENERATION_CAPABILITIES):
-            continue
-        no = "its first words" if command.no is True else "" if command.no is False else _code(command.no)
-        no = "the same" if command.no == command.syntax else no
-        found[_code(command.syntax), no, ", ".join(_software(command.requires - {family}))] = None
-    return sorted(found)
+    return other not in command.requires and not (family == "switch" and command.requires & GENERATION_CAPABILITIES)
+
+
+def _name(syntax: str) -> str:
+    """Return the first words of a syntax, which are its section."""
+    if words := list(takewhile(lambda word: not set(word) & set("([<+"), syntax.split())):
+        return " ".join(words[: WORDS_OF_A_NAME.get(words[0], 1)])
+    if "(permit|deny)" in syntax:
+        return "permit, deny"
+    choice = re.match(r"\(([\w-]+(?:\|[\w-]+)+)\)", syntax)
+    return choice[1].replace("|", ", ") if choice else "entries of a list"
+
+
+def _sections(forms: Iterable[tuple[str, Command[Any]]], family: str) -> Iterator[str]:
+    """Yield a section for each name of a command, with its forms, their prompts, `no` forms and software."""
+    found: dict[str, dict[tuple[str, str, str], list[str]]] = {}
+    for prompt, command in forms:
+        if _has(family, command):
+            no = "its first words" if command.no is True else "" if command.no is False else f"`{command.no}`"
+            no = "the same" if command.no == command.syntax else no
+            form = (command.syntax, no, ", ".join(_software(command.requires - {family})))
+            prompts = found.setdefault(_name(command.syntax), {}).setdefault(form, [])
+            prompts += [prompt] if prompt not in prompts else []
+    for name in sorted(found):
+        yield from (f"### {name}", "")
+        for (syntax, no, where), prompts in sorted(found[name].items()):
+            remarks = [f"only in: {where}"] if where else []
+            remarks += [f"`no` form: {no}"] if no and len(no) <= LINE else []
+            yield from ("; ".join([", ".join(f"`{prompt}`" for prompt in prompts), *remarks]) + ":", "")
+            yield from ("```text", *_wrapped(syntax), "```", "")
+            if len(no) > LINE:
+                yield from ("`no` form:", "", "```text", *_wrapped(no.strip("`")), "```", "")
+
+
+def _wrapped(syntax: str) -> Iterator[str]:
+    """Yield lines of a syntax, broken at blanks and behind bars."""
+    line = ""
+    for part in re.findall(r"[^ |]+(?:\| ?| +|$)|\|", syntax):
+        if line and len(line) + len(part.rstrip()) > LINE:
+            yield line.rstrip()
+            line = "    "
+        line += part
+    yield line.rstrip()
 
 
 def _software(requires: Iterable[str]) -> list[str]:
-    """The generations that have what a command requires; a family stays as it is."""
+    """Return the generations that have the required capabilities; a family stays as it is."""
     names: set[str] = set()
     for each in requires:
         names |= {*generations_with(each)} or {each}
     return sorted(names)
 
 
-def _listed(groups: Iterable[Any], family: str, prompts: dict[str, str], why: str) -> Iterator[str]:
-    """Yield the commands of tables by what they are about, and the software where that is not all."""
+def _listed(groups: Iterable[Any], family: str, prompts: dict[str, str], why: str, head: str) -> Iterator[str]:
+    """Yield a table of commands by subject, with the software if it is not all."""
     others = {"router": {"switch"}, "switch": {"router"} | GENERATION_CAPABILITIES}[family]
-    yield "| where | command | what |"
+    yield f"| prompt | command | {head} |"
     yield "|---|---|---|"
     for group in (each for each in groups if each.requires not in others):
         only = f" ({', '.join(names)})" if (names := _software({group.requires} & GENERATION_CAPABILITIES)) else ""
         for syntax in group.syntaxes:
             yield f"| `({prompts[group.mode]})#` | {_code(syntax)} | {getattr(group, why)}{only} |"
     yield ""
-
-
-def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    yield "| command | `no` form | only in |"
-    yield "|---|---|---|"
-    yield from (f"| {syntax} | {no} | {where} |" for syntax, no, where in rows)
 
 
 def _code(text: str) -> str:
@@ -143,8 +177,8 @@ FILES: dict[str, Callable[[Path], str]] = {
     FORMATS: formats_module,
     FIGURES: figures_module,
     "docs/schema/experiment.schema.json": _experiment_schema,
-    ROUTER_COMMANDS: lambda top: command_tables(_present(top, ROUTER_COMMANDS), "router"),
-    SWITCH_COMMANDS: lambda top: command_tables(_present(top, SWITCH_COMMANDS), "switch"),
+    ROUTER_COMMANDS: lambda top: command_sections(_present(top, ROUTER_COMMANDS), "router"),
+    SWITCH_COMMANDS: lambda top: command_sections(_present(top, SWITCH_COMMANDS), "switch"),
     KEYS: lambda top: keys_document(_present(top, KEYS)),
     TABLES: lambda top: tables_document(_present(top, TABLES)),
     METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
