@@ -25,7 +25,10 @@ RELATIVE = re.compile(r"\b(what|which|where|whose)\b", re.IGNORECASE)
 PLAIN_PAGES = (
     "README.md",
     *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md")),
-    *(f"docs/reference/{name}.md" for name in ("index", "metrics", "tables")),
+    *(
+        f"docs/reference/{name}.md"
+        for name in ("api", "commands", "gallery", "glossary", "index", "metrics", "pyats", "python", "tables")
+    ),
     "docs/internals/testing.md",
 )
 """Pages that meet the style guide: README, every user page, and others once they are rewritten."""

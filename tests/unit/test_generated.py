@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from qoslab.cli import main
-from qoslab.generated import FILES
+from qoslab.generated import FILES, LINE, section_name
 from qoslab.generated.formats import formats_module
 
 TOP = Path(__file__).parents[2]
@@ -86,3 +86,25 @@ def test_the_types_can_be_imported() -> None:
     """Nothing else does: they are for annotations."""
     made = importlib.import_module("qoslab.formats")
     assert made.ShapeMode == Literal["average", "peak"]
+
+
+def test_each_command_has_a_section_with_short_lines() -> None:
+    page = (TOP / "docs" / "reference" / "ios-commands.md").read_text(encoding="utf-8").partition("\n## Accepted")[0]
+    sections = set(re.findall(r"^### (.*)$", page, re.MULTILINE))
+    assert {"police", "service-policy", "permit, deny", "show policy-map interface"} <= sections
+    blocks = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert blocks and max(len(line) for block in blocks for line in block.splitlines()) <= LINE + len("    ")
+
+
+@pytest.mark.parametrize(
+    ("syntax", "name"),
+    [
+        ("police rate <rate:1-9> bps", "police"),
+        ("show policy-map interface [<name:word>]", "show policy-map interface"),
+        ("[<sequence:1-9>] (permit|deny) ip any any", "permit, deny"),
+        ("(exit|logout|quit)", "exit, logout, quit"),
+        ("<text:line>", "entries of a list"),
+    ],
+)
+def test_section_of_a_command_is_named_by_its_first_words(syntax: str, name: str) -> None:
+    assert section_name(syntax) == name

@@ -68,7 +68,7 @@ def _has(family: str, command: Command[Any]) -> bool:
     return other not in command.requires and not (family == "switch" and command.requires & GENERATION_CAPABILITIES)
 
 
-def _name(syntax: str) -> str:
+def section_name(syntax: str) -> str:
     """Return the first words of a syntax, which are its section."""
     if words := list(takewhile(lambda word: not set(word) & set("([<+"), syntax.split())):
         return " ".join(words[: WORDS_OF_A_NAME.get(words[0], 1)])
@@ -86,7 +86,7 @@ def _sections(forms: Iterable[tuple[str, Command[Any]]], family: str) -> Iterato
             no = "its first words" if command.no is True else "" if command.no is False else f"`{command.no}`"
             no = "the same" if command.no == command.syntax else no
             form = (command.syntax, no, ", ".join(_software(command.requires - {family})))
-            prompts = found.setdefault(_name(command.syntax), {}).setdefault(form, [])
+            prompts = found.setdefault(section_name(command.syntax), {}).setdefault(form, [])
             prompts += [prompt] if prompt not in prompts else []
     for name in sorted(found):
         yield from (f"### {name}", "")
