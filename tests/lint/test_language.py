@@ -29,6 +29,7 @@ PLAIN_PAGES = (
         f"docs/reference/{name}.md"
         for name in ("api", "commands", "gallery", "glossary", "index", "metrics", "pyats", "python", "tables")
     ),
+    "docs/internals/real-labs.md",
     "docs/internals/testing.md",
 )
 """Pages that meet the style guide: README, every user page, and others once they are rewritten."""
