@@ -2,8 +2,8 @@
 
     python benches/instructions.py [--write] [--compare PRINTED --before COMMIT] [--printed PRINTED] [--of COMMIT]
 
-The load is that of crates/qos-core/benches/instructions.rs: 20 000 packets after a warm-up, counted by Callgrind. The
-figures do not depend on how busy the machine is. `--compare` takes what `cargo bench -p qos-core --bench instructions`
+The load is that of benches/rust/benches/instructions.rs: 20 000 packets after a warm-up, counted by Callgrind. The
+figures do not depend on how busy the machine is. `--compare` takes what `cargo bench -p benches --bench instructions`
 has printed of another commit, which `--before` names, and prints how far each row has moved since; with `--write` that
 becomes a section too. `--printed` takes the same of this commit and runs nothing, and `--of` says which commit that
 was, if it is not the one that is checked out.
@@ -26,7 +26,7 @@ import page
 ROOT = Path(__file__).resolve().parents[1]
 HEADING = "### Instructions a packet"
 AGAINST = "### Against the engine before its rules were corrected"
-COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "qos-core", "--bench", "instructions")
+COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "benches", "--bench", "instructions")
 PACKETS = 20_000
 """Of a benchmark; the frames of `parse` are as many."""
 WIDTH = 120

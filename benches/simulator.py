@@ -3,7 +3,7 @@
     python benches/simulator.py [--runs 5] [--program target/release/qos-sim] [--write]
 
 One router with a FIFO of 200 packets at 1 Gb/s and four CUBIC flows through it (the scenario is
-`crates/qos-sim/benches/fifo.scenario.json`); a data packet brings half an acknowledgement with it. The processor time
+`benches/rust/benches/fifo.scenario.json`); a data packet brings half an acknowledgement with it. The processor time
 is the least of some runs, and depends on the machine; the instructions are Callgrind's and do not. Both are of the
 traffic alone: a run of another length is taken off.
 
@@ -25,7 +25,7 @@ from typing import Any
 import page
 
 ROOT = Path(__file__).resolve().parents[1]
-SCENARIO = ROOT / "crates" / "qos-sim" / "benches" / "fifo.scenario.json"
+SCENARIO = ROOT / "benches" / "rust" / "benches" / "fifo.scenario.json"
 HEADING = "## Simulator"
 #: Seconds of traffic of the two runs, for time and for instructions, which are counted 50 times slower.
 TIMED, COUNTED = (1, 11), (1, 2)
