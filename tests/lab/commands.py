@@ -12,6 +12,7 @@ import pytest
 from forked import Forked, fork_server
 
 from qoslab.lab import Lab
+from waiting import wait_until
 
 QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
 RUN_S = 180.0
@@ -101,3 +102,12 @@ def processes(folder: Path) -> list[str]:
         except (OSError, ValueError):
             continue
     return [command for command in found if command]
+
+
+def wait_until_nothing_is_left(folder: Path) -> None:
+    """Wait until all processes of a killed run have ended and its temporary files are gone."""
+
+    def left() -> list[str]:
+        return [*processes(folder), *map(str, (folder / "tmp").rglob("*"))]
+
+    wait_until(lambda: not left(), "nothing of the run is left", report=lambda: str(left()))

@@ -79,7 +79,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     wait_until(
-        lambda: not processes(tmp_path), "all processes of the test have ended", 10, lambda: str(processes(tmp_path))
+        lambda: not processes(tmp_path), "all processes of the test have ended", report=lambda: str(processes(tmp_path))
     )
     assert list(temporary.rglob("*")) == []
     temporary.rmdir()

@@ -31,7 +31,7 @@ CLIENT, SERVER = "10.0.10.10", "10.0.20.10"
 SINK = 5001
 PORTS = {"FastEthernet0/0": "Fa0-0", "FastEthernet0/1": "Fa0-1"}
 #: Longest wait for a process to get ready, seconds.
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Lab:
@@ -221,10 +221,14 @@ def missing_tools() -> list[str]:
     return [tool for tool in ("unshare", "nsenter", "ip", "ethtool", "sysctl") if shutil.which(tool) is None]
 
 
-def ping(lab: Lab, node: str, address: str, count: int = 5, interval: float = 0.02) -> list[float]:
-    """Round-trip times in seconds of the echo requests that were answered."""
+def ping(
+    lab: Lab, node: str, address: str, count: int = 5, interval: float = 0.02, wait: float = PATIENCE
+) -> list[float]:
+    """Round-trip times in seconds of the echo requests that were answered; `wait`: seconds for each."""
     script = Path(__file__).with_name("ping.py")
-    answered, *times = lab.run(node, [sys.executable, str(script), address, str(count), str(interval)]).split()
+    answered, *times = lab.run(
+        node, [sys.executable, str(script), address, str(count), str(interval), str(wait)]
+    ).split()
     assert len(times) == int(answered)
     return [float(t) for t in times]
 

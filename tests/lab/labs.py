@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 
 from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from waiting import wait_until
 
 PING = """
 import os, select, socket, struct, sys, time
@@ -72,8 +72,8 @@ interface FastEthernet0/1
 """
 
 
-def ping(lab: Lab, node: str, address: str, seconds: float = 2.0) -> int | None:
-    """The TTL of the reply; None without a reply."""
+def ping(lab: Lab, node: str, address: str, seconds: float = 30.0) -> int | None:
+    """The TTL of the reply; None without a reply in time."""
     done = lab.run(node, ["python3", "-c", PING, address, str(seconds)])
     assert done.returncode in (0, 1), done.stderr
     return int(done.stdout) if done.returncode == 0 else None
@@ -117,12 +117,9 @@ class Traces:
         found += [f"interface {each}" for each in set(Path("/sys/class/net").iterdir()) - self.interfaces]
         return found
 
-    def wait_until_gone(self, seconds: float = 5.0) -> None:
-        """Fail if something is there after some time."""
-        deadline = time.monotonic() + seconds
-        while found := self.found():
-            assert time.monotonic() < deadline, f"left behind: {found}"
-            time.sleep(0.02)
+    def wait_until_gone(self) -> None:
+        """Fail if something stays there."""
+        wait_until(lambda: not self.found(), "nothing of the lab is left", report=lambda: str(self.found()))
 
 
 def _close(held: Iterable[str]) -> None:

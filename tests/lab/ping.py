@@ -1,4 +1,5 @@
-"""Sends ICMP echo requests: `ping.py ADDRESS COUNT INTERVAL_S`. Prints how many were answered and the round-trip times.
+"""Sends ICMP echo requests: `ping.py ADDRESS COUNT INTERVAL_S WAIT_S`. Prints how many were answered within
+WAIT_S and the round-trip times.
 
 Machines that run the tests need no `ping` then. It needs CAP_NET_RAW. As with ping(8) a reply's time is the kernel's
 stamp of it, so that it does not matter when this process was woken up.
@@ -22,7 +23,7 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def main(address: str, count: int, interval: float) -> None:
+def main(address: str, count: int, interval: float, wait: float) -> None:
     """Pings and prints one JSON-like line."""
     times = []
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as connection:
@@ -30,7 +31,7 @@ def main(address: str, count: int, interval: float) -> None:
         for number in range(count):
             body = struct.pack("!HH", 77, number) + bytes(56)
             packet = struct.pack("!BBH", 8, 0, checksum(struct.pack("!HH", 8 << 8, 0) + body)) + body
-            end = time.monotonic() + 1
+            end = time.monotonic() + wait
             sent = time.time_ns()
             connection.sendto(packet, (address, 0))
             while (left := end - time.monotonic()) > 0 and select.select([connection], [], [], left)[0]:
@@ -45,4 +46,4 @@ def main(address: str, count: int, interval: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]))

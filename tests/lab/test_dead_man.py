@@ -66,7 +66,7 @@ LOOKING = re.compile(r"show |dir |term(inal)? |enable$|<|exit$|ping ")
 """What is sent to log in and to look."""
 COUNTS_S = 60.0
 """The least that routers count."""
-LATE_S = 15.0
+LATE_S = 60.0
 """What they, and this test, may be late on a busy machine."""
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from labs import ping, topology
 from test_iosd import session
 
 from qoslab.lab import Lab
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -61,7 +61,7 @@ with socket.socket() as s:
 """
 CONNECT = """
 import socket
-with socket.create_connection(("10.2.0.2", 9001), 2) as s:
+with socket.create_connection(("10.2.0.2", 9001), 30) as s:
     print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), s.recv(99).decode())
 """
 TIMESTAMPS = 12
@@ -69,9 +69,7 @@ TIMESTAMPS = 12
 
 
 def await_listener(lab: Lab, option: str, port: str) -> None:
-    deadline = time.monotonic() + 10
-    while port not in lab.run("server", ["ss", option], check=True).stdout:
-        assert time.monotonic() < deadline, f"nobody listens at {port}"
+    wait_until(lambda: port in lab.run("server", ["ss", option], check=True).stdout, f"the server listens at {port}")
 
 
 @pytest.fixture(scope="module")

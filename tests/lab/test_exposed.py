@@ -41,7 +41,7 @@ def ssh(file: Path, host: str, command: str, *options: str) -> list[str]:
 
 
 def done(file: Path, host: str, command: str, *options: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(ssh(file, host, command, *options), input=given, capture_output=True, text=True, timeout=30)
+    return subprocess.run(ssh(file, host, command, *options), input=given, capture_output=True, text=True, timeout=120)
 
 
 def test_commands_run_in_the_hosts_namespace(file: Path) -> None:
@@ -80,7 +80,7 @@ def test_no_other_key_and_no_password_lets_in(file: Path, tmp_path: Path) -> Non
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     command = ssh(file, "client", "true")
     command[command.index("-i") + 1] = str(other)
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert refused.returncode == 255
     assert "Permission denied (publickey)" in refused.stderr
 

@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 import asyncssh
 import pytest
-from commands import Command, run
+from commands import RUN_S, Command, run
 from labs import agents_folder, inside
 from test_run import EXPERIMENT, latest
 
@@ -46,8 +45,8 @@ pytestmark = pytest.mark.lab
 
 UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
 """Starts what sees no process of the lab."""
-CLEAN_S = 5.0
-"""Until a host is as it was, once the connection to it is lost."""
+CLEAN_S = 60.0
+"""Until a host is as it was, once the connection to it is lost: a few seconds, and far more on a busy machine."""
 EXPERIMENT_OF_IT = load_sweep(EXPERIMENT, {}).experiment
 LOOK = {"others": ["192.168.20.1"], "count": 2, "burst": 0, "within_s": 1.0}
 """How a cable is looked at."""
@@ -127,7 +126,7 @@ def sending(lab: Lab) -> bool:
 
 
 def iperf3_runs(lab: Lab) -> None:
-    wait_until(lambda: sending(lab), "the client's iperf3 runs", 90, lambda: str(programs(lab)))
+    wait_until(lambda: sending(lab), "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
 
 
 def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab, Path]) -> None:
@@ -211,7 +210,6 @@ def test_two_hosts_are_one_machine_with_a_card_each(
         lab.down()
 
 
-@pytest.mark.quiet
 def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
@@ -228,13 +226,12 @@ def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed:
         if process.name.isdigit() and _words(process)[:2] == ["ssh", "-T"] and port in _words(process)
     )
     os.kill(ssh, signal.SIGKILL)
-    started = time.monotonic()
-    while (
-        any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
-        or state(lab, "client") != before["client"]
-    ):
-        assert time.monotonic() < started + CLEAN_S, programs(lab)
-        time.sleep(0.05)
+    wait_until(
+        lambda: not sending(lab) and state(lab, "client") == before["client"],
+        "the client is as it was",
+        CLEAN_S,
+        lambda: "\n".join([*programs(lab).values(), *_changes(lab, {"client": before["client"]})]),
+    )
     status, output, errors = command.end()
     assert status == 3, errors + output
     record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
@@ -387,12 +384,12 @@ def test_a_card_in_a_namespace_comes_back_as_it_was(exposed: tuple[Lab, Path]) -
             assert host.close() == []
         else:
             _kill(lab, "qoslab-agent", keepers=False)
-        deadline = time.monotonic() + CLEAN_S
-        while state(lab, "client") != before:
-            assert time.monotonic() < deadline, "\n".join(
-                difflib.unified_diff(before.splitlines(), state(lab, "client").splitlines(), n=0)
-            )
-            time.sleep(0.05)
+        wait_until(
+            lambda: state(lab, "client") == before,
+            "the client is as it was",
+            CLEAN_S,
+            lambda: "\n".join(_changes(lab, {"client": before})),
+        )
         host.close()
 
 

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.labs.external.check import check_lab
 from qoslab.schema import load_sweep
 from verdicts import beside_lateness, newest_run, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -36,14 +36,13 @@ def settled(lab: Lab, host: str) -> str:
 
     The address itself is looked for: its route may be there already when it was not yet.
     """
-    deadline = time.monotonic() + 20
-    while True:
-        found = state(lab, host)
-        cards = re.findall(r"/ipv6/conf/(?!all|default|lo)\w+/disable_ipv6:0", found)
-        if found.count(" inet6 fe80:") == len(cards) > 0:
-            return found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
+
+    def found() -> str:
+        shown = state(lab, host)
+        cards = re.findall(r"/ipv6/conf/(?!all|default|lo)\w+/disable_ipv6:0", shown)
+        return shown if shown.count(" inet6 fe80:") == len(cards) > 0 else ""
+
+    return wait_until(found, f"each card of {host} has its link-local address", report=lambda: state(lab, host))
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from clocks import Clocks
-from commands import Command, processes
+from commands import RUN_S, Command, wait_until_nothing_is_left
 from labs import Traces, command_line, inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
@@ -22,6 +22,7 @@ from alive import alive
 from levels import long_cases
 from qoslab.lab import Lab
 from verdicts import newest_run, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -65,23 +66,22 @@ def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
     assert "refused" not in errors and "Traceback" not in errors
 
 
+def _client_in(lab: Lab) -> int | None:
+    words = {pid: command_line(pid).split(b"\0") for pid in inside(lab)}
+    return next((pid for pid, each in words.items() if each[0] == b"iperf3" and b"--client" in each), None)
+
+
 def client_of(command: Command) -> int:
     """The sending iperf3 of a run whose traffic has begun."""
     command.wait_for(": traffic (")
     (lab,) = command.labs()
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            for pid in inside(lab):
-                words = command_line(pid).split(b"\0")
-                if words[0] == b"iperf3" and b"--client" in words:
-                    return pid
-            assert time.monotonic() < deadline, "no client was started"
-            time.sleep(0.02)
+        return wait_until(lambda: _client_in(lab), "the client's iperf3 runs")
     finally:
         lab.close()
 
 
+@pytest.mark.long
 def test_a_client_that_is_stopped_for_a_moment_ends_in_time(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted")
     client = client_of(command)
@@ -93,6 +93,7 @@ def test_a_client_that_is_stopped_for_a_moment_ends_in_time(clean: Path) -> None
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 def test_a_client_that_stays_stopped_makes_its_cell_invalid_at_its_deadline(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "unrestricted", "--attempts", "1")
     os.kill(client_of(command), signal.SIGSTOP)
@@ -104,6 +105,7 @@ def test_a_client_that_stays_stopped_makes_its_cell_invalid_at_its_deadline(clea
     assert any(late.fullmatch(each) for each in reasons), reasons
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_run_whose_client_is_stopped(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--arm", "unrestricted")
     client = client_of(command)
@@ -154,9 +156,10 @@ def record(folder: Path, cell: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [pytest.param("lab up", signal.SIGHUP, marks=pytest.mark.long), ("traffic", signal.SIGHUP)],
+    [("lab up", signal.SIGHUP), ("traffic", signal.SIGHUP)],
 )
 def test_a_signal_ends_a_run_as_ctrl_c_does(clean: Path, moment: str, number: signal.Signals) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
@@ -220,7 +223,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
         shown += os.read(ours, 4096)
     # The kernel sends SIGHUP, and whatever is printed from now on fails.
     os.close(ours)
-    assert command.process.wait(60) == 130
+    assert command.process.wait(RUN_S) == 130
     assert (newest_run(clean) / "manifest.json").exists()
 
 
@@ -230,22 +233,18 @@ def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> No
     command.wait_for(moment)
     command.process.kill()
     command.end()
-    deadline = time.monotonic() + 20
-    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert list((clean / "tmp").rglob("*")) == []
+    wait_until_nothing_is_left(clean)
 
 
-@pytest.mark.parametrize("workers", [(), ("--scheduler", "local")], ids=["threads", "processes"])
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("--scheduler", "local"), marks=pytest.mark.long)], ids=["threads", "processes"]
+)
 def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path, workers: tuple[str, ...]) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated", *workers)
     wait_for_simulator(command)
     command.process.kill()
     command.end()
-    deadline = time.monotonic() + 20
-    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert list((clean / "tmp").rglob("*")) == []
+    wait_until_nothing_is_left(clean)
 
 
 def test_a_simulator_ends_with_its_worker(clean: Path) -> None:
@@ -256,10 +255,8 @@ def test_a_simulator_ends_with_its_worker(clean: Path) -> None:
         worker = wait_for_simulator(command)
         own = [pid for pid, parent in simulators(command.process.pid).items() if parent == worker]
         os.kill(worker, signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while (left := [pid for pid in own if alive(pid)]) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert own and left == []
+        assert own
+        wait_until(lambda: not any(map(alive, own)), "the simulators of a killed worker have ended")
     finally:
         command.process.send_signal(signal.SIGINT)
         command.end()

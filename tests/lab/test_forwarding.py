@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,10 +18,11 @@ from dataplane import (
     with_sink,
 )
 
+from waiting import wait_until
+
 pytestmark = pytest.mark.lab
 
 OUT = "FastEthernet0/1"
-PATIENCE = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,11 @@ def forwarding(lab: Lab) -> dict[str, Any]:
 
 
 def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    end = time.monotonic() + PATIENCE
-    while not holds(found := forwarding(lab)):
-        assert time.monotonic() < end, found
-        time.sleep(0.05)
-    return found
+    def found() -> dict[str, Any]:
+        now = forwarding(lab)
+        return now if holds(now) else {}
+
+    return wait_until(found, "the daemon forwards as expected", report=lambda: str(forwarding(lab)))
 
 
 def counted(lab: Lab, node: str, what: str) -> int:
@@ -85,7 +85,7 @@ def test_a_group_of_the_input_policy_goes_with_the_frame(lab: Lab) -> None:
     config["class_maps"] = {"SEVEN": {"match": "all", "criteria": [{"type": "qos_group", "value": 7}]}}
     lab.ask("configure", config=config)
     lab.ask("clear")
-    assert ping(lab, "client", SERVER, 4) == []
+    assert ping(lab, "client", SERVER, 4, wait=0.5) == []
     assert forwarding(lab)["forwarded"] == 4
 
 
@@ -135,6 +135,10 @@ def test_nftables_are_seen(lab: Lab) -> None:
 
 def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
     """Other routes come and go, and one to the server that says the same as the shorter one."""
+
+    def sent() -> int:
+        return int(lab.ask("counters")["interfaces"][OUT]["output"]["packets"])
+
     sender = spawn_udp(lab, 500, 4000, 8e6)
     changes = "".join(
         f"route {verb} 10.9{n}.0.0/16 via {SERVER}\nroute {verb} {SERVER}/32 dev Fa0-1\n"
@@ -149,10 +153,8 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
         while not printed.done():
             lab.run("R1", ["ip", "-batch", str(batch)])
     # The last one is on its way.
-    end = time.monotonic() + PATIENCE
-    while (sent := lab.ask("counters")["interfaces"][OUT]["output"]["packets"]) < 4000 and time.monotonic() < end:
-        time.sleep(0.05)
-    assert sent == 4000
+    wait_until(lambda: sent() >= 4000, "all packets are sent", report=lambda: f"sent: {sent()}")
+    assert sent() == 4000
     found = forwarding(lab)
     assert found["forwarded"] + found["handed_to_kernel"] >= 4000
     assert found["overruns"] == 0
@@ -164,17 +166,19 @@ def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> Non
     before = counted(lab, "server", "InReceives")
     sender = spawn_udp(lab, 500, 2000, 4e6)
     times = 5
-    end = time.monotonic() + PATIENCE
     for _ in range(times):
-        while "lladdr" not in lab.run("R1", f"ip neighbour show {SERVER} dev Fa0-1"):
-            assert time.monotonic() < end
+        wait_until(
+            lambda: "lladdr" in lab.run("R1", f"ip neighbour show {SERVER} dev Fa0-1"), "the kernel knows the neighbour"
+        )
         lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
     sender.communicate()
-    end = time.monotonic() + PATIENCE
-    while (received := counted(lab, "server", "InReceives") - before) < 2000 and time.monotonic() < end:
-        time.sleep(0.05)
+
+    def received() -> int:
+        return counted(lab, "server", "InReceives") - before
+
+    wait_until(lambda: received() >= 2000, "all packets are received", report=lambda: f"received: {received()}")
     found = forwarding(lab)
-    assert received == 2000
+    assert received() == 2000
     # Without a neighbour a packet is the kernel's; with it they are forwarded again.
     assert found["handed_to_kernel"] >= times
     assert found["forwarded"] > 1000
@@ -187,14 +191,12 @@ def test_a_neighbour_that_is_gone_is_the_kernels_until_it_comes_back(lab: Lab) -
         lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
         wait_until_quiet(lab)
         lab.ask("clear")
-        assert ping(lab, "client", SERVER, 2) == []
+        assert ping(lab, "client", SERVER, 2, wait=0.5) == []
         assert (forwarding(lab)["forwarded"], len(ping(lab, "client", "10.0.20.1", 2))) == (0, 2)
     finally:
         lab.run("server", "ip link set eth0 up")
         lab.run("server", "ip route replace default via 10.0.20.1")
-    end = time.monotonic() + PATIENCE
-    while len(ping(lab, "client", SERVER, 2)) < 2:
-        assert time.monotonic() < end
+    wait_until(lambda: len(ping(lab, "client", SERVER, 2)) == 2, "the server answers again")
     before = forwarding(lab)["forwarded"]
     assert len(ping(lab, "client", SERVER, 3)) == 3
     assert forwarding(lab)["forwarded"] == before + 6

@@ -19,6 +19,7 @@ from labs import IOS_ROUTED, POLICE, ping
 
 from qoslab.lab import Lab
 from qoslab.lab.sshd import MOST_STARTING
+from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
@@ -53,7 +54,7 @@ class Login:
 
     async def until(self, *ends: str) -> str:
         text = ""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not text.endswith(ends):
                 received = await self._process.stdout.read(4096)
                 if not received:
@@ -152,7 +153,7 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
             await login.send("reload", "[yes/no]: ")
             await login.send("no", "[confirm]")
             login._process.stdin.write("\r")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 await login._process.wait_closed()
         async with connection(routed) as client:
             login = await Login.enabled(routed, client)
@@ -164,6 +165,7 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
     assert ping(routed, "client", "10.2.0.2") == 63
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_change_that_nobody_confirms_is_taken_back(routed: Lab) -> None:
     archive = ("configure terminal", "archive", "path flash:saved", "end")
@@ -176,6 +178,7 @@ def test_a_change_that_nobody_confirms_is_taken_back(routed: Lab) -> None:
     assert "No Rollback Confirmed Change pending" in session(routed, "configure confirm")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_router_reloads_when_its_time_has_come(routed: Lab) -> None:
     session(routed, "write memory", "configure terminal", *POLICE.splitlines(), "end")

@@ -13,6 +13,7 @@ from labs import topology
 
 from qoslab.ios.environment import DataPlaneRefusedError
 from qoslab.lab import Lab
+from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
@@ -33,7 +34,7 @@ async def _configure(lab: Lab, router: str, ip_sla: dict[str, Any], process_ns: 
 
 async def _ended(lab: Lab) -> dict[str, Any]:
     """The report once every operation has had a run."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     async with lab.control("R1") as client:
         while True:
             found: dict[str, Any] = (await client.ip_sla(samples=True))["operations"]

@@ -290,6 +290,7 @@ PROBES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     file = clean / "probes-ipv6.yml"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kills import CUTS, Cut, Rack, rack, trial
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.xdist_group("kills")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("kills")]
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         yield made
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("cut", "guard"),
     [

@@ -20,9 +20,11 @@ from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError, netlink, supervision
 from qoslab.lab.wiring import wire
 from qoslab.model.experiment import TCP_PROFILES, TcpProfile, Topology
+from waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.lab
 
+HERE = Path(__file__).parent
 SET_CHILD_SUBREAPER = 36
 """Of prctl(2)."""
 TICK_US = 10_000
@@ -69,7 +71,7 @@ def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> No
         refused = lab.run("client", connect)
         assert "ConnectionRefusedError" in refused.stderr
         assert other.run("client", connect).returncode == 0
-        assert server.wait(5) == 0
+        assert server.wait(PATIENCE_S) == 0
 
 
 def test_what_the_machine_is_short_of_is_no_defect_of_qoslab(lab: Lab) -> None:
@@ -130,7 +132,7 @@ def test_sigkill_of_the_supervisor_leaves_nothing(name: str) -> None:
         supervision.LabMachineError, match=rf"its supervisor \(process {lab.pid}\) was killed by SIGKILL"
     ):
         lab.failures()
-    assert inside.wait(5) == -signal.SIGKILL
+    assert inside.wait(PATIENCE_S) == -signal.SIGKILL
     traces.wait_until_gone()
     assert not lab.alive()
     with pytest.raises(LabError):
@@ -159,13 +161,12 @@ def test_sigkill_of_the_owner_leaves_nothing(name: str) -> None:
         [sys.executable, "-c", OWNER, name],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     assert owner.stdout is not None
     assert owner.stdout.readline()
     lab = Lab.find(name)
     traces = Traces(lab)
-    time.sleep(0.1)
     assert lab.alive()
     lab.close()
     owner.kill()
@@ -198,14 +199,14 @@ def test_sigkill_while_coming_up_leaves_nothing(name: str, owned: bool) -> None:
             [sys.executable, "-c", program, name],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
         )
         assert owner.stdout is not None
         owner.stdout.readline()
         time.sleep(milliseconds / 1000)
         owner.kill()
         owner.wait()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_S
         while left := supervisors(name):
             # Once it is up it is nobody's, also where its starter could not say so any more.
             if not owned and any(lab.name == name for lab in Lab.all()):
@@ -220,7 +221,7 @@ def test_a_detached_lab_outlives_its_starter(name: str) -> None:
         [sys.executable, "-W", "ignore", "-c", starter, name],
         check=True,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     lab = Lab.find(name)
     traces = Traces(lab)
@@ -235,11 +236,11 @@ def test_signals_reach_the_command_and_not_nsenter_alone(lab: Lab) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.terminate()
-    assert process.wait(5) == 7
+    assert process.wait(PATIENCE_S) == 7
     process.terminate()  # of an ended process: nothing
     other = lab.popen("client", ["sleep", "1000"])
     other.kill()
-    assert other.wait(5) == -signal.SIGKILL
+    assert other.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_a_command_that_is_stopped_and_continued_is_seen_to_end(lab: Lab) -> None:
@@ -256,7 +257,7 @@ def test_a_command_that_is_stopped_and_continued_is_seen_to_end(lab: Lab) -> Non
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.close()
-    assert process.wait(5) == 3
+    assert process.wait(PATIENCE_S) == 3
 
 
 @pytest.mark.parametrize("end", ["terminate", "kill"])
@@ -267,7 +268,7 @@ def test_a_stopped_command_is_ended(lab: Lab, end: str) -> None:
     os.kill(command, signal.SIGSTOP)
     _wait_for_state(process.pid, "T")
     getattr(process, end)()
-    assert process.wait(5) == -(signal.SIGTERM if end == "terminate" else signal.SIGKILL)
+    assert process.wait(PATIENCE_S) == -(signal.SIGTERM if end == "terminate" else signal.SIGKILL)
 
 
 def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
@@ -275,7 +276,7 @@ def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.kill()
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(PATIENCE_S) == -signal.SIGKILL
     assert process.stdout.read() == ""  # as long as a descendant has it open this would wait
 
 
@@ -289,7 +290,7 @@ def test_a_lab_ends_whose_command_is_stopped(name: str) -> None:
     _wait_for_state(process.pid, "T")
     lab.down()
     traces.wait_until_gone()
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def _state(pid: int) -> str:
@@ -297,10 +298,7 @@ def _state(pid: int) -> str:
 
 
 def _wait_for_state(pid: int, state: str) -> None:
-    deadline = time.monotonic() + 10
-    while _state(pid) != state:
-        assert time.monotonic() < deadline, f"{pid} is {_state(pid)}"
-        time.sleep(0.01)
+    wait_until(lambda: _state(pid) == state, f"process {pid} is {state}", report=lambda: _state(pid))
 
 
 def test_commands_keep_their_directory_and_status(lab: Lab, tmp_path: Path) -> None:
@@ -343,7 +341,7 @@ def test_tcp_profile_is_what_a_connection_gets(lab: Lab, profile: str) -> None:
     # Of the connection's own round trip, which a busy machine makes longer; in ticks of the kernel's clock.
     expected = round_trip + max(4 * varies, int(wanted.rto_min) // 1000)
     assert expected <= rto <= expected + TICK_US
-    server.wait(5)
+    server.wait(PATIENCE_S)
 
 
 def test_a_host_that_is_flooded_tells_nobody_that_ports_are_closed(name: str) -> None:
@@ -473,7 +471,7 @@ def test_root_does_without_a_user_namespace(name: str) -> None:
         ],
         text=True,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     assert done.stdout == "False 64\n", done.stderr
 
@@ -492,7 +490,7 @@ def test_where_the_kernel_forbids_labs_the_error_says_what_to_do(name: str) -> N
         ],
         text=True,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     assert done.stdout.startswith("this machine does not let this user make a lab: "), done.stderr
     # The shell is root in its own namespace, so only what confines root is left to blame.

@@ -128,7 +128,7 @@ def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:
     return {each["dev"]: (each["dst"], each["state"], drawn[each["dev"]]) for each in entries}
 
 
-@pytest.mark.parametrize("described", [ROUTED, IOS], ids=["linux", "ios"])
+@pytest.mark.parametrize("described", [ROUTED, pytest.param(IOS, marks=pytest.mark.long)], ids=["linux", "ios"])
 def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str) -> None:
     with Lab.up(described, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63

@@ -179,6 +179,7 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
         ]
 
 
+@pytest.mark.long
 def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> None:
     client = {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]}
     between = topology(client=client, SW={"platform": "ios", "model": "3750G"}, R1=ROUTER, server="host")(
@@ -252,6 +253,7 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
         assert session(lab, "show running-config") == before
 
 
+@pytest.mark.long
 def test_a_run_beside_a_policy_of_the_routers_own(tmp_path: Path, clean: Path) -> None:
     """On a port that no link of the experiment leads to."""
     model = {"platform": "ios", "model": "2811", "generation": "classic"}
@@ -323,7 +325,7 @@ def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, m
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        ("25 ms", ""),
+        pytest.param("25 ms", "", marks=pytest.mark.long),
         ("0 ms", "link wan: found a round trip of "),
     ],
 )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Command, run
+from commands import RUN_S, Command, run
 from kills import of_the_run
 from test_external import CLEAN_S, EXPERIMENT_OF_IT, hosts, iperf3_runs, programs, wait_until_clean
 from test_iosd import Login, connection, session
@@ -27,6 +27,7 @@ from qoslab.lab import Lab
 from qoslab.lab.expose import expose
 from qoslab.results import RunFolder
 from verdicts import beside_lateness, newest_run, status_of
+from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -103,7 +104,7 @@ async def restart(lab: Lab) -> None:
         await login.send("reload", "[yes/no]: ")
         await login.send("no", "[confirm]")
         login._process.stdin.write("\r")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await login._process.wait_closed()
 
 
@@ -134,7 +135,8 @@ def transcripts(clean: Path) -> list[str]:
 
 def wait_until_said(clean: Path, words: str) -> None:
     """Until it is said to R1, or by it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + RUN_S
+    # No wait of the usual length: a push takes a moment only.
     while not any(words in each for each in transcripts(clean)):
         assert time.monotonic() < deadline, transcripts(clean)
         time.sleep(0.002)
@@ -231,7 +233,6 @@ def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Pa
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
         iperf3_runs(lab)
-        time.sleep(1.0)
         asyncio.run(restart(lab))
         status, output, errors = command.end()
     record = cell(clean, "policed")

@@ -9,17 +9,16 @@ import pytest
 from commands import run
 from nbclient import NotebookClient
 
-from levels import long_cases
 from verdicts import newest_run, status_of
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0}
 """How many graphs each notebook draws. All others are in tests/notebook/test_simulated_runs.py."""
 
 
-@pytest.mark.parametrize("name", ["hqf-classes", *long_cases("hqf-fair-queue", "hqf-nested", "wfq-precedence")])
+@pytest.mark.parametrize("name", STORIES)
 def test_a_notebook_shows_a_simulated_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, output, errors = run(clean, "run", name, "--lab", "simulated", "--duration", "12s")
     assert status == status_of(newest_run(clean)) in (0, 1), output + errors

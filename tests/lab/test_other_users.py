@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from test_sweep import manifest
 
 from alive import alive
 from experiment_files import experiment_file
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -71,7 +71,9 @@ def reachable(name: str) -> bool:
     return all(stat.S_IMODE(folder.stat().st_mode) & stat.S_IXOTH for folder in Path(name).parents)
 
 
-@pytest.mark.parametrize("workers", [(), ("--scheduler", "local")], ids=["threads", "processes"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), marks=pytest.mark.long), ("--scheduler", "local")], ids=["threads", "processes"]
+)
 def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...]) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2", *workers)
@@ -87,7 +89,4 @@ def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...
     assert status == 130, errors
     assert manifest(clean)["cells"]
     # A worker that was told to end does so by itself, and whoever has its processes then takes them away.
-    deadline = time.monotonic() + 20
-    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left == []
+    wait_until(lambda: not any(map(alive, pids)), "all processes of the run have ended")

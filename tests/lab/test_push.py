@@ -49,6 +49,7 @@ from qoslab.units import Duration
 from qoslab.verification.policy import policy_differences
 from undoing import undo_lines
 from verdicts import beside_lateness
+from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
 
@@ -169,6 +170,7 @@ def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path)
     assert after == json.loads((rig.before / "R2.before.json").read_text())
 
 
+@pytest.mark.long
 def test_from_one_arm_to_the_next_in_one_order(rig: Rig, collector: Collector) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
     shape = rig.intend("second", SHAPE)
@@ -201,6 +203,7 @@ def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path
     assert significant(rig.running()) == significant(rig.text_before())
 
 
+@pytest.mark.long
 def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_path: Path) -> None:
     # No word of this message is known to Ansible by itself; the playbooks' group_vars tell it.
     folder = tmp_path / "intended"
@@ -288,6 +291,7 @@ def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: 
     assert significant(rig.running()) == significant(was)
 
 
+@pytest.mark.long
 def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     def running() -> str:
         return collector.observe("R1", "show running-config").raw
@@ -327,6 +331,7 @@ service-p out Police
 """
 
 
+@pytest.mark.long
 def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
     intended = rig.intend("pasted", PASTED)
     assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
@@ -365,6 +370,8 @@ def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) ->
     assert significant(rig.running()) == significant(rig.text_before())
 
 
+@pytest.mark.long
+@pytest.mark.quiet
 def test_what_is_under_way_ends_at_once(routers: Lab, tmp_path: Path) -> None:
     """A router answers nothing, and it is seen elsewhere that it is gone.
 
@@ -392,9 +399,13 @@ def test_what_is_under_way_ends_at_once(routers: Lab, tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"password": "x"}, "R1 refused the login"),
-        ({"port": 1}, "R1 cannot be reached"),
+        pytest.param({"port": 1}, "R1 cannot be reached", marks=pytest.mark.long),
         # Which of them depends on how Ansible's reading falls together with the second question for the password.
-        ({"enable": "x"}, "R1 (refused the enable secret|refused the login|did not answer in time)"),
+        pytest.param(
+            {"enable": "x"},
+            "R1 (refused the enable secret|refused the login|did not answer in time)",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_router_that_cannot_be_talked_to(routers: Lab, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -557,7 +568,7 @@ def test_a_responder_that_cannot_listen_is_told(probes: Callable[..., Probes], r
             running.prepare()
     finally:
         taken.kill()
-        taken.wait(5)
+        taken.wait(PATIENCE_S)
 
 
 def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
@@ -590,11 +601,8 @@ def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     scratch = done.stdout.strip()
-    deadline = time.monotonic() + 30
-    while processes_with(scratch.encode()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not processes_with(scratch.encode())
-    assert not Path(scratch).exists()
+    wait_until(lambda: not processes_with(scratch.encode()), "all processes of the session have ended")
+    wait_until(lambda: not Path(scratch).exists(), "the session's folder is gone")
 
 
 def processes_with(mark: bytes) -> list[tuple[int, bytes]]:

@@ -64,6 +64,7 @@ def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
     assert "never came: " in (info / "TaskLog.policing-vs-shaping").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_job_in_the_lab_of_an_inventory_says_that_its_routers_are_as_found(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from qoslab.lab.process import LabProcess
 from qoslab.lab.rights import PROGRAMS
 from qoslab.lab.supervisor import CAPABILITIES
 from qoslab.programs import OWN_PROGRAMS, own_program
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -65,12 +65,12 @@ def sets(said: dict[str, str]) -> tuple[frozenset[str], ...]:
 
 def started(process: LabProcess, name: str) -> dict[str, str]:
     """What the kernel says of the program of that name, once `env` and `setpriv` have become it."""
-    deadline = time.monotonic() + 20
-    while (pid := process.command_pid()) is not None and time.monotonic() < deadline:
-        if (said := status(pid))["Name"] == name:
-            return said
-        time.sleep(0.01)
-    raise AssertionError(f"{name} does not run: {process.poll()}")
+
+    def said() -> dict[str, str] | None:
+        pid = process.command_pid()
+        return found if pid is not None and (found := status(pid))["Name"] == name else None
+
+    return wait_until(said, f"{name} runs", report=lambda: f"status: {process.poll()}")
 
 
 RUN = {
@@ -151,14 +151,16 @@ def test_daemons_give_up_what_they_needed_to_start(lab: Lab) -> None:
     assert {status(pid)["NoNewPrivs"] for pid in (plane, command_lines)} == {"1"}
     has = starting - {"sys_ptrace"}
     assert threads(plane).keys() == {(frozenset(starting), frozenset(has), frozenset(has))}
-    deadline = time.monotonic() + 20
     entering, serving = {"net_admin", "net_raw", "sys_ptrace", "sys_admin"}, {"dac_override"}
     # A thread from before, which tries for some seconds to lower the session's priority, ends by itself.
     bounding = frozenset(entering | serving)
     expected = {(bounding, frozenset(each), frozenset(each)) for each in (entering, serving)}
-    while (found := threads(command_lines)).keys() != expected and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert found.keys() == expected, found
+    wait_until(
+        lambda: threads(command_lines).keys() == expected,
+        "threads have the capabilities that they need, and no others",
+        report=lambda: str(threads(command_lines)),
+    )
+    found = threads(command_lines)
     assert found[bounding, frozenset(entering), frozenset(entering)] == 1
     assert sets(status(command_lines))[1] == serving, "the thread that talks to who logs in"
 

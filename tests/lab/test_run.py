@@ -271,7 +271,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["configure the routers", "traffic", *long_cases("lab up", "capture on", "observe after")]
+    "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after")]
 )
 def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
     """Also while it imports, so that it is started."""

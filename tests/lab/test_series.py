@@ -139,6 +139,7 @@ def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path)
     assert gaps[FRAME_NS] > 0.99 * len(came) and min(gaps) == FRAME_NS, gaps.most_common(5)
 
 
+@pytest.mark.long
 def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> None:
     """As after a panic: its process runs on for the other router, which stays as it was."""
     command = Command(series, "run", "series.yml", "--duration", "3s", "--attempts", "1")

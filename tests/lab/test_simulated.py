@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import Command, run
+from commands import RUN_S, Command, run
 from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
@@ -189,7 +189,7 @@ def simulators(pid: int) -> dict[int, int]:
 
 def wait_for_simulator(command: Command) -> int:
     """The process that has a cell computed: the run, or a worker of it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + RUN_S
     while not (found := list(simulators(command.process.pid).values())):
         assert time.monotonic() < deadline and command.process.poll() is None
         time.sleep(0.01)
@@ -198,7 +198,7 @@ def wait_for_simulator(command: Command) -> int:
 
 def wait_for_counters(clean: Path) -> WatchedCell:
     """A cell of the newest run that is computed, as one who watches sees it, with two seconds counted."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + RUN_S
     run = WatchedRun(RunFolder(newest_run(clean)))
     while True:
         run.look()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from levels import long_cases
 from qoslab.labs import lab_kind
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell, CellRecord
@@ -48,7 +49,7 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
     return record, keys(planned.steps)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_simulated(file: Path, tmp_path: Path) -> None:
     record, planned = run_first_cell("simulated", file, tmp_path)
@@ -56,7 +57,7 @@ def test_simulated(file: Path, tmp_path: Path) -> None:
     assert all(step.ended is not None for step in record.steps)
 
 
-@pytest.mark.parametrize("name", ["policing-vs-shaping", "srr-3750"])
+@pytest.mark.parametrize("name", ["srr-3750", *long_cases("policing-vs-shaping")])
 def test_virtual(name: str, tmp_path: Path) -> None:
     """With captures and observations at all moments, and of a switch with none of some."""
     (file,) = [file for file in EXPERIMENTS if file.stem == name]

@@ -14,6 +14,7 @@ from test_switch import RECEIVE
 
 from qoslab.genie.parse import parse
 from qoslab.lab import Lab
+from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch_vlans")]
 
@@ -78,7 +79,7 @@ def shown(lab: Lab, command: str) -> object:
 def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
     """Frames in and out of the profile of a port's policers, once all have come: a sender is done before that."""
     name = f"GigabitEthernet1/0/{port}"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         parsed = shown(lab, f"show mls qos interface {name} statistics")
         assert isinstance(parsed, dict)

@@ -53,8 +53,10 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
 """How many graphs each draws, and options by which the run is as short as the story allows."""
-ARTICLES = ("policing-vs-shaping", "srr-3750", "tcp-friendly-policer", "tx-ring-limit")
-"""Experiments of the articles; the others belong to the long level."""
+KINDS = ("srr-3750", "tx-ring-limit")
+"""A switch, and figures of probes; the others belong to the long level. That of a router is run by a kernel in
+tests/lab/test_policing_vs_shaping.py.
+"""
 
 
 def shown(name: str) -> list[Any]:
@@ -93,7 +95,7 @@ def test_an_experiment_without_a_run_is_simulated_first(
             exec("".join(cell["source"]), names)
 
 
-@pytest.mark.parametrize("name", [*ARTICLES, *long_cases(*(name for name in STORIES if name not in ARTICLES))])
+@pytest.mark.parametrize("name", [*KINDS, *long_cases(*(name for name in STORIES if name not in KINDS))])
 def test_a_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs, options = STORIES[name]
     monkeypatch.chdir(tmp_path)
