@@ -19,6 +19,13 @@ from waiting import wait_until
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import modules without quiet tests where only those are asked for."""
+    if config.option.markexpr != "quiet" or not collection_path.match("test_*.py"):
+        return None
+    return "pytest.mark.quiet" not in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The long ones first, so that none of them is left in the end to run alone; and groups stay together."""
