@@ -64,7 +64,12 @@ class Command:
 
     def end(self) -> tuple[int, str, str]:
         """Exit status, standard output, standard error."""
-        output, errors = self.process.communicate(timeout=RUN_S)
+        try:
+            output, errors = self.process.communicate(timeout=RUN_S)
+        except subprocess.TimeoutExpired:
+            # Nothing of it stays in the way of other tests.
+            self.process.kill()
+            raise
         return self.process.returncode, output, self.stderr + errors
 
     def labs(self) -> list[Lab]:

@@ -467,7 +467,7 @@ held = []
 for _ in range(2000):
     if len(held) == most:
         held.pop(0).close()
-    held.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=30))
+    held.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=300))
 said = held[-1].recv(100)
 print(said[:4].decode() or "nothing", flush=True)
 left, deadline = {each.fileno(): each for each in held}, time.monotonic() + 20
