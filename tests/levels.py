@@ -34,8 +34,8 @@ def every(number: int) -> int:
 
 
 def examples(number: int) -> int:
-    """Return how many Hypothesis examples to draw: `number` in the long level, a third of them in the short one."""
-    return by_level(short=-(-number // 3), long=number)
+    """Return how many Hypothesis examples to draw: `number` in the long level, a tenth in the short one, at least 5."""
+    return by_level(short=max(5, number // 10), long=number)
 
 
 def long_cases(*cases: object) -> list[object]:
@@ -49,7 +49,7 @@ def load_hypothesis_profile() -> None:
     The short level always draws the same examples. The long level draws new ones and prints how to reproduce a failure.
     """
     # A busy machine must fail no test: no deadline.
-    settings.register_profile("short", deadline=None, derandomize=True, database=None)
+    settings.register_profile("short", deadline=None, derandomize=True, database=None, max_examples=examples(100))
     settings.register_profile("long", deadline=None, derandomize=False, print_blob=True)
     settings.load_profile("long" if everything() else "short")
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.analysis.arrivals import Arrived, Arriving, Report, reports_of, unlike
 from qoslab.model.experiment import Flow
 from qoslab.pcap import SCHEMA, TCP, UDP, read_packets
@@ -54,7 +55,7 @@ def test_bytes_are_counted_once_and_given_in_order() -> None:
     assert (arrived((0, 10), (0, 10), tcp=False).all, arrived((0, 10), (0, 10), tcp=False).until(0)) == (20, 10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), first=st.sampled_from([0, 1000, 2**32 - 40, 2**31]), total=st.integers(1, 60))
 def test_any_order_of_segments_is_read_as_a_receiver_does(data: st.DataObject, first: int, total: int) -> None:
     pieces = data.draw(st.lists(st.tuples(st.integers(0, total - 1), st.integers(1, 20)), min_size=1, max_size=30))

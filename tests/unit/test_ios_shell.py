@@ -13,6 +13,7 @@ from fake_router import FakeRouter, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.ios.cli import filters
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.shell import Shell
@@ -200,7 +201,7 @@ def test_history() -> None:
 
 
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_screen_shows_what_is_on_the_line(keys: list[str]) -> None:
     """Whatever is typed, a terminal that obeys backspaces shows exactly the line that is carried out."""
     screen, cursor = "", 0
@@ -446,7 +447,7 @@ privilege secret
         max_size=40,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
     router = FakeRouter()
     text = typed(router, "terminal length 0\r" + "".join(pieces) + "\r")

@@ -33,7 +33,8 @@ def chosen() -> list[str]:
 def test_the_short_level_takes_every_nth_case_of_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(levels.VARIABLE, raising=False)
     assert chosen() == ["plain", "sweep[a]", "sweep[d]", "sweep of others[a]"]
-    assert (levels.every(7), levels.examples(25), levels.by_level(short=1, long=2)) == (7, 9, 1)
+    assert (levels.every(7), levels.examples(90), levels.by_level(short=1, long=2)) == (7, 9, 1)
+    assert levels.examples(20) == 5
 
 
 def test_the_long_level_takes_everything(monkeypatch: pytest.MonkeyPatch) -> None:

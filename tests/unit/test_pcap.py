@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
 from qoslab.pcap import SCHEMA, column, read_packets
@@ -72,7 +73,7 @@ def frame(*, vlan: bool, options: int, protocol: int, fragment: int, ports: tupl
     return bytes(12) + tag + b"\x08\x00" + ip + struct.pack(">HH", *ports) + bytes(20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     order=st.sampled_from("<>"),
     packets=st.lists(
@@ -188,7 +189,7 @@ def test_another_link_type_is_refused(tmp_path: Path) -> None:
         list(read_packets(file))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cut=st.integers(0, 200), noise=st.binary(max_size=40), at=st.integers(0, 3000))
 def test_damaged_files_raise_the_modules_own_error(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes, at: int

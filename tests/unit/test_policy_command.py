@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.cli import group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
@@ -569,13 +570,13 @@ def test_no_fragment_raises() -> None:
 
 
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40), st.booleans())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150))
 def test_no_order_of_known_lines_raises(lines: list[str], indented: bool) -> None:
     text = "\n".join(line if indented else line.strip() for line in lines)
     shown("policy-map P\n class class-default\n" + text)
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100))
 def test_no_text_raises(text: str) -> None:
     shown("policy-map P\n class class-default\n  " + text)

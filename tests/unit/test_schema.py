@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from levels import examples
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.expectations import resolved
 from qoslab.model.experiment import Configuration, Experiment
@@ -246,7 +247,7 @@ def test_checking_loads_nothing_heavy() -> None:
     assert json.loads(done.stdout)["experiment"] == "policing-vs-shaping"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     pieces=st.lists(
         st.sampled_from(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.analysis.at_moment import APART_S
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line
@@ -469,7 +470,7 @@ def _plain(value: Any) -> Any:
     return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
 def test_what_passed_is_within_its_bound(sent: list[tuple[int, bool]]) -> None:
     sizes = [size for size, _ in sent]

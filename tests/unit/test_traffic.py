@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
 from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, connected, is_listening, tool
@@ -265,7 +266,7 @@ class TestHostileOutput:
             assert len(result.streams) == 4
 
     @pytest.mark.parametrize(("name", "suffix"), [("iperf3", "json"), ("iperf", "txt")])
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     @given(data=st.data())
     def test_truncated_and_overwritten(self, name: str, suffix: str, data: st.DataObject) -> None:
         texts = [output.stdout for output in recorded(f"{name}-tcp", suffix)]
@@ -279,12 +280,12 @@ class TestHostileOutput:
         self.parse(name, *texts)
 
     @pytest.mark.parametrize("name", TOOLS)
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(client=st.text(), server=st.text())
     def test_arbitrary_text(self, name: str, client: str, server: str) -> None:
         self.parse(name, client, server)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(100), deadline=None)
     @given(
         path=st.lists(st.integers(0, 30), min_size=1, max_size=8), value=st.sampled_from([None, "x", -1, [], {}, 1e300])
     )
@@ -431,7 +432,7 @@ class TestFlood:
         assert tool("flood").finished(noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
         assert tool("flood").finished(noise(background=True), "")
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     @given(data=st.data())
     def test_truncated_and_overwritten(self, data: st.DataObject) -> None:
         texts = [output.stdout for output in recorded("flood-random", "jsonl")]
