@@ -387,7 +387,7 @@ def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.sample(2)
+@pytest.mark.long
 @pytest.mark.parametrize("there", [False, True])
 def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path: Path, there: bool) -> None:
     (tmp_path / "device").mkdir()

@@ -55,6 +55,7 @@ def test_what_is_not_there_is_asked_for_and_read_from_then_on(tmp_path: Path, mo
     assert KNOWN.hidden("R1 has typed-password-1 and typed-secret-1") == "R1 has <removed> and <removed>"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("command", ["check", "rescue"])
 def test_without_a_terminal_nothing_is_asked(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -238,6 +238,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("was", "now", "said"),
     [

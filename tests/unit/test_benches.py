@@ -12,6 +12,7 @@ import pytest
 BENCHES = sorted((Path(__file__).parents[2] / "benches").glob("*.py"))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("file", BENCHES, ids=lambda file: file.stem)
 def test_a_benchmark_finds_what_it_imports(file: Path) -> None:
     done = subprocess.run([sys.executable, file, "--help"], capture_output=True, text=True, check=False)

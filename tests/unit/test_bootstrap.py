@@ -250,6 +250,7 @@ def test_without_network(clone: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "said",
     [
@@ -266,6 +267,7 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk is full")])
 def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
     """A compiler that goes on with what it has begun writes more than a pipe takes."""
@@ -359,6 +361,7 @@ def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
         assert not missing
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("words", [("--resume",), ("--resume", "it"), ("--resume=it",), ("it.yml", "--resume")])
 def test_a_run_goes_on_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:
     (clone / "target/release/qos-sim").unlink()
@@ -423,6 +426,7 @@ def steps_of(stepping: dict[str, str], when: str) -> list[str]:
     return [line.partition(" ")[2] for line in said if line.startswith(when)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(1, len(STEPS) + 1))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_first_start_that_was_killed_at_any_step_is_made_up_for(fresh: Path, when: str, number: int) -> None:
@@ -540,6 +544,7 @@ exec "$@"
 """As the real one: of the variables that may lead through a proxy only those that it is told to keep."""
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
 def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
     programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}

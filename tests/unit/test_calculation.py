@@ -233,6 +233,7 @@ def noticed() -> Iterator[str]:
             yield check.__name__
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
 def test_a_mistake_of_calculation_is_noticed(patched: Callable[[], object]) -> None:
     with patched():  # type: ignore[attr-defined]

@@ -191,6 +191,7 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
 
 
+@pytest.mark.long
 def test_what_comes_of_a_cell_gives_way_to_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
     pool_runs(monkeypatch, "shows_what_comes")
@@ -251,6 +252,7 @@ def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkey
     assert [cell.name for cell in fake.cells.missing] == [fake.plan.cells[0].name]
 
 
+@pytest.mark.long
 def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask starts its processes again; the cell is lost with its first."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
@@ -277,6 +279,7 @@ def test_a_pool_that_is_left_ends_what_is_running(tmp_path: Path, monkeypatch: p
     assert not any("pool_worker" in line for line in children())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
 def test_what_a_worker_sends_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)

@@ -97,6 +97,7 @@ def test_what_is_whole_is_said_to_be(run: Path, capsys: pytest.CaptureFixture[st
     assert verified(run, capsys)[0] == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", SAID)
 def test_damage_of_any_file_of_a_cell_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
@@ -117,6 +118,7 @@ def test_damage_of_any_file_of_a_cell_is_named(
     assert verified(run, capsys)[0] == 0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
@@ -152,6 +154,7 @@ def test_lines_are_told_where_a_file_has_lines(run: Path, capsys: pytest.Capture
     assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in said and "1 line (" in said
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
@@ -171,6 +174,7 @@ def test_damage_beside_the_cells_is_named(
     assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
 def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
     """A table has no seal: it is told that it cannot be read, or read."""

@@ -217,6 +217,7 @@ def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
         assert explained is not None and explained.message == told
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("way", "delay_s", "piece", "pause_s"),
     [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],
@@ -253,6 +254,7 @@ def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
             assert found >= 0.1 and door.access()["R1"].pause_s is None
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
 def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevice], Way]) -> None:
     here = way(modern)
@@ -319,6 +321,7 @@ def telnet_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("serve", HOSTILE)
 def test_a_device_that_comes_to_no_end_is_abandoned(serve: Callable[[socket.socket], None], tmp_path: Path) -> None:
     answer_s, kind, said = HOSTILE[serve]
@@ -494,6 +497,7 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
         assert found.value.trouble.kind is Kind.LOGIN_REFUSED
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
 def test_through_a_jump_host(
     modern: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

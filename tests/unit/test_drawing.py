@@ -23,6 +23,7 @@ def test_the_formats_of_the_help_are_those_that_there_are() -> None:
     assert (*FORMATS, INVENTORY) == FORMS
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_every_experiment_is_drawn_whole_and_inside_the_page(file: Path) -> None:
     topology = load_experiment(file).topology

@@ -25,6 +25,7 @@ def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mebibytes", [150, 300, 520])
 def test_lack_of_memory_is_named(tmp_path: Path, mebibytes: int) -> None:
     found = ended(tmp_path, *RUN, shell=f'ulimit -v {mebibytes << 10}; exec "$@"')
@@ -46,6 +47,7 @@ def test_a_closed_standard_output_is_refused_before_a_run(tmp_path: Path) -> Non
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- >/dev/full", ">/dev/full"])
 @pytest.mark.parametrize("arguments", [("schema",), ("validate", "none.yml"), ("nonsense",)], ids=" ".join)
 def test_what_cannot_be_printed_is_no_verdict(tmp_path: Path, redirection: str, arguments: tuple[str, ...]) -> None:

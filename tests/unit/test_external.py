@@ -54,6 +54,7 @@ def test_a_lab_that_is_not_there_has_near_matches(
     assert said.format(inventory.parent) in capsys.readouterr().err
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("options", "said"),
     [

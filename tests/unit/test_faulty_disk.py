@@ -157,7 +157,7 @@ def test_every_write_of_a_run_may_fail(
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
     # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
-    numbers = [*range(1, derived, every(9)), *range(derived, len(made), every(61))]
+    numbers = [*range(1, derived, every(13)), *range(derived, len(made), every(241))]
     resumed = 0
     for position, number in enumerate(numbers):
         with monkeypatch.context() as patch:
@@ -170,12 +170,12 @@ def test_every_write_of_a_run_may_fail(
         assert_nothing_half_written(run := newest(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
-            if position % by_level(short=3, long=RESUMED) == 0:
+            if position % by_level(short=4, long=RESUMED) == 0:
                 assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
                 assert sorted(raw_of(run).values()) == sorted(raw_of(whole).values()), made[number - 1]
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
-    assert resumed >= by_level(short=2, long=5)
+    assert resumed >= by_level(short=1, long=5)
     # The last one says to those who watch that the run is over, and decides nothing.
     assert made[-1].endswith(PROGRESS)
     with monkeypatch.context() as patch:
@@ -195,7 +195,7 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
         made = fail_at(patch, 10**9)
         assert "record" in worker.run_cell(sent[0])
     assert len(made) > 15
-    for number in range(1, len(made) + 1):
+    for number in range(1, len(made) + 1, every(5)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
             said = worker.run_cell(sent[0])
@@ -270,6 +270,7 @@ class PowerLoss:
                         (folder / name).write_bytes(entry.kept or b"")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
 def test_power_may_be_lost_at_any_moment(
@@ -289,7 +290,7 @@ def test_power_may_be_lost_at_any_moment(
             getattr(disk, name)(
                 path.absolute(), *(each.absolute() if isinstance(each, Path) else each for each in rest)
             )
-            if (moment := next(moments)) % every(7) == 0:
+            if (moment := next(moments)) % every(23) == 0:
                 disk.after(left / f"{moment:04}", names=names)
 
         return change
@@ -302,7 +303,7 @@ def test_power_may_be_lost_at_any_moment(
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
     states = sorted(left.iterdir())
-    assert len(states) > 100 // every(7)
+    assert len(states) > 100 // every(23)
     complete = 0
     for state in states:
         run = newest(state)
@@ -315,9 +316,9 @@ def test_power_may_be_lost_at_any_moment(
         if (run / "manifest.json").exists():
             assert kept and RunFolder(run).damaged() == {}
     # Once a cell is there, it stays.
-    assert complete > 50 // every(7)
+    assert complete > 50 // every(23)
     capsys.readouterr()
-    for state in states[30 // every(7) :: len(states) // by_level(short=2, long=4)]:
+    for state in states[30 // every(23) :: len(states) // by_level(short=1, long=4)]:
         run = newest(state)
         assert run is not None
         monkeypatch.chdir(state)
@@ -354,20 +355,21 @@ def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int)
         monkeypatch.setattr(Disk, name, watched(name, getattr(Disk, name)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
 def test_a_run_may_be_killed_at_any_write(
     whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
 ) -> None:
     """Nothing is lost then of what was written, but a file may be half there, under its own name."""
     left = tmp_path / "left"
-    some = every(31)
+    some = every(61)
     with monkeypatch.context() as patch:
         killed_at_each_write(patch, left, some)
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
     states = [state for state in sorted(left.iterdir()) if (run := newest(state)) and (run / "run.json").exists()]
     assert len(states) > 140 // some
-    resumed = max(1, len(states) // (30 if some == 1 else 4))
+    resumed = max(1, len(states) // by_level(short=2, long=30))
     for number, state in enumerate(states):
         run = newest(state)
         assert run is not None

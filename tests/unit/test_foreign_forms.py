@@ -280,6 +280,7 @@ def columns(count: int, rows: int = 2) -> str:
     return f"time_s,{names}\n" + "".join(f"{row},{'1,' * (count - 1)}1\n" for row in range(1, rows + 1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name, text, limit",
     [

@@ -27,11 +27,18 @@ TOP = Path(__file__).parents[2]
 OF_PROJECTS = ["project/.gitlab-ci.yml", "project/.github/workflows/qos.yml", "project/README.md"]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    folder = sample_run.make_run(tmp_path / "runs")
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was analysed, below the folder of all runs."""
+    folder = sample_run.make_run(tmp_path_factory.mktemp("analysed"))
     analyse(folder)
-    return folder
+    return folder.path
+
+
+@pytest.fixture
+def run(analysed: Path, tmp_path: Path) -> RunFolder:
+    shutil.copytree(analysed.parents[1], tmp_path / "runs", symlinks=True)
+    return RunFolder(tmp_path / "runs" / analysed.parent.name / analysed.name)
 
 
 def test_each_expected_figure_is_a_test_case(run: RunFolder) -> None:

@@ -24,6 +24,7 @@ def test_generated_files_are_current(path: str) -> None:
     assert (TOP / path).read_text(encoding="utf-8") == FILES[path](TOP), "stale: run ./qoslab generate"
 
 
+@pytest.mark.long
 def test_the_command_says_that_nothing_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--check"]) == 0
     assert capsys.readouterr().out == ""

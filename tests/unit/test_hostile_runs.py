@@ -137,7 +137,7 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
     assert "expected one below cells/" in capsys.readouterr().err
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("pattern", "damage", "sealed"),
     [
@@ -162,6 +162,7 @@ def test_damage_is_no_fault_of_qoslab(
     assert main(["report", str(run)]) == (sealed if anew else 3), capsys.readouterr().err
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.usefixtures("small_machine")
 def test_a_hostile_run_is_a_finding_or_an_invalid_cell(
@@ -180,6 +181,7 @@ def test_a_hostile_run_is_a_finding_or_an_invalid_cell(
         assert SCRIPT not in (run / "report.html").read_text()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.usefixtures("small_machine")
 def test_hostile_texts_are_shown(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
@@ -203,6 +205,7 @@ def reported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_hostile_table_is_told(
     reported: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str
@@ -238,6 +241,7 @@ def assert_read_by_all(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_hostile_comparison_is_no_fault_of_qoslab(
     reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -257,6 +261,7 @@ def said_so_far(run: Path, *lines: str) -> None:
     (run / PROGRESS).write_text("".join(f"{line}\n" for line in (*first, *lines, last)))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LINES)
 def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     line, status, said = LINES[name]
@@ -277,7 +282,7 @@ def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.C
         assert exposition(watched)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "value", ["1e999", "-1e999", "NaN", "9" * 4300, "9" * 300, '"x"', "[]", "{}"], ids=lambda value: value[:6]
 )
@@ -300,7 +305,7 @@ def ask(run: Path, text: str) -> None:
     (run / PROGRESS).write_text("")
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", [*RUNS, *TEXTS])
 @pytest.mark.usefixtures("small_machine")
 def test_no_command_trips_over_a_hostile_run(
@@ -318,6 +323,7 @@ def test_no_command_trips_over_a_hostile_run(
         assert "Traceback" not in told.err and "\x1b" not in told.out + told.err, command
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.usefixtures("small_machine")
 def test_what_a_run_was_asked_for_is_read_with_care(
@@ -336,6 +342,7 @@ def test_what_a_run_was_asked_for_is_read_with_care(
     assert not list(tmp_path.rglob("PWNED"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) -> None:
     cell = Cell(tmp_path, CellIdentity("a", (), 1))
@@ -443,7 +450,7 @@ def test_changes_without_end_say_nothing(run: Path, small_machine: None) -> None
     assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "name",
     [
@@ -487,6 +494,7 @@ def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixtu
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.usefixtures("small_machine")
 def test_a_hostile_capture_is_no_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
@@ -531,6 +539,7 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
     assert status in (0, 1, 2, 3), said.getvalue()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "name", [b"not UTF-8 \xff", b"a\nqoslab: all is what was written", b"\x1b[2J", "\u202egnp".encode()], ids=repr
 )
@@ -562,6 +571,7 @@ def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.C
         shutil.rmtree(run)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "entry",
     [

@@ -163,7 +163,7 @@ def test_validate_shows_warnings_and_passes(tmp_path: Path, capsys: pytest.Captu
 def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, rest: str = "") -> RunFolder:
     file = written(tmp_path, template, rest)
     monkeypatch.chdir(tmp_path)
-    assert main(["run", str(file), "--lab", "simulated", "--jobs", "1"]) == ExitStatus.WITHIN
+    assert main(["run", str(file), "--lab", "simulated", "--arm", "policy"]) == ExitStatus.WITHIN
     return RunFolder((tmp_path / "runs" / "e" / "latest").resolve())
 
 
@@ -199,9 +199,10 @@ def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     assert idle.startswith(
         "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK met no packet (no declared traffic"
     )
-    assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 2 outputs')
+    assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 1 output')
 
 
+@pytest.mark.long
 def test_a_written_class_default_without_packets_is_a_warning_and_an_implied_one_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +225,7 @@ compare:
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [

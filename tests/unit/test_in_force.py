@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 
 from ios_strategies import devices
-from levels import examples
+from levels import every, examples
 from qoslab.errors import IosError
 from qoslab.ios.commands.access_list import access_list_block
 from qoslab.ios.commands.class_map import class_map_block
@@ -321,7 +321,7 @@ def test_a_switch() -> None:
 def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
     """Every configuration of the experiments, once for each arm: name, router, topology, text."""
     found = []
-    for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml")):
+    for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))[:: every(4)]:
         arms = {cell.arm: cell for cell in make_plan(load_sweep(file, {}), Options()).cells}
         for arm, cell in arms.items():
             task = make_task(cell, {}, 1)
@@ -332,7 +332,7 @@ def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
 
 def test_what_the_experiments_ask_for_verifies_and_is_missing_before() -> None:
     configurations = shipped_configurations()
-    assert len(configurations) > 30
+    assert len(configurations) > 30 // every(5)
     login = {"user": "lab", "password": "lab", "enable": "lab"}
     for name, router, topology, text in configurations:
         device = parse_config(startup_config(topology, router, login), hardware(topology, router))

@@ -87,6 +87,7 @@ def parsed(text: str, file: Path) -> LabInventory:
     return parse_lab(groups | {"_meta": {"hostvars": {node: variables for _, node, variables in nodes}}}, file)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_every_experiment_has_one_that_lacks_nothing(file: Path, tmp_path: Path) -> None:
     experiment = load_experiment(file)

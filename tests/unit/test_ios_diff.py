@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_commands import lines_of_each_command
 from ios_strategies import devices, hardware
-from levels import examples
+from levels import by_level, everything, examples
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import KEPT
@@ -99,7 +99,10 @@ LAST_OBJECT = pytest.mark.xfail(
 
 @pytest.mark.parametrize(
     ("family", "seeds"),
-    [*((family, range(family == "hqf", 8)) for family in FAMILIES), pytest.param("hqf", range(1), marks=LAST_OBJECT)],
+    [
+        *((family, range(family == "hqf", by_level(short=3, long=8))) for family in FAMILIES),
+        pytest.param("hqf", range(1), marks=LAST_OBJECT),
+    ],
 )
 def test_the_lines_lead_back_whatever_is_typed(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
@@ -113,8 +116,8 @@ def test_the_lines_lead_back_whatever_is_typed(family: str, seeds: range) -> Non
         assert device == before, seed
 
 
-LEAST_DRAWS, MOST_DRAWS = 20, 200
-"""Devices that are drawn until each line was printed once."""
+LEAST_DRAWS, MOST_DRAWS = by_level(short=2, long=20), by_level(short=4, long=200)
+"""Devices that are drawn until each line was printed once; the short level ends with a few of the lines."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -154,7 +157,7 @@ def test_each_printed_line_has_a_key_of_its_own(family: str) -> None:
         missing = {syntax for syntax in printable - found - UNPRINTED if not syntax.startswith(RARE)}
         if seed >= LEAST_DRAWS and not missing:
             break
-    assert missing == set()
+    assert found and (missing == set() or not everything())
     assert not found & UNPRINTED
 
 

@@ -435,6 +435,7 @@ def test_a_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.M
     assert KNOWN.hidden("it is zebra-crossing") == "it is <removed>"
 
 
+@pytest.mark.long
 def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = in_keyring(tmp_path, monkeypatch, "nobody")
     with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:

@@ -33,6 +33,7 @@ UNKNOWN = Truth(frozenset())
 FIRST_SEEDS = {path: next(seed for seed in range(100) if path_of(seed) is path) for path in PATHS}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.__name__) for path in PATHS])
 def test_known_limiter_is_inferred(path) -> None:  # type: ignore[no-untyped-def]
     found = judge(make(FIRST_SEEDS[path]))
@@ -59,6 +60,7 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
     return found
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("share", [0.005, 0.03])
 @pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("size", [214, 1000])
@@ -68,6 +70,7 @@ def test_random_loss_of_constant_rate_traffic_is_no_policer(share: float, jitter
     assert found.kind == "unexplained" and found.rate_bps is None
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("over", [1.1, 1.5, 4])
 @pytest.mark.parametrize("jitter", [0.0, 0.02])
 @pytest.mark.parametrize("burst", [3000, 10000])
@@ -80,6 +83,7 @@ def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
     assert found.burst_bytes is not None and found.burst_bytes.low <= burst <= found.burst_bytes.high
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("arrivals", [paced, poisson])
@@ -90,6 +94,7 @@ def test_jitter_is_no_shaper(uniform: bool, ordered: bool, arrivals) -> None:  #
     assert "jitter" in "\n".join(found.lines())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "limit", "arrivals", "offered"),
     [

@@ -276,6 +276,7 @@ def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, 
     assert "policed/1 [/x] \\x1b[2J" in shown_at(run, 60)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("cells", "shown"), [(1, 1), (3, 2), (6, 2)])
 @pytest.mark.parametrize(("width", "graph"), [(50, 0), (60, 0), (80, 16), (120, 40)])
 def test_nothing_is_cut_on_a_small_terminal(

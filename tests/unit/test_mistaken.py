@@ -33,7 +33,7 @@ def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(EXPERIMENTS, tmp_path_factory.mktemp("copy") / "experiments"))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yml")))
 def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name: str) -> None:
     file = experiments / "mistaken.yml"

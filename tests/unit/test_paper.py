@@ -51,6 +51,7 @@ def outside(figure: Figure) -> list[str]:
     ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("width", WIDTHS_MM)
 @pytest.mark.parametrize("kind", paper.KINDS)
 def test_long_names_are_whole(

@@ -53,6 +53,7 @@ def test_no_mistake_passes_unnoticed() -> None:
     assert f"\n{every} of {every} mistakes are noticed in " in text, "give an experiment an expectation that fails"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in ANALYSIS], ids=[name for name, _, _ in ANALYSIS])
 def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
     compute, warm_up = analysis.metrics, analysis.metrics.__globals__.get("warm_up")

@@ -425,6 +425,7 @@ class TestSize:
     def test_a_report_is_small(self, run: RunFolder) -> None:
         assert run.report.stat().st_size < 1_400_000
 
+    @pytest.mark.long
     def test_so_is_one_of_four_arms_of_half_a_minute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         arms = [word for arm in ("unrestricted", "policed", "shaped", "policed-cubic") for word in ("--arm", arm)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from levels import by_level, everything
 from qoslab.cli import main
 from qoslab.results import find_run
 from qoslab.results.seal import CELL_RECORD, seals
@@ -20,7 +21,8 @@ OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:
     folder.mkdir()
     monkeypatch.chdir(folder)
-    status = main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs)])
+    arms = [] if everything() else ["--arm", "policed", "--arm", "shaped"]
+    status = main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs), *arms])
     assert status == status_of(newest_run(folder)) in (0, 1)
     run = find_run(Path("runs"))
     found: dict[str, object] = {"experiment.yml": run.experiment_text()}
@@ -34,9 +36,9 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, 
     return found
 
 
-def test_one_worker_and_four_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_worker_and_several_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = made(tmp_path / "one", monkeypatch, 1)
-    four = made(tmp_path / "four", monkeypatch, 4)
-    assert len([name for name in one if name.endswith(CELL_RECORD)]) == 5
+    several = made(tmp_path / "several", monkeypatch, by_level(short=2, long=4))
+    assert len([name for name in one if name.endswith(CELL_RECORD)]) == by_level(short=2, long=5)
     assert any(name.endswith(".pcapng") for name in one) and any(name.endswith(".jsonl") for name in one)
-    assert one == four
+    assert one == several

@@ -62,6 +62,7 @@ def test_experiments_hold(file: Path) -> None:
     assert again == experiment, "what a run records can be read again"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
 def test_editors_accept_experiments(file: Path) -> None:
     jsonschema.validate(YAML(typ="safe", pure=True).load(file), experiment_schema())

@@ -89,6 +89,7 @@ def left(place: Path) -> dict[str, str]:
     return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
 @pytest.mark.parametrize("command", WRITING)
 def test_a_place_where_nothing_can_be_written_is_named(
@@ -159,6 +160,7 @@ def little_room() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("command", [*WRITING, *FIXED])
 def test_what_there_is_no_room_for_is_named_and_leaves_nothing(
     run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
