@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
-import signal
 import sys
 import threading
 import time
@@ -16,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import crew_cells
 import dask
 import distributed
 import pytest
+from crew_cells import dies, dies_once, passes, takes_its_time
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -40,96 +40,15 @@ from qoslab.schema import CellIdentity
 TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 
 
-def passes(task: dict[str, Any]) -> dict[str, Any]:
-    """In place of `cluster_worker.run_cell`: a cell that is over at once, with a file of its own."""
-    import io
-    import json
-    import zipfile
-
-    from qoslab.results.seal import sealed
-
-    record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
-    text = json.dumps(record, indent=2)
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("cell.json", sealed(text.encode()))
-    return {"record": text, "files": content.getvalue()}
-
-
-def dies(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that takes its worker with it."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    return {}
-
-
-def dies_once(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell whose first attempt takes its worker with it."""
-    return dies(task) if task["attempt"] == 1 else passes(task)
-
-
-def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that lets others watch it; its first attempt takes its worker with it."""
-    counters = Path(task["coming"]) / "counters"
-    counters.mkdir(parents=True)
-    (counters / "R1.jsonl").write_text("{}\n")
-    return dies_once(task)
-
-
-def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
-    """One that goes on until it is told to give up."""
-    Path(task["coming"]).mkdir(parents=True)
-    return waits_for_the_end(task)
-
-
-def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that goes on until it is told to give up."""
-    from qoslab.run.events import Interrupted
-
-    cluster_worker._CLOSING.wait()
-    raise Interrupted
-
-
-def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
-    """A cell with these files."""
-    import io
-    import zipfile
-
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return {"record": passes(task)["record"], "files": content.getvalue()}
-
-
-def sends_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
-    """More files than a cell has."""
-    return sends({f"{number}": b"" for number in range(101)}, task)
-
-
-def sends_a_large_file(task: dict[str, Any]) -> dict[str, Any]:
-    """A file that is large once it is unpacked."""
-    return sends({"large": bytes(2 * 10**6)}, task)
-
-
-def sends_no_archive(task: dict[str, Any]) -> dict[str, Any]:
-    """Bytes that are none."""
-    return {"record": passes(task)["record"], "files": b"no archive"}
-
-
-def takes_its_time(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that is not over when its scheduler ends."""
-    time.sleep(2)
-    return passes(task)
-
-
 @pytest.fixture(autouse=True)
 def sent_by_value() -> Iterator[None]:
-    """Workers cannot import this file. Nor is a cell worth four workers here."""
-    module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)
+    """Workers cannot import these files. Nor is a cell worth four workers here."""
+    for module in (crew_cells, sys.modules[__name__]):
+        cloudpickle.register_pickle_by_value(module)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "2s"}):
         yield
-    cloudpickle.unregister_pickle_by_value(module)
+    for module in (crew_cells, sys.modules[__name__]):
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 @pytest.fixture
@@ -163,12 +82,11 @@ def crew(
 
 
 def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """Have the processes of a pool run a function of this file in place of a cell."""
-    here = Path(__file__).parent
+    """Have the processes of a pool run a function of `crew_cells` in place of a cell."""
     code = (
-        f"import sys; sys.path[:0] = [{str(here)!r}, {str(here.parent)!r}]; import test_cluster_crew; "
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import crew_cells; "
         "from qoslab.run.cluster import pool_worker, worker; "
-        f"worker.run_cell = test_cluster_crew.{function}; pool_worker.main(int(sys.argv[1]))"
+        f"worker.run_cell = crew_cells.{function}; pool_worker.main(int(sys.argv[1]))"
     )
     monkeypatch.setattr(pool, "WORKER", (sys.executable, "-c", code))
 

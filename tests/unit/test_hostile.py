@@ -47,7 +47,7 @@ def test_the_base_holds(tmp_path: Path) -> None:
     assert load_experiment(written(tmp_path, files)).arm("one").configure["R1"].template == "t.j2"
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("small_machine")
 def test_a_hostile_experiment_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -1,0 +1,29 @@
+"""What the unit tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from qoslab.genie.parse import parse
+from qoslab.run.devices.collector import Observed
+from qoslab.run.labs.prints import Prints
+
+
+class ParserOfThisProcess:
+    """In place of the collector process, which imports pyATS for seconds in each simulated run."""
+
+    def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
+        found = parse(os_name, command, text)
+        return Observed(text, found.parsed, found.reason)
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prints_are_parsed_here() -> Iterator[None]:
+    """Simulated runs that a test starts in this process parse in it; a `qoslab` of its own has its collector."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prints, "_started", lambda self: ParserOfThisProcess())
+        yield

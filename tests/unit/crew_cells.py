@@ -1,0 +1,93 @@
+"""Functions that stand for a cell in a worker of a cluster; they import little, since each worker imports them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from qoslab.run.cluster import worker as cluster_worker
+
+
+def passes(task: dict[str, Any]) -> dict[str, Any]:
+    """In place of `cluster_worker.run_cell`: a cell that is over at once, with a file of its own."""
+    import io
+    import json
+    import zipfile
+
+    from qoslab.results.seal import sealed
+
+    record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
+    text = json.dumps(record, indent=2)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("cell.json", sealed(text.encode()))
+    return {"record": text, "files": content.getvalue()}
+
+
+def dies(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that takes its worker with it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def dies_once(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell whose first attempt takes its worker with it."""
+    return dies(task) if task["attempt"] == 1 else passes(task)
+
+
+def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that lets others watch it; its first attempt takes its worker with it."""
+    counters = Path(task["coming"]) / "counters"
+    counters.mkdir(parents=True)
+    (counters / "R1.jsonl").write_text("{}\n")
+    return dies_once(task)
+
+
+def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
+    """One that goes on until it is told to give up."""
+    Path(task["coming"]).mkdir(parents=True)
+    return waits_for_the_end(task)
+
+
+def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that goes on until it is told to give up."""
+    from qoslab.run.events import Interrupted
+
+    cluster_worker._CLOSING.wait()
+    raise Interrupted
+
+
+def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
+    """A cell with these files."""
+    import io
+    import zipfile
+
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return {"record": passes(task)["record"], "files": content.getvalue()}
+
+
+def sends_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
+    """More files than a cell has."""
+    return sends({f"{number}": b"" for number in range(101)}, task)
+
+
+def sends_a_large_file(task: dict[str, Any]) -> dict[str, Any]:
+    """A file that is large once it is unpacked."""
+    return sends({"large": bytes(2 * 10**6)}, task)
+
+
+def sends_no_archive(task: dict[str, Any]) -> dict[str, Any]:
+    """Bytes that are none."""
+    return {"record": passes(task)["record"], "files": b"no archive"}
+
+
+def takes_its_time(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that is not over when its scheduler ends."""
+    time.sleep(2)
+    return passes(task)
