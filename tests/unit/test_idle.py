@@ -163,7 +163,7 @@ def test_validate_shows_warnings_and_passes(tmp_path: Path, capsys: pytest.Captu
 def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, rest: str = "") -> RunFolder:
     file = written(tmp_path, template, rest)
     monkeypatch.chdir(tmp_path)
-    assert main(["run", str(file), "--lab", "simulated", "--arm", "policy"]) == ExitStatus.WITHIN
+    assert main(["run", str(file), "--lab", "simulated", "--jobs", "1"]) == ExitStatus.WITHIN
     return RunFolder((tmp_path / "runs" / "e" / "latest").resolve())
 
 
