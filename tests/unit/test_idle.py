@@ -199,7 +199,7 @@ def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     assert idle.startswith(
         "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK met no packet (no declared traffic"
     )
-    assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 1 output')
+    assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 2 outputs')
 
 
 @pytest.mark.long
