@@ -66,15 +66,29 @@ def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.
     assert platforms == {"r1": "linux", "r2": "ios", "PC1": "host", "PC2": "host"}
     ends = [[(end.node, end.interface, str(end.address)) for end in link.ends] for link in topology.links]
     assert ends == [
-        [("r1", "GigabitEthernet0/0", "10.64.0.1/24"), ("r2", "FastEthernet0/0", "10.64.0.2/24")],
+        [("r1", "GigabitEthernet0/0", "10.64.0.1/24"), ("r2", "GigabitEthernet0/0", "10.64.0.2/24")],
         [("PC1", "eth0", "10.64.1.1/24"), ("r1", "GigabitEthernet0/1", "10.64.1.2/24")],
-        [("PC2", "eth0", "192.168.12.2/24"), ("r2", "FastEthernet0/1", "192.168.12.1/24")],
+        [("PC2", "eth0", "192.168.12.2/24"), ("r2", "GigabitEthernet0/1", "192.168.12.1/24")],
     ]
     assert [(str(each.prefix), str(each.via)) for each in topology.nodes["r1"].routes] == [
         ("192.168.12.0/24", "10.64.0.2")
     ]
+    assert topology.nodes["r2"].model == "IOSv"
+    assert "nodes of kind cisco_iol are modelled as IOSv with IOS 15.9(3)M6; other models and releases may queue" in out
     for told in ("startup-config of nodes is left out", "mtu of links is left out", "have 100 Mb/s", "static routes"):
         assert told in out
+
+
+def test_a_router_with_ios_xe_becomes_the_nearest_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CONTAINERLAB.replace("cisco_iol", "cisco_c8000v")
+    status, file = made(tmp_path, text)
+    assert status == 0
+    assert "nodes of kind cisco_c8000v are modelled as C8000V with IOS-XE 17.9.4a" in capsys.readouterr().out
+    _, topology = load_topology(file)
+    assert (topology.nodes["r2"].model, topology.links[0].ends[1].interface) == ("C8000V", "GigabitEthernet1")
+    file.unlink()
+    assert made(tmp_path, text, "--model", "3725")[0] == 0
+    assert load_topology(file)[1].nodes["r2"].model == "3725"
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def experiment(
 @command.command()
 @click.argument("source", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE", help="Output file. [default: NAME.topology.yml]")
-@click.option("--model", default=MODEL, help=f"Model of routers with an IOS command line. [default: {MODEL}]")
+@click.option("--model", help="Model of all routers with an IOS command line. [default: the nearest to each kind]")
 @click.option("--rate", type=RATE, default="100 Mb/s", help="Rate of links without a rate in FILE. [default: 100 Mb/s]")
 @click.option(
     "--as",
@@ -131,7 +131,7 @@ def experiment(
     metavar="KIND=host|ios|linux",
     help="Treat nodes of this kind as a host, an IOS router or a Linux router. Repeatable.",
 )
-def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple[str, ...]) -> None:
+def topology(source: Path, to: Path | None, model: str | None, rate: Rate, kinds: tuple[str, ...]) -> None:
     """Create a topology file from a containerlab or netlab topology.
 
     Nodes become hosts, routers with an IOS command line, or Linux routers; links keep the addresses and rates of FILE.
@@ -139,7 +139,8 @@ def topology(source: Path, to: Path | None, model: str, rate: Rate, kinds: tuple
     """
     from qoslab.exchange.topologies import Wishes, import_topology
 
-    _check_model(model)
+    if model is not None:
+        _check_model(model)
     target = to or Path(f"{source.name.split('.')[0]}.topology.yml")
     for note in import_topology(source, target, Wishes(model, rate, dict(map(_kind, kinds)))):
         echo(f"  {note}")

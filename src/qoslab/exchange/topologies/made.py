@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv4Network
 from itertools import islice
@@ -32,17 +32,25 @@ KINDS = {
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
 }
 """What nodes of containerlab (its kinds) and of netlab (its devices) become."""
+MODEL_OF_KIND = {
+    **dict.fromkeys(("cisco_c8000v", "vr-c8000v", "vr-cisco_c8000v", "cat8000v"), "C8000V"),
+    **dict.fromkeys(("cisco_csr1000v", "vr-csr", "vr-cisco_csr1000v", "csr"), "C8000V"),
+    **dict.fromkeys(("cisco_vios", "iosv", "cisco_iol", "iol"), "IOSv"),
+}
+"""The model nearest to a kind of router."""
+OTHER_MODEL = "IOSv"
+"""Of kinds that --as calls routers with an IOS command line."""
 POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
 """From the first with room links without addresses have theirs, a /24 each: a file's own may cover one of them."""
-_ETHERNET = re.compile(r"(Fast|Gigabit)?Ethernet")
+_ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
 
 
 @dataclass(frozen=True)
 class Wishes:
     """What the other file does not say."""
 
-    model: str = "3725"
-    """Of routers with an IOS command line."""
+    model: str | None = None
+    """Of all routers with an IOS command line; by default the nearest to the kind of each."""
     rate: Rate = field(default_factory=lambda: Rate.parse("100 Mb/s"))
     """Of links without one."""
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -79,13 +87,14 @@ def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
             hint="qoslab's own topology files need no import",
         )
     platforms = _platforms(found, wishes)
-    _check_ports(found, platforms, wishes)
+    models = _models(found, platforms, wishes)
+    _check_ports(found, models)
     if document.findings:
         raise ExperimentError(findings=document.findings)
-    links = list(_links(found, platforms, wishes))
+    links = list(_links(found, platforms, models, wishes))
     if document.findings:
         raise ExperimentError(findings=document.findings)
-    text = _text(found, source, platforms, links, wishes)
+    text = _text(found, source, platforms, models, links)
     _write(to, text)
     return found.notes
 
@@ -107,27 +116,44 @@ def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
     return platforms
 
 
-def _check_ports(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> None:
+def _models(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> dict[str, str]:
+    """The models of routers with an IOS command line, by node; each stand-in is noted."""
+    models = {}
+    for name, node in found.nodes.items():
+        if PLATFORMS[platforms[name]].reached_by != "command line":
+            continue
+        models[name] = model = wishes.model or MODEL_OF_KIND.get(node.kind, OTHER_MODEL)
+        hardware = MODELS[model]
+        release = ""
+        if hardware.default_generation is not None:
+            software = hardware.software(hardware.default_generation)
+            release = f" with {'IOS' if software.train_name is None else 'IOS-XE'} {software.version}"
+        found.note(
+            f"nodes of kind {node.kind} are modelled as {model}{release}; "
+            "other models and releases may queue differently (--model)"
+        )
+    return models
+
+
+def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
     """Refuse routers with more links than their model has ports."""
-    ports = _ports_of(wishes.model)
     for name, node in found.nodes.items():
         count = sum(end.node == name for link in found.links for end in link.ends)
-        word = platforms[name]
-        if PLATFORMS[word].reached_by == "command line" and count > len(ports):
+        if not count:
+            found.refuse(node.steps, "found no link, expected one at least")
+        elif name in models and count > (most := len(_ports_of(models[name]))):
             found.refuse(
                 node.steps,
-                f"found {count} links, expected at most {len(ports)}: so many Ethernet ports has a {wishes.model}",
+                f"found {count} links, expected at most {most}: so many Ethernet ports has a {models[name]}",
                 f'--as "{node.kind}=linux" takes a router with any number, --model another model',
             )
-        elif not count:
-            found.refuse(node.steps, "found no link, expected one at least")
 
 
 def _ports_of(model: str) -> list[str]:
     return [each.name for each in MODELS[model].interfaces if _ETHERNET.match(each.name)]
 
 
-def _links(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
+def _links(found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
     """With interfaces that nodes of ours have, in the order of the links, and addresses."""
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
@@ -138,7 +164,6 @@ def _links(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> Iter
         for each in pool.subnets(new_prefix=24)
         if not any(each.overlaps(other) for other in given)
     )
-    ports = _ports_of(wishes.model)
     for link in found.links:
         if link.rate is None:
             found.note(f"links without a rate have {wishes.rate}")
@@ -149,16 +174,16 @@ def _links(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> Iter
         for end, address in zip(link.ends, addresses, strict=True):
             number = taken.get(end.node, 0)
             taken[end.node] = number + 1
-            ends.append(_End(end.node, _interface(platforms[end.node], ports, number), end.interface, address))
+            interface = _interface(platforms[end.node], models.get(end.node), number)
+            ends.append(_End(end.node, interface, end.interface, address))
         yield _Link((ends[0], ends[1]), link.rate or wishes.rate)
 
 
-def _interface(word: str, ports: Sequence[str], number: int) -> str:
+def _interface(word: str, model: str | None, number: int) -> str:
     """The name of a node's interface, from 0."""
-    ours = PLATFORMS[word]
-    if not ours.is_router:
-        return f"eth{number}"
-    return ports[number] if ours.reached_by == "command line" else f"GigabitEthernet0/{number}"
+    if model is not None:
+        return _ports_of(model)[number]
+    return f"GigabitEthernet0/{number}" if PLATFORMS[word].is_router else f"eth{number}"
 
 
 def _addresses(
@@ -226,13 +251,15 @@ def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[
     return found
 
 
-def _text(found: Foreign, source: Path, platforms: Mapping[str, str], links: list[_Link], wishes: Wishes) -> str:
+def _text(
+    found: Foreign, source: Path, platforms: Mapping[str, str], models: Mapping[str, str], links: list[_Link]
+) -> str:
     routes = _routes(links, platforms)
     if any(routes.values()):
         found.note("routers have static routes along shortest paths")
     lines = [f"# From {source.name}, a topology of {found.tool}.", "nodes:"]
     for name, word in platforms.items():
-        model = f', model: "{wishes.model}"' if PLATFORMS[word].reached_by == "command line" else ""
+        model = f', model: "{models[name]}"' if name in models else ""
         own = f"platform: {word}{model}"
         if routes.get(name):
             lines.append(f"  {_quoted(name)}:")
