@@ -37,7 +37,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a scenario and print its result, both JSON (docs/internals/simulator.md); captures go to the files that it names
+    /// Run a scenario and print its result, both JSON (docs/internals/simulator.md); captures go to files named in it
     Run {
         /// The scenario; standard input where absent
         file: Option<PathBuf>,

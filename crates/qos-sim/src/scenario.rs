@@ -181,8 +181,8 @@ pub struct LinkEnd {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub ipv6_address: Option<Ipv6Net>,
-    /// Seed of jitter and loss at this end's port (`docs/internals/control-protocol.md`); follows from the scenario's seed where
-    /// absent.
+    /// Seed of jitter and loss at this end's port (`docs/internals/control-protocol.md`); follows from the scenario's
+    /// seed where absent.
     #[serde(default)]
     pub seed: Option<u64>,
 }

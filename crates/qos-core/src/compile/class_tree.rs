@@ -123,11 +123,7 @@ pub(crate) fn place(
             places.push(Some(place));
             continue;
         }
-        let account = account::of(class, context.properties);
-        let rank = match (shares.ranks[index], account.map_err(|error| error.under(path))?) {
-            (Rank::Weight(weight), Some(account)) => Rank::AccountedWeight(weight, account),
-            (rank, _) => rank,
-        };
+        let rank = accounted(context, path, class, shares.ranks[index])?;
         let kbps = bandwidth.and_then(|bandwidth| bandwidth.kbps);
         let shape_bps = shapes[index].map(|shape| shape.cir_bps);
         let rate_bps = kbps.map(|kbps| kbps * 1_000).or(shape_bps).unwrap_or(here.rate_bps);
@@ -147,15 +143,29 @@ pub(crate) fn place(
             }
             _ => rank,
         };
-        let minimum_bps = match context.properties.sharing {
-            Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
-            _ => 0,
-        };
+        let minimum_bps = minimum_bps(context, kbps);
         nodes.push(NodePlan { parent: here.node, rank, minimum_bps, shape: shapes[index], body });
         places.push(Some(place));
     }
     check_flow_queues(nodes, &classes[0].0)?;
     Ok(join(context, nodes, places, here, &shares))
+}
+
+/// A class's rank, with the bytes that its `account` counts.
+fn accounted(context: &Context<'_>, path: &str, class: &PolicyClass, rank: Rank) -> Result<Rank, ConfigError> {
+    let account = account::of(class, context.properties).map_err(|error| error.under(path))?;
+    Ok(match (rank, account) {
+        (Rank::Weight(weight), Some(account)) => Rank::AccountedWeight(weight, account),
+        (rank, _) => rank,
+    })
+}
+
+/// The rate that a class has before excess is shared; 0 where bandwidth is a weight.
+fn minimum_bps(context: &Context<'_>, kbps: Option<u64>) -> u64 {
+    match context.properties.sharing {
+        Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
+        _ => 0,
+    }
 }
 
 /// The queue of a class behind its shaper, one conversation of the interface's; the rank of the node with the shaper.

@@ -27,26 +27,7 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
     let properties = context.properties;
     let default = class.name == CLASS_DEFAULT;
     let child_queues = class.service_policy.as_ref().is_some_and(|child| context.queues(child));
-    if let Some(priority) = class.priority {
-        if default {
-            return refuse(path, "priority", "class-default cannot have priority: give null");
-        }
-        let with = [
-            ("bandwidth", class.bandwidth.is_some()),
-            ("fair_queue", class.fair_queue.is_some()),
-            ("random_detect", class.random_detect.is_some()),
-            ("shape", class.shape.is_some()),
-        ];
-        if let Some((field, _)) = with.iter().find(|(_, given)| *given) {
-            return refuse(path, field, "does not go with priority in the same class: give one of the two");
-        }
-        if child_queues {
-            return refuse(path, "service_policy", "a priority class has one queue: its child cannot queue");
-        }
-        if !properties.priority_levels && priority.level.is_some() {
-            return refuse(path, "priority.level", "the classic generation has one level: give null");
-        }
-    }
+    admit_priority(context, path, class, child_queues)?;
     if class.fair_queue.is_some() && !properties.fair_queue_in_any_class && !default {
         return refuse(path, "fair_queue", "the classic generation has fair-queue in class-default only");
     }
@@ -68,22 +49,55 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
         return refuse(path, "random_detect.unit", message);
     }
     if child_queues {
-        if class.fair_queue.is_some() || class.random_detect.is_some() {
-            let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
-            return refuse(path, field, "the class's child has the queues: give this to its classes");
-        }
-        let minimum = matches!(class.bandwidth, Some(BandwidthConfig::Kbps(_) | BandwidthConfig::Percent(_)));
-        if properties.bandwidth_in_leaves_only && minimum {
-            let message = "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining";
-            return refuse(path, "bandwidth", message);
-        }
-        if !properties.queueing_child_without_shape && class.shape.is_none() {
-            let message = "in the classic generation a child queues under a shaper only: add shape";
-            return refuse(path, "service_policy", message);
-        }
+        admit_queueing_child(context, path, class)?;
     }
     if !properties.remaining_ratio && matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))) {
         return refuse(path, "bandwidth.remaining_ratio", "the classic generation does not have it");
+    }
+    Ok(())
+}
+
+fn admit_priority(
+    context: &Context<'_>,
+    path: &str,
+    class: &PolicyClass,
+    child_queues: bool,
+) -> Result<(), ConfigError> {
+    let Some(priority) = class.priority else { return Ok(()) };
+    if class.name == CLASS_DEFAULT {
+        return refuse(path, "priority", "class-default cannot have priority: give null");
+    }
+    let with = [
+        ("bandwidth", class.bandwidth.is_some()),
+        ("fair_queue", class.fair_queue.is_some()),
+        ("random_detect", class.random_detect.is_some()),
+        ("shape", class.shape.is_some()),
+    ];
+    if let Some((field, _)) = with.iter().find(|(_, given)| *given) {
+        return refuse(path, field, "does not go with priority in the same class: give one of the two");
+    }
+    if child_queues {
+        return refuse(path, "service_policy", "a priority class has one queue: its child cannot queue");
+    }
+    if !context.properties.priority_levels && priority.level.is_some() {
+        return refuse(path, "priority.level", "the classic generation has one level: give null");
+    }
+    Ok(())
+}
+
+fn admit_queueing_child(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
+    if class.fair_queue.is_some() || class.random_detect.is_some() {
+        let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
+        return refuse(path, field, "the class's child has the queues: give this to its classes");
+    }
+    let minimum = matches!(class.bandwidth, Some(BandwidthConfig::Kbps(_) | BandwidthConfig::Percent(_)));
+    if context.properties.bandwidth_in_leaves_only && minimum {
+        let message = "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining";
+        return refuse(path, "bandwidth", message);
+    }
+    if !context.properties.queueing_child_without_shape && class.shape.is_none() {
+        let message = "in the classic generation a child queues under a shaper only: add shape";
+        return refuse(path, "service_policy", message);
     }
     Ok(())
 }

@@ -97,10 +97,10 @@ pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 /// The same of the classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37);
 
-/// Thresholds of early detection by precedence, or by code point, for a queue of that `limit`, in its unit: at most half
-/// of it, at least (8 + precedence)/16 of that. Prints of IOS XE have these by precedence in tables of bytes; by drop
-/// precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered \[I\], and so is that older
-/// routers have them too.
+/// Thresholds of early detection by precedence, or by code point, for a queue of that `limit`, in its unit: at most
+/// half of it, at least (8 + precedence)/16 of that. Prints of IOS XE have these by precedence in tables of bytes; by
+/// drop precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered \[I\], and so is that
+/// older routers have them too.
 pub fn random_detect_by_limit(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
     let parts = match (by_dscp, value >> 3, value & 7) {
         (false, _, precedence) => 8 + precedence,
@@ -292,8 +292,8 @@ pub const CUSTOM_QUEUE_LIMIT: u32 = 20;
 /// `queue-list N queue Q byte-count`, bytes of a turn.
 pub const CUSTOM_BYTE_COUNT: u32 = 1_500;
 
-// Where sources disagree or are missing, and both readings can be run. docs/internals/ask-a-device.md has the experiment that
-// would decide each on a real router.
+// Where sources disagree or are missing, and both readings can be run. docs/internals/ask-a-device.md has the
+// experiment that would decide each on a real router.
 
 /// What the depth of a class counts in `show policy-map interface` of the later generation. A published print has a
 /// parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, beside a flow of

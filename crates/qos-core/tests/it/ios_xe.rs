@@ -1,5 +1,5 @@
-//! The rules of IOS-XE on routers: minimum, maximum and excess, queue limits by time, thresholds by the limit. Each test
-//! fails if one rule is taken for that of the later generation of IOS.
+//! The rules of IOS-XE on routers: minimum, maximum and excess, queue limits by time, thresholds by the limit. Each
+//! test fails if one rule is taken for that of the later generation of IOS.
 
 use crate::common::{self, bytes_by_source, configuration, interface, load, with_policy, Source, SECOND};
 use qos_core::counters::ClassCounters;

@@ -2,8 +2,8 @@
 //!
 //! [`Connection`] is driven like `qos-core`: the caller brings every segment and the time at which it arrives, calls
 //! [`Connection::on_timer`] when [`Connection::deadline`] is reached, and carries what appears in `out`. Segments hold
-//! no payload, only its length. `docs/internals/simulator.md` lists what is modelled, by which document, and where it differs
-//! from Linux.
+//! no payload, only its length. `docs/internals/simulator.md` lists what is modelled, by which document, and where it
+//! differs from Linux.
 
 mod agreed;
 mod congestion;

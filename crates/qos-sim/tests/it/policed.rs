@@ -1,4 +1,5 @@
-//! TCP behind a policer, beside measurements of Linux's own TCP (kernel 6.1 in virtual time; `docs/internals/simulator.md`).
+//! TCP behind a policer, compared with measurements of Linux's own TCP (kernel 6.1 in virtual time;
+//! `docs/internals/simulator.md`).
 
 use crate::scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
 use serde_json::{json, Value};

@@ -1,7 +1,7 @@
 //! Windows and retransmissions that Linux is known to have in situations that are written down to the millisecond.
 //!
-//! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/internals/simulator.md` names
-//! them); each test tells the situation in its own way.
+//! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/internals/simulator.md`
+//! names them); each test tells the situation in its own way.
 
 use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings, State};
