@@ -27,6 +27,10 @@ DEFAULT_BANDWIDTH_KBPS = {
     # A PA-A3-T3.
     "ATM": 44_209,
 }
+VIRTUAL_BANDWIDTH_KBPS = {"Dialer": 56, "Tunnel": 100}
+"""[I] Of interfaces without a line, as `show interfaces` of IOS 15 is remembered to print it."""
+OTHER_BANDWIDTH_KBPS = 100_000
+"""[I] Of interfaces whose bandwidth follows from their members or is not known: Multilink, Port-channel and others."""
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 OUTPUT_ONLY = "CBWFQ : Can be enabled as an output feature only"
@@ -49,7 +53,8 @@ def interface_bandwidth_kbps(interface: Interface) -> int:
         return interface.bandwidth_kbps
     if interface.port is not None and interface.speed != "auto":
         return 1000 * int(interface.speed)
-    return DEFAULT_BANDWIDTH_KBPS[interface.kind]
+    without_line = VIRTUAL_BANDWIDTH_KBPS.get(interface.kind, OTHER_BANDWIDTH_KBPS)
+    return DEFAULT_BANDWIDTH_KBPS.get(interface.kind, without_line)
 
 
 def descendants(device: Device, policy: PolicyMap) -> Iterator[PolicyMap]:
