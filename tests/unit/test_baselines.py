@@ -148,7 +148,7 @@ def test_a_run_is_kept_and_the_document_written(
     shutil.copytree(TOP / "experiments", tmp_path / "experiments")
     shutil.copytree(TOP / "reports/published", tmp_path / "reports/published")
     shutil.copyfile(TOP / "experiments/policing-vs-shaping.yml", run / "experiment.yml")
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/reference").mkdir(parents=True)
     mark = "before\n<!-- baseline: policing-vs-shaping -->\nwhat was there\n<!-- end of baseline -->\nafter\n"
     (tmp_path / RESULTS).write_text(mark)
     monkeypatch.setattr(command, "checkout", lambda: tmp_path)
@@ -206,7 +206,7 @@ def test_experiments_are_measured_and_kept_by_one_command(
     shutil.copytree(TOP / "project", tmp_path, dirs_exist_ok=True)
     file = tmp_path / "experiments/first-policy.yml"
     file.write_text(file.read_text().replace("duration: 10 s", "duration: 1 s"))
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/reference").mkdir(parents=True)
     (tmp_path / RESULTS).write_text("<!-- baseline: first-policy -->\n<!-- end of baseline -->\n")
     monkeypatch.setattr(command, "checkout", lambda: tmp_path)
     words = ["baseline", "--measure", "--lab", "simulated", "--repetitions", "2", "first-policy", "nobody"]

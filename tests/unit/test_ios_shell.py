@@ -477,7 +477,7 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
     printed = [typed(router, "show ?\x15") for router in routers]
     shown = {match.split(" ")[0] for text in printed for match in text.split("\n  ")[1:]}
     # What a switch has in common with a router is listed with the router.
-    commands += listed("virtual-router")
+    commands += listed("reference/router")
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
 
 

@@ -215,6 +215,10 @@ def test_keys_do_what_a_mouse_does(tab: Browser, urls: dict[str, str]) -> None:
     tab.press("Tab")
     tab.press("Enter")
     assert tab.tell("location.hash") == "#figures"
+    # A link to an arm opens it.
+    tab.tell("location.hash = document.querySelector('section.arm').id")
+    tab.wait("document.querySelector('details.whole').open")
+    tab.wait("document.querySelector('.arm .graph.js-plotly-plot') !== null")
     focus(tab, ".values > summary")
     for key, opened in (("Enter", True), (" ", False), ("Enter", True)):
         tab.press(key)

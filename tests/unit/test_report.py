@@ -338,6 +338,9 @@ def dom(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     })()"""
     with chromium(tmp_path_factory.mktemp("browser")) as tab:
         tab.open(run.report.as_uri())
+        assert tab.tell("document.querySelectorAll('details.whole[open]').length") == 0
+        tab.tell("document.querySelectorAll('details.whole').forEach((each) => { each.open = true; })")
+        tab.wait("document.querySelectorAll('.graph:not(.js-plotly-plot)').length === 0")
         tab.tell(change)
         tab.settle()
         yield tab.tell("document.documentElement.outerHTML")

@@ -31,7 +31,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
     "infer": ("qoslab.cli.infer", "Infer the policer, shaper or line rate between two captures."),
     "compare": ("qoslab.cli.compare", "Compare a run with a baseline and list the differences."),
-    "baseline": ("qoslab.cli.baseline", "Save a complete run as the baseline and update docs/reference/results.md."),
+    "baseline": ("qoslab.cli.baseline", "Save a complete run as the baseline and update the results page."),
     "verify": ("qoslab.cli.verify", "Verify the checksums of a run's files."),
     "export": ("qoslab.cli.export", "Export a run to the format of another tool."),
     "import": ("qoslab.cli.foreign", "Make tables and graphs from the files of other tools."),
