@@ -13,10 +13,14 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from qoslab.analysis import averages, compare, goodput, line_limit, series, statistics, steady, sweeps, timeline
+from qoslab.analysis import averages, compare, goodput, idle, line_limit, series, statistics, steady, sweeps, timeline
 from qoslab.analysis import reading as analysis
 from qoslab.analysis.arrivals import Arriving
+from qoslab.analysis.limiter_inference.bucket import Arrivals
 from qoslab.analysis.statistics import Values, WarmUp
+from qoslab.analysis.verdicts import UNDECIDED, WIDE, WITHIN
+from qoslab.exchange.readers import base, flent
+from qoslab.genie import policy_map_interface
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -155,6 +159,67 @@ def _all_cells(_: Callable[..., object], sides: list[list[object]]) -> list[list
     return sides
 
 
+def _method(owner: type, name: str, other: Callable[..., object]) -> Callable[[], AbstractContextManager[None]]:
+    """A method is another one."""
+
+    @contextmanager
+    def made() -> Iterator[None]:
+        with patch.object(owner, name, other):
+            yield
+
+    return made
+
+
+def _certain_alone(right: Callable[..., tuple[statistics._Uncertain, str]], *given: object) -> tuple[object, str]:
+    """A single value is certain."""
+    found, over = right(*given)
+    return (found if found.variance >= 0 else statistics._Uncertain(0.0, 1)), over
+
+
+def _as_passed(verdict: str) -> Callable[..., object]:
+    """A verdict counts as passed."""
+
+    def judged(right: Callable[..., object], *given: object) -> object:
+        found = right(*given)
+        return WITHIN if found == verdict else found
+
+    return judged
+
+
+def _without_parameters(_: Callable[..., object], sides: list[list[compare.CellKey]]) -> list[list[compare.CellKey]]:
+    """Cells are paired by repetition, whatever their parameters."""
+    common = set.intersection(*({key[1:] for key in side} for side in sides))
+    return [[key for key in side if key[1:] in common] for side in sides]
+
+
+def _of_rates(_: Callable[..., object], flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[tuple[str, float]]:
+    """Shares are of each flow's own rate over the rate of all, in another time."""
+    yield "goodput.share", float(flows["goodput_bps"].sum()) / goodput.total_bps(everything)
+
+
+def _no_gaps(
+    right: Callable[..., object],
+    found: object,
+    number: int,
+    name: str,
+    points: list[tuple[float, float]],
+    step: float,
+    own: object,
+) -> object:
+    """The values of a sparse series follow one another without gaps."""
+    return right(found, number, name, [(place * step, value) for place, (_, value) in enumerate(points)], step, own)
+
+
+def _as_utf8(right: Callable[..., object], head: bytes) -> tuple[bytes, str]:
+    """A byte order mark is part of the first name in a text."""
+    return b"", "utf-8"
+
+
+def _no_circuits(right: Callable[..., str | None], line: str, indent: int) -> str | None:
+    """A heading of a DLCI is a line like any other."""
+    return None if "DLCI" in line else right(line, indent)
+
+
 CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     (
         "rates-of-other-times",
@@ -217,6 +282,101 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "line-without-headers",
         "a line is taken to carry payload only",
         _calculation(line_limit, "payload_share", lambda right, *_: 1.5),
+    ),
+    (
+        "span-of-a-second-more",
+        "flows together end a second later",
+        _calculation(goodput, "span", lambda right, flows: (right(flows)[0], right(flows)[1] + 1.0)),
+    ),
+    (
+        "cells-of-other-parameters",
+        "cells are paired by repetition only",
+        _calculation(compare, "alike", _without_parameters),
+    ),
+    (
+        "reports-from-zero",
+        "reported intervals are placed as if each flow started at once",
+        _calculation(
+            timeline,
+            "_pieces",
+            lambda right, told, low, high, bits: right([told[0] - low, told[1] - low, told[2]], low, high, bits),
+        ),
+    ),
+    (
+        "gap-filled-at-its-end",
+        "what was not reported is taken to have come in the last second",
+        _calculation(timeline, "_unreported", lambda right, found, start, end: [(end - 1, end)]),
+    ),
+    (
+        "shares-of-other-times",
+        "shares are of rates in different times",
+        _calculation(goodput, "share_figures", _of_rates),
+    ),
+    (
+        "fairness-of-one-more",
+        "fairness counts a flow that there is not",
+        _calculation(goodput, "jain", lambda right, each: right(pd.concat([each, pd.Series([0.0])]))),
+    ),
+    (
+        "quantile-of-one-side",
+        "an interval leaves out 5 % on each side",
+        _calculation(statistics, "_t", lambda right, free, confidence: right(free, 2 * confidence - 1)),
+    ),
+    (
+        "degrees-of-all",
+        "an interval has as many degrees of freedom as repetitions",
+        _calculation(statistics, "_t", lambda right, free, confidence: right(free + 1, confidence)),
+    ),
+    (
+        "interval-of-one",
+        "one repetition has an interval of no width",
+        _calculation(statistics, "_uncertain", _certain_alone),
+    ),
+    (
+        "undecided-as-passed",
+        "what is undecided counts as passed",
+        _calculation(compare, "_verdict", _as_passed(UNDECIDED)),
+    ),
+    ("wide-as-passed", "a wide bound counts as passed", _calculation(compare, "_verdict", _as_passed(WIDE))),
+    (
+        "lowest-for-highest",
+        "the worst cell is taken to be the best one",
+        _calculation(sweeps, "extremes", lambda right, found, count, *, lowest: right(found, count, lowest=not lowest)),
+    ),
+    (
+        "idle-class-forgotten",
+        "a class that met no packet is not reported",
+        _calculation(idle, "_of_policy", lambda right, *_: iter(())),
+    ),
+    (
+        "candidate-not-replayed",
+        "a bucket is not replayed over the arrivals",
+        _method(Arrivals, "replay", lambda self, rate, burst: (0, int((~self.passed).sum()))),
+    ),
+    (
+        "loss-clipped",
+        "a negative loss is none",
+        _method(base.Foreign, "loss", lambda self, lost, stream: lost and max(0, lost)),
+    ),
+    (
+        "losses-unnoted",
+        "negative losses of intervals are passed over",
+        _method(base.Foreign, "interval_losses", lambda *_: None),
+    ),
+    ("sub-series-as-stream", "a sub-series of flent is a stream", _calculation(flent, "_key_of", lambda right, *_: "")),
+    ("sparse-times-shifted", "a sparse series of flent has no gaps", _calculation(flent, "_stream", _no_gaps)),
+    ("mark-as-text", "a byte order mark is text", _calculation(base, "_encoding", _as_utf8)),
+    (
+        "circuits-unread",
+        "a heading of a DLCI is no heading",
+        _calculation(policy_map_interface, "_heading", _no_circuits),
+    ),
+    (
+        "circuits-as-one",
+        "the circuits of an interface are taken for one",
+        _calculation(
+            policy_map_interface, "_heading", lambda right, *given: (right(*given) or "").partition(": DLCI")[0] or None
+        ),
     ),
 ]
 """Mistakes of calculation, which no experiment has to notice: `tests/unit/test_calculation.py` does."""

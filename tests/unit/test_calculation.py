@@ -7,19 +7,27 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from test_limiter_cases import inferred, paced, poisson
+
+from limiter_cases import SECOND, Delay, Jitter, Loss
 
 TOP = Path(__file__).parents[2]
 sys.path.insert(0, str(TOP / "tests/proof"))
 
 from analysis_mistakes import CALCULATION  # noqa: E402
 
-from qoslab.analysis import averages, compare, goodput, series, statistics, timeline  # noqa: E402
+from qoslab.analysis import averages, compare, goodput, idle, series, statistics, timeline  # noqa: E402
 from qoslab.analysis.line_limit import beyond_lines  # noqa: E402
 from qoslab.analysis.packets import ALL  # noqa: E402
+from qoslab.exchange.readers import flent, read_foreign  # noqa: E402
+from qoslab.exchange.readers.base import Foreign, text_of  # noqa: E402
+from qoslab.genie.policy_map_interface import parse_policy_map_interface  # noqa: E402
 from qoslab.model.comparison import Average, Pair  # noqa: E402
 from qoslab.model.expectations import Expectation  # noqa: E402
 from qoslab.model.experiment import Experiment  # noqa: E402
@@ -205,6 +213,103 @@ def check_coverage() -> None:
         assert hits >= 0.92 * 300
 
 
+def check_reports() -> None:
+    """A flow that starts later received all in the first of its reported seconds."""
+    table = flows(("late", 4, 6, 4e6))
+    intervals = reports(table)
+    intervals["bytes"] = [3_000_000] + [0] * 5
+    assert timeline.Timeline.of(table, intervals).between(4, 5) == pytest.approx(24e6)
+
+
+def check_shares() -> None:
+    shares = [dict(goodput.share_figures(ENDS[ENDS["traffic"] == name], ENDS)) for name in ("long", "short")]
+    assert sum(each["goodput.share"] for each in shares) == pytest.approx(1)
+    assert goodput.jain(pd.Series([3.0, 3.0])) == pytest.approx(1)
+
+
+def check_intervals() -> None:
+    """Student's t of one degree of freedom at 97.5 % is 12.706."""
+    found = statistics.estimate([9.0, 11.0])
+    assert found.high - found.value == pytest.approx(12.706, rel=1e-3)
+    alone = statistics.estimate([9.0])
+    assert math.isnan(alone.low) and math.isnan(alone.high)
+
+
+def check_wide() -> None:
+    table, summaries = cells(("a", 1, 1, 5e6, True))
+    assert expected(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "wide"
+    assert expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
+
+
+def check_worst() -> None:
+    wanted = Average.model_validate_json(
+        json.dumps({"title": "T", "arm": "a", "metric": "goodput.sum", "worst_at_most": "2 Mb/s"})
+    )
+    table, summaries = cells(("a", 1, 1, 1e6, True), ("a", 2, 1, 3e6, True))
+    assert averages.averages_table([wanted], table, summaries).iloc[0]["verdict"] == "outside"
+
+
+def check_idle() -> None:
+    rows = [
+        {"arm": "free", "repetition": 1, "cell": "free/1", "device": "R", "interface": "FastEthernet0/1"}
+        | {"direction": "output", "policy": "P", "class": name, "time_s": 9.0, "packets": packets}
+        for name, packets in (("VOICE", 0), ("class-default", 400))
+    ]
+    cell = SimpleNamespace(arm="free", record=lambda: SimpleNamespace(lab="simulated"))
+    found = idle._idle_classes(experiment("a"), cell, tables.frame("classes", rows), {})  # type: ignore[arg-type]
+    assert [each.message for each in found] == ["R FastEthernet0/1 output: class VOICE matched 0 of 400 packets"]
+
+
+def check_random_loss() -> None:
+    loss = Loss(0.03, np.random.default_rng(7))
+    assert inferred([loss, Delay(SECOND // 1000)], paced(10**6, 1000, 2500, 0.02), 1000).kind == "unexplained"
+
+
+def check_jitter() -> None:
+    for arrivals in (paced, poisson):
+        jitter = Jitter(5 * SECOND // 1000, True, True, np.random.default_rng(3))
+        assert inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000).kind == "nothing"
+
+
+def check_negative_losses() -> None:
+    found = Foreign("a", "iperf")
+    assert found.loss(-5, 1) is None and found.loss(5, 1) == 5
+    found.interval_losses(1, iter([(0.0, 2), (1.0, -3)]))
+    assert [note.partition(";")[0] for note in found.notes] == [
+        "stream 1: found a negative loss, -5 datagrams",
+        "stream 1: found a negative loss in 1 interval, the first of -3 datagrams at 1 s",
+    ]
+
+
+def check_flent() -> None:
+    """One stream with a gap, and the delivery rate that the kernel reports of it."""
+    document = {
+        "metadata": {"NAME": "tcp_nup", "STEP_SIZE": 1.0},
+        "x_values": [0.0, 1.0, 2.0, 3.0],
+        "results": {"TCP upload": [8.0, None, None, 4.0], "TCP upload::tcp_delivery_rate": [9.0, None, None, 9.0]},
+    }
+    found = flent._read(Path("a.flent"), document)
+    assert len(found.rows["flows"]) == 1 and len(found.samples) == 2
+    assert [row["end_s"] for row in found.rows["intervals"]] == [0.5, 3.5]
+    assert sum(int(str(row["bytes"])) for row in found.rows["intervals"]) == 1_000_000 + 1_500_000
+
+
+def check_marked_texts() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        path.write_bytes("\ufefftime_s,video_kbps\n1,800\n2,900\n".encode())
+        assert text_of(path).startswith("time_s")
+        assert [row["bps"] for row in read_foreign(path, "csv").rows["intervals"]] == [800e3, 900e3]
+
+
+def check_circuits() -> None:
+    lines = "  Service-policy output: P\n    Class-map: class-default (match-any)\n      {} packets, 700 bytes\n"
+    heads = [" Serial4/1: DLCI 16 -", " Serial4/1: DLCI 17 -", " Serial0/0"]
+    text = "\n".join(f"{head}\n\n{lines.format(7 + place)}" for place, head in enumerate(heads))
+    found = parse_policy_map_interface(text)
+    assert list(found) == ["Serial4/1: DLCI 16", "Serial4/1: DLCI 17", "Serial0/0"]
+
+
 CHECKS: list[Callable[[], None]] = [
     check_sums,
     check_curves,
@@ -216,6 +321,18 @@ CHECKS: list[Callable[[], None]] = [
     check_averages,
     check_pairs,
     check_coverage,
+    check_reports,
+    check_shares,
+    check_intervals,
+    check_wide,
+    check_worst,
+    check_idle,
+    check_random_loss,
+    check_jitter,
+    check_negative_losses,
+    check_flent,
+    check_marked_texts,
+    check_circuits,
 ]
 
 
@@ -242,4 +359,4 @@ def test_a_mistake_of_calculation_is_noticed(patched: Callable[[], object]) -> N
 
 
 def test_the_catalogue_has_enough_mistakes() -> None:
-    assert len({name for name, _, _ in CALCULATION}) == len(CALCULATION) >= 12
+    assert len({name for name, _, _ in CALCULATION}) == len(CALCULATION) >= 30
