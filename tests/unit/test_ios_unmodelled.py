@@ -216,6 +216,59 @@ def test_no_line_that_is_not_modelled_is_refused_as_a_typing_error(
 
 
 @pytest.mark.parametrize(
+    "family, generation, text",
+    [("router", "classic", ROUTER), ("router", "hqf", ROUTER), ("switch", "classic", SWITCH)],
+    ids=["classic", "hqf", "switch"],
+)
+def test_no_of_a_line_that_is_not_modelled_is_refused_with_its_reason(
+    family: str, generation: Generation, text: str
+) -> None:
+    at = session(family, generation)
+    others = ("police ", "interface ")  # Their `no` forms need less than the whole line.
+    for line in text.splitlines():
+        said = refusal(at, line)
+        if said.startswith("% Not supported: ") and not line.strip().startswith(others):
+            negative = refusal(at, line.replace(line.strip(), f"no {line.strip()}"))
+            assert negative == said or "below a line that was refused" in said, line
+
+
+@pytest.mark.parametrize(
+    "head, line, reason",
+    [
+        ("interface FastEthernet0/1", "no ip policy", "packets are routed by their destination only"),
+        ("interface FastEthernet0/1", "no crypto map", "packets are not encrypted"),
+        ("interface FastEthernet0/1", "no ip vrf forwarding", "there is one routing table"),
+        ("", "no router ospf 7", "no routing protocol runs"),
+        ("", "default router eigrp 9", "no routing protocol runs"),
+    ],
+)
+def test_no_of_a_line_that_is_not_modelled_needs_no_values(head: str, line: str, reason: str) -> None:
+    at = session()
+    at.execute(head)
+    assert reason in refusal(at, line)
+    assert refusal(at, "hostname R7") == ""
+
+
+@pytest.mark.parametrize("no", ["", "no "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "priority level 2",
+        "queue-limit 40 ms",
+        "queue-limit 9000 bytes",
+        "queue-limit dscp af21 30 packets",
+        "bandwidth remaining ratio 5",
+    ],
+)
+def test_lines_of_later_queueing_are_refused_as_such_before_it(no: str, line: str) -> None:
+    at = session()
+    for each in ("class-map A", "match dscp ef", "policy-map P", "class A"):
+        at.execute(each)
+    assert "it came with HQF" in refusal(at, no + line)
+    assert not refusal(at, "bandwidth 64")
+
+
+@pytest.mark.parametrize(
     "head, line, reason",
     [
         ("interface FastEthernet0/0", "ip rsvp bandwidth", "RSVP is not modelled"),

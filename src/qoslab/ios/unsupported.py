@@ -229,27 +229,6 @@ REFUSED = (
         mode="police",
     ),
     Refused(
-        "early drops go by precedence or DSCP, and thresholds are packets",
-        """
-        random-detect (cos-based|cos|flow|vlan) [<rest:line>]
-        random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
-        random-detect dscp values <rest:line>
-        """,
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "thresholds within a queue go by precedence or DSCP",
-        "queue-limit (discard-class|atm|qos-group|percent) <rest:line>",
-        mode="policy-class",
-    ),
-    Refused(
-        "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
-        "shape max-buffers <rest:line>",
-        mode="policy-class",
-        requires="queue-limit-units",
-    ),
-    Refused(
         "nothing is estimated, accounted or sampled of a class",
         "(estimate|account|netflow-sampler|bandwidth qos-reference) [<rest:line>]",
         mode="policy-class",

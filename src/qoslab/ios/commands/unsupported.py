@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.commands.ip_sla import DEFINED, SIZED
 from qoslab.ios.unsupported import REFUSED, Refused
+from qoslab.ios.unsupported_queueing import REFUSED_QUEUEING
 from qoslab.ios.unsupported_xe import REFUSED_XE
 
 MODES_OF = {
@@ -16,20 +19,22 @@ MODES_OF = {
     "sla-icmp-jitter": DEFINED,
 }
 """The modes that a row's word stands for."""
-ALL_REFUSED = (*REFUSED, *REFUSED_XE)
+ALL_REFUSED = (*REFUSED, *REFUSED_QUEUEING, *REFUSED_XE)
 
 
 def _register(refused: Refused, row: str) -> None:
     text = row.lstrip(">")
 
     def handler(session: ConfigSession, args: Args) -> None:
-        if row.startswith(">"):
+        if row.startswith(">") and not args.negated:
             session.skip_block()
         raise UnsupportedError(refused.reason)
 
     CONFIG.add(
         MODES_OF.get(refused.mode, refused.mode),
         text,
+        # As IOS does, `no` takes a line without its values, too.
+        no=re.sub(r"(?<!\[)<rest:line>", "[<rest:line>]", text),
         help=dict.fromkeys(syntax.names(text), f"{NOT_SUPPORTED}{refused.reason}"),
         requires={refused.requires} - {""},
         fallback=True,

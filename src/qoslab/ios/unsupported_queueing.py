@@ -1,0 +1,41 @@
+"""Commands of a class's queue and schedule that are not modelled, or that its software lacks: refused with the reason.
+
+Rows as in `ios.unsupported`.
+"""
+
+from qoslab.ios.unsupported import Refused
+
+REFUSED_QUEUEING = (
+    Refused(
+        "early drops go by precedence or DSCP, and thresholds are packets",
+        """
+        random-detect (cos-based|cos|flow|vlan) [<rest:line>]
+        random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
+        random-detect dscp values <rest:line>
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "thresholds within a queue go by precedence or DSCP",
+        "queue-limit (discard-class|atm|qos-group|percent) <rest:line>",
+        mode="policy-class",
+    ),
+    Refused(
+        "it came with HQF, in 12.4(20)T: this router has software from before that",
+        """
+        priority level <level:1-4> [<rest:line>]
+        queue-limit <limit:1-64000000> (bytes|ms|us)
+        queue-limit (dscp|precedence|cos) <rest:line>
+        bandwidth remaining ratio <rest:line>
+        """,
+        mode="policy-class",
+        requires="queue-limit-packets",
+    ),
+    Refused(
+        "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
+        "shape max-buffers <rest:line>",
+        mode="policy-class",
+        requires="queue-limit-units",
+    ),
+)
