@@ -1,4 +1,4 @@
-"""The tutorial's expectations fail where its policy does nothing."""
+"""Expectations of the tutorial, `new experiment` and `init` fail where the policy does nothing."""
 
 from __future__ import annotations
 
@@ -47,3 +47,38 @@ def test_an_edit_that_makes_the_policy_idle_fails(
     monkeypatch.chdir(tmp_path)
     assert main(["run", "voice.yml", "--lab", "simulated", "--arm", "priority"]) == ExitStatus.OUTSIDE
     assert "Warning: " in capsys.readouterr().out
+
+
+def edited(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("policy", "old", "new"),
+    [
+        *((policy, "FastEthernet0/1", "FastEthernet0/0") for policy in ("priority", "shape", "police", "fair")),
+        ("priority", " match dscp ef\n", ""),
+        ("priority", " match dscp ef\n", " match dscp ef\n match dscp af41\n"),
+    ],
+)
+def test_an_edit_of_a_new_experiment_that_makes_its_policy_idle_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, old: str, new: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "experiment", "mine", "--policy", policy, "--traffic", "both", "--duration", "4s"]) == 0
+    edited(tmp_path / "experiments/templates/mine.ios.j2", old, new)
+    assert main(["run", "mine", "--lab", "simulated", "--arm", policy]) == ExitStatus.OUTSIDE
+
+
+def test_an_edit_of_the_first_experiment_that_makes_its_policy_idle_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "mine"]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    edited(tmp_path / "mine/experiments/templates/policy.ios.j2", "FastEthernet0/1", "FastEthernet0/0")
+    edited(tmp_path / "mine/experiments/first-policy.yml", "duration: 10 s", "duration: 4 s")
+    for arm in ("policed", "shaped"):
+        assert main(["run", "first-policy", "--lab", "simulated", "--arm", arm]) == ExitStatus.OUTSIDE
