@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -32,6 +33,8 @@ def _below(present: str, marker: str, text: str) -> str:
 
 WORDS_OF_A_NAME = {"clear": 2, "configure": 2, "copy": 2, "ip": 2, "ipv6": 2, "mls": 3, "show": 3, "srr-queue": 2}
 """Number of words in the name of a command, by its first word; 1 by default."""
+WIDTH = 120
+"""Columns of a page."""
 LINE = 100
 """Columns of a line of syntax."""
 
@@ -93,7 +96,8 @@ def _sections(forms: Iterable[tuple[str, Command[Any]]], family: str) -> Iterato
         for (syntax, no, where), prompts in sorted(found[name].items()):
             remarks = [f"only in: {where}"] if where else []
             remarks += [f"`no` form: {no}"] if no and len(no) <= LINE else []
-            yield from ("; ".join([", ".join(f"`{prompt}`" for prompt in prompts), *remarks]) + ":", "")
+            about = "; ".join([", ".join(f"`{prompt}`" for prompt in prompts), *remarks]) + ":"
+            yield from (*textwrap.wrap(about, WIDTH, break_long_words=False, break_on_hyphens=False), "")
             yield from ("```text", *_wrapped(syntax), "```", "")
             if len(no) > LINE:
                 yield from ("`no` form:", "", "```text", *_wrapped(no.strip("`")), "```", "")
