@@ -425,9 +425,10 @@ class Table(Generic[Handler]):
         *,
         requires: Collection[str] = (),
         help: Mapping[str, str] | None = None,
+        fallback: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Register a command that exists with `no` and `default` only."""
-        return self._register(mode, text, _negative_forms(text), help, requires, text, None)
+        return self._register(mode, text, _negative_forms(text), help, requires, text, None, fallback)
 
     def _register(
         self,

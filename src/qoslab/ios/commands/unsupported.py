@@ -19,19 +19,7 @@ MODES_OF = {
     "sla-icmp-jitter": DEFINED,
 }
 """The modes that a row's word stands for."""
-NAMED_BY = 3
-"""Words from which the first ones of a line are enough for `no`: two keywords and a value."""
 ALL_REFUSED = (*REFUSED, *REFUSED_QUEUEING, *REFUSED_XE)
-
-
-def _no_form(row: str) -> str:
-    """The form with `no`, which as in IOS needs no values: except for blocks, and for lines with one keyword,
-    which begin like lines that are modelled.
-    """
-    text = row.lstrip(">")
-    if row.startswith(">") or len(text.split()) < NAMED_BY:
-        return text
-    return re.sub(r"(?<!\[)<rest:line>", "[<rest:line>]", text)
 
 
 def _register(refused: Refused, row: str) -> None:
@@ -42,14 +30,13 @@ def _register(refused: Refused, row: str) -> None:
             session.skip_block()
         raise UnsupportedError(refused.reason)
 
-    CONFIG.add(
-        MODES_OF.get(refused.mode, refused.mode),
-        text,
-        no=_no_form(row),
-        help=dict.fromkeys(syntax.names(text), f"{NOT_SUPPORTED}{refused.reason}"),
-        requires={refused.requires} - {""},
-        fallback=True,
-    )(handler)
+    modes = MODES_OF.get(refused.mode, refused.mode)
+    help = dict.fromkeys(syntax.names(text), f"{NOT_SUPPORTED}{refused.reason}")
+    requires = {refused.requires} - {""}
+    CONFIG.add(modes, text, help=help, requires=requires, fallback=True)(handler)
+    # A command of its own: the line is about all of its words, `no` takes it without its values, as IOS does.
+    negative = re.sub(r"(?<!\[)<rest:line>", "[<rest:line>]", text)
+    CONFIG.add_no(modes, negative, help=help, requires=requires, fallback=True)(handler)
 
 
 for _refused in ALL_REFUSED:
