@@ -412,9 +412,10 @@ class Clutter:
 
 def _is_strange(text: str, family: str) -> bool:
     """Whether another device of that family takes none of these lines either, whatever the port is set to."""
-    hardware = switch_hardware() if family == "switch" else Hardware("3725", ("FastEthernet0/0", "FastEthernet0/1"))
-    port = f"interface {hardware.interfaces[0]}\n"
-    above = [""] if not text.startswith(" ") else [port, f"{port} no switchport\n"] if family == "switch" else [port]
+    hardware = switch_hardware() if family == "switch" else Hardware("3725", ("FastEthernet0/0", "Serial0/0"))
+    ports = [f"interface {name}\n" for name in hardware.interfaces[: 1 if family == "switch" else 2]]
+    ports += [f"{ports[0]} no switchport\n"] if family == "switch" else []
+    above = ports if text.startswith(" ") else [""]
     return all(
         len(read_running(f"{head}{text}\n", replace(hardware, generation=generation)).unread) == len(text.splitlines())
         for generation in GENERATIONS
