@@ -90,20 +90,7 @@ def typed(random: Random, device: Device) -> Device:
     return device
 
 
-LAST_OBJECT = pytest.mark.xfail(
-    strict=True,
-    reason="an object group in use, whose only object is exchanged for another group, loses its last object on the way",
-)
-"""Known fault of the undo: the router keeps the configuration, and the error says that no lines are known."""
-
-
-@pytest.mark.parametrize(
-    ("family", "seeds"),
-    [
-        *((family, range(family == "hqf", by_level(short=3, long=8))) for family in FAMILIES),
-        pytest.param("hqf", range(1), marks=LAST_OBJECT),
-    ],
-)
+@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=3, long=8))) for family in FAMILIES])
 def test_the_lines_lead_back_whatever_is_typed(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:
