@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -277,7 +278,9 @@ def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
     process.stdout.readline()
     process.kill()
     assert process.wait(PATIENCE_S) == -signal.SIGKILL
-    assert process.stdout.read() == ""  # as long as a descendant has it open this would wait
+    # As long as a descendant has it open nothing can be read, not even its end.
+    assert select.select([process.stdout], [], [], PATIENCE_S)[0], "a descendant is left"
+    assert process.stdout.read() == ""
 
 
 def test_a_lab_ends_whose_command_is_stopped(name: str) -> None:

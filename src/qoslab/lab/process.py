@@ -65,8 +65,13 @@ class LabProcess(subprocess.Popen[Any]):
         """Send SIGKILL to the command and its descendants. nsenter ends by itself: it has to collect the command."""
         if self.command_pid() is None:
             return
-        for parent, process in list(_descendants(self.pid)):
-            _send(process, signal.SIGKILL, parent=parent)
+        with contextlib.ExitStack() as stack:
+            # All are opened before the first is killed, whose children then have another parent.
+            found = [_opened(process, parent, stack) for parent, process in _descendants(self.pid)]
+            for each in found:
+                if each is not None:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(each, signal.SIGKILL)
 
     def command_pid(self) -> int | None:
         """The command's process id as the machine counts; None when it has ended."""
@@ -117,14 +122,20 @@ def _descendants(pid: int) -> Iterator[tuple[int, int]]:
 
 def _send(pid: int, sig: int, *, parent: int) -> None:
     """Send a signal to this child of `parent`; nothing where it has ended."""
+    with contextlib.ExitStack() as stack, contextlib.suppress(ProcessLookupError):
+        if (opened := _opened(pid, parent, stack)) is not None:
+            signal.pidfd_send_signal(opened, sig)
+
+
+def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
+    """A descriptor of this child of `parent`, which the stack closes; None where it has ended."""
     with contextlib.suppress(ProcessLookupError):
         opened = os.pidfd_open(pid)
-        try:
-            # Before it was opened the number may have become another process's.
-            if _stat_of(pid)[1] == parent:
-                signal.pidfd_send_signal(opened, sig)
-        finally:
-            os.close(opened)
+        stack.callback(os.close, opened)
+        # Before it was opened the number may have become another process's.
+        if _stat_of(pid)[1] == parent:
+            return opened
+    return None
 
 
 def enter_argv(
