@@ -42,11 +42,11 @@ def impaired() -> Topology:
 def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
     wired = impaired()
     with Lab.up(wired, name=name) as lab:
-        answered, *times = lab.run("client", ["python3", PING, "10.2.0.2", "8", "0"], check=True).stdout.split()
+        answered, *times = lab.run("client", ["python3", PING, "10.2.0.2", "8", "0", "1"], check=True).stdout.split()
         assert int(answered) == 8
         # No upper bound: the machine may be busy. Nothing may be early.
         assert min(map(float, times)) >= 2 * (0.020 + 0.005)
-        answered, *times = lab.run("client", ["python3", PING, "10.3.0.2", "8", "0"], check=True).stdout.split()
+        answered, *times = lab.run("client", ["python3", PING, "10.3.0.2", "8", "0", "1"], check=True).stdout.split()
         assert int(answered) == 8
         assert min(map(float, times)) >= 2 * 0.015
         health = read_health(VirtualLab(lab), ["l2.line"])["l2.line"]
