@@ -6,15 +6,12 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS
-from qoslab.analysis.missing import Missing
+from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
 from qoslab.model.metrics import At
 
 APART_S = 2.5
 """Between the readings around a moment at most. Those of a data plane come each second; between show commands that are
 far apart, counters need not grow evenly, and what waited is not known at all."""
-NEVER = "never came"
-"""In the reason of a value whose moment was not reached."""
-NOTHING = "nothing counted it"
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
@@ -35,7 +32,7 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     counted = rows.dropna(subset=[_COLUMNS[at.counter]]).groupby("time_s")[_COLUMNS[at.counter]].sum().astype(float)
     reached = np.flatnonzero(counted.to_numpy() >= at.value)
     if not len(reached):
-        most = f"{counted.iloc[-1]:.0f} B at the end" if len(counted) else NOTHING
+        most = f"{counted.iloc[-1]:.0f} B at the end" if len(counted) else NOTHING_COUNTED
         return Missing(f"{at} {NEVER}: {most}")
     place = int(reached[0])
     if place == 0:
@@ -43,11 +40,6 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     times, values = counted.index[place - 1 : place + 1], counted.to_numpy()[place - 1 : place + 1]
     moment = float(np.interp(at.value, values, times.astype(float)))
     return _near(at, moment, float(times[0]) if moment < times[1] else moment, float(times[1]))
-
-
-def unreached(missing: str) -> bool:
-    """Whether a value is missing since its moment was not reached, though there was traffic on the way to it."""
-    return f" {NEVER}: " in missing and NOTHING not in missing and ": 0 B " not in missing
 
 
 def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from qoslab.analysis.missing import Figure, Missing, most, total
+from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.timeline import Timeline, common_span, span
 
@@ -82,7 +82,7 @@ def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> floa
     """Jain's index of what the flows received in the time in which all of them ran."""
     together = common_span(flows)
     if together is None:
-        return Missing("there is no time in which all of its flows ran")
+        return Missing(NOT_TOGETHER)
     index = jain(pd.Series([stream.between(*together) for stream in Timeline.each(flows, intervals)]))
     return Missing("none of its flows received anything while all of them ran") if math.isnan(index) else index
 

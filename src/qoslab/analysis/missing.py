@@ -14,6 +14,25 @@ class Missing(str):
     __slots__ = ()
 
 
+NEVER = "never came"
+"""In the reason of a value whose moment was not reached."""
+NOTHING_COUNTED = "nothing counted it"
+BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
+NOT_TOGETHER = "there is no time in which all of its flows ran"
+READ_ONCE = "its counters were read once, which says nothing of the traffic time"
+_OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
+
+
+def too_short(missing: str) -> bool:
+    """Whether a value is missing for a reason that longer traffic may remove.
+
+    A moment of a counter counts only if there was traffic on the way to it.
+    """
+    if any(reason in missing for reason in _OF_LONGER):
+        return True
+    return f" {NEVER}: " in missing and NOTHING_COUNTED not in missing and ": 0 B " not in missing
+
+
 Figure = tuple[str, float | Missing]
 """A metric's name, and its figure or why there is none."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from qoslab.analysis.classes import interfaces_of
-from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import QueueSelector, SelectorError
 
@@ -130,7 +130,7 @@ def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
     for _, one in mine.sort_values("time_s").groupby(_KEYS[place]):
         readings = one[column].astype(float)
         if len(readings) < 2:
-            return Missing(f"{_at(one)}: its counters were read once, which says nothing of the traffic time")
+            return Missing(f"{_at(one)}: {READ_ONCE}")
         if (readings.diff() < 0).any():
             return Missing(f"{_at(one)}: its counters went back")
         grown.append(float(readings.iloc[-1] - readings.iloc[0]))

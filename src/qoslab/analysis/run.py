@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.at_moment import unreached
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.idle import idle_warnings
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.reading import MisfitError, Readings, references
+from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.values import unexpected_values
 from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, WIDE
-from qoslab.errors import ExitStatus, QoslabError, RunInvalid
+from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
@@ -28,8 +28,6 @@ from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.folder import MANIFEST
-from qoslab.schema.document import parse_document
-from qoslab.units import Duration, QuantityError
 
 
 class ImpossibleError(RunInvalid):
@@ -139,8 +137,11 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     # What its own record says may be overruled by outputs that cannot be read.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
     judged = judge(experiment, manifest.published, found["metrics"], cells, manifest.lab)
-    if STRICT not in manifest.overrides and _shortened(folder, experiment):
-        judged = replace(judged, comparison=_without_unreached(judged.comparison))
+    if STRICT not in manifest.overrides and shortened(folder, experiment):
+        judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
+        if experiment.compare is not None:
+            averages = averages_of_shortened(judged.averages, experiment.compare, found["metrics"], cells)
+            judged = replace(judged, averages=averages)
     reasons += comparing.impossible(judged.comparison)
     folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
@@ -172,22 +173,6 @@ def _unrecorded(folder: RunFolder, recorded: Set[str]) -> list[str]:
         for each in missing
         for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
     ] or ([] if cells else ["no cell was run"])
-
-
-def _shortened(folder: RunFolder, experiment: Experiment) -> bool:
-    """Whether there was less traffic than the experiment's file asks for."""
-    try:
-        data = parse_document(folder.experiment_text(), "").data
-        return experiment.duration < Duration.parse(str(data["duration"]))
-    except (QoslabError, QuantityError, KeyError, TypeError):
-        return False
-
-
-def _without_unreached(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison, with a verdict of their own for values of a moment that the traffic did not come to."""
-    late = comparison["missing"].map(unreached).astype(bool) & comparison["measured"].isna()
-    verdicts = comparison["verdict"].mask(late & comparison["verdict"].isin([OUTSIDE, UNDECIDED]), NOT_MEASURED)
-    return comparison.assign(verdict=verdicts)
 
 
 @dataclass(frozen=True)

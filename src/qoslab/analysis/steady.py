@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS
-from qoslab.analysis.missing import Figure, Missing
+from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.registry import Selection, metrics_of
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
@@ -70,7 +70,7 @@ def steady_figures(
         emptied = _before(seconds, dropped())
         if not emptied:
             for name in ("goodput.steady", "goodput.warm_up", "goodput.of_pir.steady"):
-                yield name, Missing("the policer's bucket, full at the start, lasted to the end")
+                yield name, Missing(BUCKET_LASTED)
             return
         steady, trimmed = _without_warm_up(bits, seconds, max(known, emptied))
     yield "goodput.steady", steady
@@ -145,14 +145,18 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame | None = None) -> Iterator[Figure]:
     """`goodput.together`: what `flows` received in the time in which every traffic entry of the cell's `whole` ran.
 
-    Nothing where there is no such time. An entry has ended where its last interval begins: no tool reports when within
+    Missing where there is no such time. An entry has ended where its last interval begins: no tool reports when within
     that one its traffic did.
     """
+    if intervals.empty:
+        return
     shared = whole_span(whole)
-    if not intervals.empty and shared is not None:
-        start, end = shared
-        flows = reported_flows(intervals) if flows is None else flows
-        yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
+    if shared is None:
+        yield "goodput.together", Missing(NOT_TOGETHER)
+        return
+    start, end = shared
+    flows = reported_flows(intervals) if flows is None else flows
+    yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
 
 
 def whole_span(whole: pd.DataFrame) -> Span | None:

@@ -350,7 +350,7 @@ def _too_short(outcome: Outcome, experiment: Experiment) -> str:
     late = outcome.not_measured
     return (
         f"{late} expected value{'s were' if late > 1 else ' was'} not measured: {experiment.duration} of traffic is "
-        "less than that of the experiment's file and ended before their moment. With --strict they fail."
+        "less than that of the experiment's file, and too short for them. With --strict they fail."
     )
 
 

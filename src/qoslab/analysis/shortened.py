@@ -1,0 +1,67 @@
+"""Runs with less traffic than their file asks for, and the expected values that they cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from qoslab.analysis.averages import averages_table
+from qoslab.analysis.missing import too_short
+from qoslab.analysis.verdicts import NOT_MEASURED, OUTSIDE, UNDECIDED
+from qoslab.errors import QoslabError
+from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.experiment import Experiment
+from qoslab.results import CellSummary, RunFolder
+from qoslab.schema.document import parse_document
+from qoslab.units import Duration, QuantityError
+
+_FAILED = (OUTSIDE, UNDECIDED)
+
+
+def shortened(folder: RunFolder, experiment: Experiment) -> bool:
+    """Whether there was less traffic than the experiment's file asks for."""
+    try:
+        data = parse_document(folder.experiment_text(), "").data
+        return experiment.duration < Duration.parse(str(data["duration"]))
+    except (QoslabError, QuantityError, KeyError, TypeError):
+        return False
+
+
+def comparison_of_shortened(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The comparison, with `not measured` as the verdict of values for which the traffic was too short."""
+    late = comparison["missing"].map(too_short).astype(bool) & comparison["measured"].isna()
+    verdicts = comparison["verdict"].mask(late & comparison["verdict"].isin(_FAILED), NOT_MEASURED)
+    return comparison.assign(verdict=verdicts)
+
+
+def averages_of_shortened(
+    averages: pd.DataFrame, wanted: Comparison, metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> pd.DataFrame:
+    """The averages, with `not measured` where nothing but values for which the traffic was too short makes them fail.
+
+    Those of cells that have their value still fail if it is out of tolerance.
+    """
+    key = ["title", "arm", "each", "metric"]
+    late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]
+    failed: list[pd.DataFrame] = []
+    unmeasured = False
+    for each in (*wanted.averages, *wanted.pairs):
+        without = set(late.loc[late["metric"] == each.metric, "cell"])
+        unmeasured = unmeasured or any(cell.name in without for cell in cells)
+        rest = _table(each, metrics, [cell for cell in cells if cell.name not in without])
+        failed.append(rest.loc[rest["verdict"].isin(_FAILED), key])
+    if not unmeasured:
+        return averages
+    still = set(pd.concat(failed).itertuples(index=False, name=None))
+    late_rows = [
+        verdict in _FAILED and row not in still
+        for verdict, row in zip(averages["verdict"], averages[key].itertuples(index=False, name=None), strict=True)
+    ]
+    return averages.assign(verdict=averages["verdict"].mask(pd.Series(late_rows, averages.index), NOT_MEASURED))
+
+
+def _table(wanted: Average | Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
+    if isinstance(wanted, Pair):
+        return averages_table((), metrics, cells, (wanted,))
+    return averages_table((wanted,), metrics, cells)

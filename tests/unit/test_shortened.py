@@ -1,0 +1,139 @@
+"""Runs with less traffic than their file asks for: values that they cannot have do not fail without `--strict`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_idle import FILE
+
+from qoslab.analysis import Outcome, analyse
+from qoslab.analysis.averages import averages_table
+from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened
+from qoslab.analysis.verdicts import NOT_MEASURED, OUTSIDE, WITHIN
+from qoslab.cli import main
+from qoslab.errors import ExitStatus
+from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.matrix import Scalar
+from qoslab.results import CellSummary, RunFolder
+from qoslab.units import Percent
+
+LATER = "time 1800 ms never came: the last reading is of 1.2 s"
+BUCKET = "the policer's bucket, full at the start, lasted to the end"
+METRIC = "goodput.spread"
+FLOWS = """\
+  - {name: late, tool: flood, from: client, to: server, protocol: udp, rate: 80 kb/s, size: 200 B, port: 5002,
+     start_after: 1500 ms, duration: 1 s}
+arms:
+  - {name: plain}
+  - {name: policy, configure: {R1: {template: t.j2}}}
+compare:
+  expectations:
+    - {arm: plain, metric: goodput.together, at_least: 100 kb/s}
+    - {arm: plain, metric: fairness.jain, at_least: 0.9}
+    - {arm: policy, metric: goodput.steady, at_least: 50 kb/s}
+    - {arm: policy, metric: police.bc(VOICE), at_least: 1 MB}
+  averages:
+    - {title: all, arm: plain, metric: fairness.jain, at_least: 0.9}
+"""
+TEMPLATE = """\
+class-map match-all VOICE
+ match dscp cs7
+policy-map P
+ class VOICE
+  police 64000 8000
+interface FastEthernet0/1
+ service-policy output P
+"""
+
+
+@pytest.mark.parametrize(
+    ("reason", "verdict"),
+    [
+        (LATER, NOT_MEASURED),
+        (f"{LATER}; 0 of 1 pairs of cells have it", NOT_MEASURED),
+        (BUCKET, NOT_MEASURED),
+        ("there is no time in which all of its flows ran", NOT_MEASURED),
+        ("R1 FastEthernet0/1: its counters were read once, which says nothing of the traffic time", NOT_MEASURED),
+        ("bytes 1 MB never came: 0 B at the end", OUTSIDE),
+        ("bytes 1 MB never came: nothing counted it", OUTSIDE),
+        ("no answer", OUTSIDE),
+        ("", OUTSIDE),
+    ],
+)
+def test_a_value_for_which_traffic_was_too_short_is_not_measured(reason: str, verdict: str) -> None:
+    rows = pd.DataFrame({"missing": [reason] * 2, "measured": [float("nan"), 1.0], "verdict": [OUTSIDE] * 2})
+    assert list(comparison_of_shortened(rows)["verdict"]) == [verdict, OUTSIDE]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one arm with a parameter, the value that each has, and why others have none."""
+
+    values: dict[str, float | str]
+
+    def judged(self, wanted: Comparison) -> list[str]:
+        """The verdicts of averages and pairs, as a shortened run has them."""
+        cells = [CellSummary(arm="a", parameters={"load": load}, repetition=1, valid=True) for load in self.values]
+        rows = [
+            {
+                "arm": "a",
+                "repetition": 1,
+                "cell": cell.name,
+                "metric": METRIC,
+                "unit": "ratio",
+                "parameter.load": cell.values["load"],
+                "value": float("nan") if isinstance(value, str) else value,
+                "missing": value if isinstance(value, str) else None,
+            }
+            for cell, value in zip(cells, self.values.values(), strict=True)
+        ]
+        metrics = pd.DataFrame(rows)
+        found = averages_table(wanted.averages, metrics, cells, wanted.pairs)
+        return list(averages_of_shortened(found, wanted, metrics, cells)["verdict"])
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ({"1": 5.0, "2": 5.0}, WITHIN),
+        ({"1": 5.0, "2": LATER}, NOT_MEASURED),
+        ({"1": LATER, "2": BUCKET}, NOT_MEASURED),
+        ({"1": 0.5, "2": LATER}, OUTSIDE),
+        ({"1": 5.0, "2": "no answer"}, OUTSIDE),
+        ({"1": LATER, "2": "no answer"}, OUTSIDE),
+    ],
+)
+def test_an_average_fails_for_other_reasons_only(values: dict[str, float | str], verdict: str) -> None:
+    average = Average(title="t", arm="a", metric=METRIC, at_least=1.0)
+    assert Cells(values).judged(Comparison(averages=(average,))) == [verdict]
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(6.0, WITHIN), (LATER, NOT_MEASURED), ("no answer", OUTSIDE)])
+def test_a_pair_without_its_value_is_not_measured(second: float | str, verdict: str) -> None:
+    values: tuple[Scalar, Scalar] = ("1", "2")
+    pair = Pair(
+        title="t", arm="a", metric=METRIC, parameter="load", values=values, not_worse_at_least=Percent.parse("50 %")
+    )
+    found = Cells({"1": 7.0, "2": second}).judged(Comparison(pairs=(pair,)))
+    assert found == [verdict]
+
+
+def shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, Outcome]:
+    """The exit status and the outcome of a simulated run of 1200 ms."""
+    (tmp_path / "e.yml").write_text(FILE + FLOWS)
+    (tmp_path / "t.j2").write_text(TEMPLATE)
+    monkeypatch.chdir(tmp_path)
+    asked = ["run", "e.yml", "--lab", "simulated", "--jobs", "1", "--duration", "1200ms", *options]
+    return main(asked), analyse(RunFolder((tmp_path / "runs" / "e" / "latest").resolve()))
+
+
+@pytest.mark.parametrize(("options", "failed", "late"), [((), 1, 3), (("--strict",), 4, 0)])
+def test_flows_that_no_longer_overlap_fail_with_strict_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], failed: int, late: int
+) -> None:
+    status, outcome = shortened(tmp_path, monkeypatch, *options)
+    assert (status, outcome.outside, outcome.not_measured) == (ExitStatus.OUTSIDE, failed, late)
+    assert list(outcome.averages["verdict"]) == [OUTSIDE if options else NOT_MEASURED]
