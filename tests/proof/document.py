@@ -102,7 +102,8 @@ def _unmoved(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
 
 def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
     """The rows of each file that notice none, and of which that is not known yet."""
-    yield "Either the catalogue lacks a mistake that they would notice, or nothing can violate them."
+    yield "Either the catalogue lacks a mistake that they would notice, or nothing can violate them. Their expectations"
+    yield "are labelled `unproven` in the experiment files: they are shown as wide and not counted."
     yield ""
     for file in files:
         if unmoved := _unmoved(file, mistakes):

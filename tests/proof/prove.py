@@ -42,7 +42,7 @@ from qoslab.analysis.run import judge, metrics_of_cells
 from qoslab.errors import QoslabError
 from qoslab.labs import lab_kind
 from qoslab.labs.simulated import Simulated
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
 from qoslab.model.moments import traffic_time
@@ -134,7 +134,7 @@ def load(path: Path) -> File:
     Captures, unless an expectation is of what they say, shows, graphs and notes decide none, and are left out.
     """
     sweep = load_sweep(path, {}, lab_kind(Simulated.name).check)
-    compare = sweep.experiment.compare
+    compare = as_proven(sweep.experiment.compare)
     expected = {arm for each in compare.expectations for arm in each.arms} if compare else set()
     expected |= {each.arm for each in compare.averages} if compare else set()
     arms = tuple(arm.name for arm in sweep.experiment.arms if arm.name in expected)
@@ -147,12 +147,20 @@ def load(path: Path) -> File:
     tasks = [replace(task, experiment=task.experiment.model_copy(update=bare)) for task in tasks]
     return File(
         path.stem,
-        sweep.experiment.model_copy(update=bare),
+        sweep.experiment.model_copy(update={**bare, "compare": compare}),
         published_figures(path, sweep.experiment),
         tasks,
         len(make_plan(sweep, Options(lab=Simulated.name)).cells),
         captures=captures,
     )
+
+
+def as_proven(compare: Comparison | None) -> Comparison | None:
+    """The comparison without the labels of rows that notice no mistake: they may notice one now."""
+    if compare is None:
+        return None
+    expectations = tuple(each.model_copy(update={"unproven": False}) for each in compare.expectations)
+    return compare.model_copy(update={"expectations": expectations})
 
 
 def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:

@@ -239,6 +239,8 @@ def check_wide() -> None:
     table, summaries = cells(("a", 1, 1, 5e6, True))
     assert expected(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "wide"
     assert expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
+    unproven = expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s", unproven=True)
+    assert unproven["verdict"] == "wide"
 
 
 def check_worst() -> None:

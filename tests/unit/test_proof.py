@@ -24,7 +24,7 @@ from kept import SCENARIO, Kept  # noqa: E402
 
 from qoslab.analysis import reading as analysis  # noqa: E402
 from qoslab.results import Cell  # noqa: E402
-from qoslab.schema import CellIdentity  # noqa: E402
+from qoslab.schema import CellIdentity, load_sweep  # noqa: E402
 
 CATALOGUE = re.findall(
     r'^    (\w+), "([a-z0-9-]+)", "', (TOP / "crates/mistakes/src/lib.rs").read_text(encoding="utf-8"), re.MULTILINE
@@ -51,6 +51,28 @@ def test_no_mistake_passes_unnoticed() -> None:
     text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     every = len(CATALOGUE) + len(ANALYSIS)
     assert f"\n{every} of {every} mistakes are noticed in " in text, "give an experiment an expectation that fails"
+
+
+def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> None:
+    text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8").partition("## Rows that notice none\n")[2]
+    listed = set()
+    for name, rows in re.findall(r"^- (\S+): \d+ of \d+ rows: ((?:.+\n)(?:  .+\n)*)", text, re.MULTILINE):
+        for part in rows.replace("\n ", "").split("; "):
+            places, metrics = (re.findall(r"`([^`]+)`", each) for each in re.split(r"(?<=`): (?=`)", part))
+            listed |= {(name, place, metric) for place in places for metric in metrics}
+    labelled = set()
+    for path in (TOP / "experiments").glob("*.yml"):
+        compare = load_sweep(path).experiment.compare
+        expectations = compare.expectations if compare else ()
+        labelled |= {(path.stem, each.arm, each.metric) for each in expectations if each.unproven}
+    assert labelled == listed
+
+
+def test_a_mistake_may_violate_what_is_labelled() -> None:
+    compare = load_sweep(TOP / "experiments/policing-vs-shaping.yml").experiment.compare
+    assert compare is not None and any(each.unproven for each in compare.expectations)
+    proven = prove.as_proven(compare)
+    assert proven is not None and not any(each.unproven for each in proven.expectations)
 
 
 @pytest.mark.sample(5)

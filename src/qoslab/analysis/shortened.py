@@ -46,7 +46,8 @@ def averages_of_shortened(
     late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]
     failed: list[pd.DataFrame] = []
     unmeasured = False
-    for each in (*wanted.averages, *wanted.pairs):
+    judged: list[Average | Pair] = [*wanted.averages, *wanted.pairs]
+    for each in judged:
         without = set(late.loc[late["metric"] == each.metric, "cell"])
         unmeasured = unmeasured or any(cell.name in without for cell in cells)
         rest = _table(each, metrics, [cell for cell in cells if cell.name not in without])

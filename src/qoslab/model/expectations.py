@@ -108,6 +108,8 @@ class Expectation(Frozen):
     """What would explain that the publication is not as predicted; for the report."""
     fitted: str = ""
     """What of the model was chosen in the light of this publication: the figure does not count as reproduced."""
+    unproven: bool = False
+    """No deliberate mistake of a router or of the analysis violates it, so it is shown as wide and not counted."""
 
     @property
     def selection(self) -> str:
@@ -162,8 +164,10 @@ class Expectation(Frozen):
 
     @property
     def wide(self) -> bool:
-        """Whether the bounds say little: the greatest is more than `WIDE_FACTOR` times the least, or nothing is outside
-        them, as of a share of 0 % to 100 %."""
+        """Whether a value within the bounds says little: the expectation is `unproven`, the greatest bound is more than
+        `WIDE_FACTOR` times the least, or nothing is outside them, as of a share of 0 % to 100 %."""
+        if self.unproven:
+            return True
         least, greatest = self.bounds
         if greatest is None:
             return least is not None and least <= 0
