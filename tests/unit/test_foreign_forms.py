@@ -55,6 +55,13 @@ def test_sub_series_of_flent_are_samples_and_no_streams(tmp_path: Path, stream: 
     assert {row["series"] for row in found.samples} == {f"{stream}::{key}" for key in KEYS}
 
 
+@pytest.mark.parametrize("computed", ["TCP upload sum", "TCP upload::sum", "TCP upload::avg", "TCP totals"])
+def test_what_flent_computed_is_no_stream(tmp_path: Path, computed: str) -> None:
+    series: dict[str, Sequence[float | None]] = {"TCP upload::1": [1.0], "TCP upload::2": [1.0], computed: [2.0]}
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, dict.fromkeys(series, MBITS)))
+    assert len(found.rows["flows"]) == 2 and not found.samples
+
+
 def test_units_of_sub_series_are_those_of_the_kernel(tmp_path: Path) -> None:
     series: dict[str, Sequence[float | None]] = {f"TCP upload::{key}": [1.0] for key in KEYS}
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, {"TCP upload": MBITS}))
@@ -155,6 +162,12 @@ def test_csv_of_iperf_2_becomes_streams(
     assert [tuple(row.get(name) for name in FLOW) for row in found.rows["flows"]] == flows
     assert len(found.rows.get("intervals", [])) == intervals
     assert found.seconds == 2.0
+
+
+@pytest.mark.parametrize("text, noted", [(BOTH, True), (PARALLEL, False), (UDP, False), (SENDER, False)])
+def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: bool) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert any("both directions" in note for note in read_foreign(tmp_path / "a.csv").notes) is noted
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     for name, values in results.items():
         if len(values) != len(times):
             raise ValueError(f"series {name!r} has {len(values)} values, expected {len(times)}")
-        if name.rsplit(" ", 1)[-1] in _COMPUTED:
+        if re.split(r" |::", name)[-1] in _COMPUTED:
             continue
         key = _key_of(name, known)
         own = meta.get(name, {})

@@ -99,6 +99,8 @@ def read(path: Path) -> Foreign:
     found.notes.append("values are those of the side that printed them")
     if sums:
         found.notes.append(f"{sums} rows of sums over all streams are left out: they are computed from the streams")
+    if {key[1] for key in streams} & {key[3] for key in streams}:
+        found.notes.append("its streams are of both directions, and values over all streams too")
     if not any(stream.rows for stream in streams.values()):
         found.notes.append("it has one row a stream: if iperf was started with -i, the text stops after an interval")
     return found
