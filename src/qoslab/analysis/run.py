@@ -136,12 +136,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
     # What its own record says may be overruled by outputs that cannot be read.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
-    judged = judge(experiment, manifest.published, found["metrics"], cells, manifest.lab)
-    if STRICT not in manifest.overrides and shortened(folder, experiment):
-        judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
-        if experiment.compare is not None:
-            averages = averages_of_shortened(judged.averages, experiment.compare, found["metrics"], cells)
-            judged = replace(judged, averages=averages)
+    judged = _judged(folder, found["metrics"], cells)
     reasons += comparing.impossible(judged.comparison)
     folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
@@ -162,6 +157,19 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
         left_out,
         tuple(idle_warnings(experiment, measured, found)),
     )
+
+
+def _judged(folder: RunFolder, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
+    """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
+    manifest = folder.manifest()
+    experiment = manifest.experiment
+    judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
+    if STRICT in manifest.overrides or not shortened(folder, experiment):
+        return judged
+    judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
+    if experiment.compare is None:
+        return judged
+    return replace(judged, averages=averages_of_shortened(judged.averages, experiment.compare, metrics, cells))
 
 
 def _unrecorded(folder: RunFolder, recorded: Set[str]) -> list[str]:
