@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain, share_figures
 from qoslab.analysis.metrics import Circumstances, metrics
-from qoslab.analysis.missing import Missing
+from qoslab.analysis.missing import NOT_TOGETHER, Missing
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import dropped_by, steady_figures, together
 from qoslab.errors import ExitStatus
@@ -235,7 +235,7 @@ def test_goodput_while_all_traffic_runs() -> None:
     assert of["flood"]["goodput.together"] == pytest.approx(800)
     assert of["session"]["goodput.together"] == pytest.approx(80)
     apart = whole.assign(offset_s=whole["offset_s"] * 100)
-    assert not dict(together(apart, apart)), "they never run together"
+    assert dict(together(apart, apart)) == {"goodput.together": Missing(NOT_TOGETHER)}
     # With an interval each nothing is left but their ends, here 9 s; streams have intervals of their own.
     single = pd.DataFrame([{"start_s": 0.0, "end_s": 9.0, "bytes": 900, "offset_s": 0.0}] * 2)
     single = single.assign(traffic=["flood", "session"], stream=[1, 2])
