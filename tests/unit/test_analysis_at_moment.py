@@ -106,6 +106,7 @@ def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, floa
     return {name: (value, error, missing) for name, value, error, missing in rows}
 
 
+@pytest.mark.long
 def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
     """100 packets a second until 2 s, 50 from then on, as show commands tell it that took 20, 40 and 20 ms."""
     told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])

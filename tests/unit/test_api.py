@@ -90,6 +90,7 @@ def test_every_number_has_a_unit_or_needs_none(name: str) -> None:
         assert [column for column in numbers if not tables.unit_of(column) and column not in PLAIN] == []
 
 
+@pytest.mark.long
 def test_every_graph_of_the_report_is_there(run: api.Run) -> None:
     page = build_page(run.folder, analyse(run.folder))
     assert list(run.graphs()) == [graph.id for graph in page.graphs]

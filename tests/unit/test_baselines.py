@@ -192,6 +192,7 @@ def test_averages_are_kept_counted_and_compared(
     assert said.startswith("grid (sender = client) What the dynamic bucket is to reach: outside, was within (")
 
 
+@pytest.mark.long
 def test_how_often_one_of_two_values_was_better_is_in_the_document() -> None:
     text = results_document("<!-- baseline: tcp-friendly-policer-more -->\n<!-- end of baseline -->\n", TOP)
     score = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated").scores[0]
@@ -199,6 +200,7 @@ def test_how_often_one_of_two_values_was_better_is_in_the_document() -> None:
     assert f"\n| {score.title} | `{score.metric}` | {counts} |" in text
 
 
+@pytest.mark.long
 def test_experiments_are_measured_and_kept_by_one_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

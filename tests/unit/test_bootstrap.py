@@ -192,6 +192,7 @@ def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
     assert (clone / ".venv").is_dir()
 
 
+@pytest.mark.long
 def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n"
     copy = clone.with_name("copy")
@@ -204,6 +205,7 @@ def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -
     assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
 
 
+@pytest.mark.long
 def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(clone: Path, quick: Path) -> None:
     (clone / ".venv/bin").mkdir(parents=True)
     (clone / ".venv/pyvenv.cfg").write_text("half")
@@ -219,6 +221,7 @@ def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(c
     assert [call.split()[0] for call in calls(clone)].count("venv") == 3
 
 
+@pytest.mark.long
 def test_two_first_starts_at_once(clone: Path) -> None:
     both = [
         subprocess.Popen(
@@ -250,6 +253,7 @@ def test_without_network(clone: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
 
 
+@pytest.mark.long
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "said",
@@ -309,6 +313,7 @@ def cargo_that(clone: Path, does: str) -> dict[str, str]:
     return {"PATH": path_with(clone / "bin")}
 
 
+@pytest.mark.long
 def test_without_network_for_crates(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     said = "error: failed to download from `https://example.net/a`"
@@ -426,6 +431,7 @@ def steps_of(stepping: dict[str, str], when: str) -> list[str]:
     return [line.partition(" ")[2] for line in said if line.startswith(when)]
 
 
+@pytest.mark.long
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(1, len(STEPS) + 1))
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -452,6 +458,7 @@ def test_a_first_start_that_was_killed_at_any_step_is_made_up_for(fresh: Path, w
     assert len(steps_of(how, "before")) == done, "nothing was left to do"
 
 
+@pytest.mark.long
 def test_the_steps_of_a_first_start_are_those_at_which_it_is_killed(fresh: Path) -> None:
     (fresh / "target/release/qos-sim").unlink()
     how = stepping(fresh)

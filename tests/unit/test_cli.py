@@ -200,6 +200,7 @@ def test_reader_that_goes_away() -> None:
     assert process.returncode == cli.BROKEN_PIPE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [6, 8, 10, 12])
 def test_a_run_that_can_open_no_more_files_is_told_so(most: int, tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "qoslab", "run", "policing-vs-shaping", "--lab", "simulated"]

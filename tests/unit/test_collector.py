@@ -47,6 +47,7 @@ warm.join()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
 def test_what_is_asked_while_all_is_imported_waits(after_s: str) -> None:
     # Unicon's plugins import Genie: threads that begin at different ends lock each other out.

@@ -66,6 +66,7 @@ def test_kinds_of_labs() -> None:
     assert offered("run", "--lab", "si") == ["simulated"]
 
 
+@pytest.mark.long
 def test_figures_and_metrics_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sample_run.make_run(tmp_path / "runs")
     render(folder, analyse(folder))
@@ -165,6 +166,7 @@ class Terminal:
         return self._shown
 
 
+@pytest.mark.long
 def test_bash_completes_what_has_an_equals_sign(tmp_path: Path) -> None:
     """A real one, which takes words apart at that sign and adds a blank behind what it completed."""
     bash = Terminal(tmp_path)

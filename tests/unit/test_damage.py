@@ -118,7 +118,7 @@ def test_damage_of_any_file_of_a_cell_is_named(
     assert verified(run, capsys)[0] == 0
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
@@ -154,7 +154,7 @@ def test_lines_are_told_where_a_file_has_lines(run: Path, capsys: pytest.Capture
     assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in said and "1 line (" in said
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(11)
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
@@ -174,6 +174,7 @@ def test_damage_beside_the_cells_is_named(
     assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
 
 
+@pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
 def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
@@ -242,6 +243,7 @@ def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: p
     assert status == 3 and f"{CELL}/cell.json: found " in said
 
 
+@pytest.mark.long
 def test_what_was_kept_is_compared_before_it_is_kept(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
         DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("way", "denied", "left"),
     [

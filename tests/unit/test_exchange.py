@@ -227,6 +227,7 @@ def test_a_licence_is_refused_where_it_has_no_place(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_figures_of_all_kinds(
     request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -259,7 +260,7 @@ def test_figures_of_all_kinds(
     assert b"published" in again and b"Policed to 1 Mb/s" in again
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -284,6 +285,7 @@ def test_figures_that_cannot_be(
     assert said in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("pdflatex") is not None, reason="there is LaTeX here")
 def test_pgf_needs_latex(
     request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -301,6 +303,7 @@ exit 1
 """
 
 
+@pytest.mark.long
 def test_latex_that_lacks_a_package_is_named(
     request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -270,6 +270,7 @@ class PowerLoss:
                         (folder / name).write_bytes(entry.kept or b"")
 
 
+@pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
@@ -355,6 +356,7 @@ def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int)
         monkeypatch.setattr(Disk, name, watched(name, getattr(Disk, name)))
 
 
+@pytest.mark.long
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
 def test_a_run_may_be_killed_at_any_write(

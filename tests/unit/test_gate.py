@@ -91,6 +91,7 @@ def test_the_summary_says_what_moved(run: RunFolder) -> None:
     assert "### No figures have moved" in summary(run, run)
 
 
+@pytest.mark.long
 def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path / "runs", experiment=sample_run.AVERAGED)
     outcome = analyse(run)
@@ -127,6 +128,7 @@ def test_figures_that_are_gone_or_new_are_named(
     assert f"qoslab: 0 figures moved since {other}, 32 are gone, 1 is new\n" in capsys.readouterr().err
 
 
+@pytest.mark.sample(4)
 def test_a_run_before_that_must_not_be_trusted_is_told(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +166,7 @@ def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
     assert "<img" not in text and r"\| \[a\](b) \`c\` \@team \#1" in text
 
 
+@pytest.mark.long
 def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
     other = run.path.with_name("20260101T000000Z")
     shutil.copytree(run.path, other)
@@ -174,6 +177,7 @@ def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
     assert "| policed | police.exceed\\_share | 0.9 furlongs | 33.3 % |" in summary(run, RunFolder(other))
 
 
+@pytest.mark.long
 def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None
@@ -185,6 +189,7 @@ def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
     assert far.count("    line [") == 1 and "Far above: Policed to 1 Mb/s (mean " in far
 
 
+@pytest.mark.long
 def test_notes_stand_where_a_figure_is_expected(run: RunFolder) -> None:
     text = run.experiment_text()
     warning, note = gate.notes_at(analyse(run), text)
@@ -216,6 +221,7 @@ def test_the_command_writes_what_is_asked_for(
     assert re.search(r"^::error file=mine\.yml,line=\d+,col=1,title=\w+%3A outside tolerance::", said, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_a_kept_baseline_is_enough_to_compare_with(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

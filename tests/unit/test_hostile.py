@@ -126,6 +126,7 @@ def test_a_project_has_its_published_figures_beside_its_experiments(tmp_path: Pa
         load_experiment(written(tmp_path / "other", {"e.yml": text}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repetitions", ["", "200001"])
 def test_no_option_makes_more_cells_than_there_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repetitions: str
@@ -149,6 +150,7 @@ def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
     assert said in str(finding)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_machine")
 def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
     """docs/sweeps.md promises a hundred thousand."""

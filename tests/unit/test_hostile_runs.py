@@ -241,7 +241,7 @@ def assert_read_by_all(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_hostile_comparison_is_no_fault_of_qoslab(
     reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -323,7 +323,7 @@ def test_no_command_trips_over_a_hostile_run(
         assert "Traceback" not in told.err and "\x1b" not in told.out + told.err, command
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.usefixtures("small_machine")
 def test_what_a_run_was_asked_for_is_read_with_care(

@@ -129,6 +129,7 @@ def test_nothing_beside_the_caller_is_obeyed(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -248,6 +248,7 @@ def test_only_a_namespace_gets_a_default_route() -> None:
         }
 
 
+@pytest.mark.long
 def test_the_inventory_of_a_project_is_one_for_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QOSLAB_PASSWORD", "PLANTED-project")
     there = read_lab(write(tmp_path, project_inventory()))
@@ -429,6 +430,7 @@ def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
     return write(folder, text)
 
 
+@pytest.mark.long
 def test_a_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     router = read_lab(in_keyring(tmp_path, monkeypatch, "admin")).routers["R1"]
     assert isinstance(router, IosAccess) and router.password == "zebra-crossing"
@@ -448,6 +450,7 @@ def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: py
     assert caught.value.hint == "pip install 'qoslab-….whl[keyring]'"
 
 
+@pytest.mark.long
 def test_a_vault_without_its_password_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = vaulted(tmp_path)
     monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)

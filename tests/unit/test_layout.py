@@ -267,6 +267,7 @@ def test_paper_holds_all_of_it_as_tables(tab: Browser, urls: dict[str, str], pag
     assert set(tab.tell(DISPLAYS)) == ({"table"} if page != "index" else set())
 
 
+@pytest.mark.long
 def test_a_printed_page_is_white_however_dark_the_screen(tab: Browser, urls: dict[str, str]) -> None:
     shown(tab, urls["plain"], dark=True)
     assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"

@@ -113,6 +113,7 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
         assert 0.99 <= seconds < 10
 
 
+@pytest.mark.long
 @WAYS
 def test_who_does_not_read_is_waited_for(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
@@ -145,6 +146,7 @@ def test_who_does_not_read_is_waited_for(
     asyncio.run(run())
 
 
+@pytest.mark.long
 def test_a_long_answer_is_read_to_its_end_by_who_is_slow(device: FakeDevice) -> None:
     lines = "".join(f"access-list 101 permit udp any any eq {number}\n" for number in range(1, 3000))
 

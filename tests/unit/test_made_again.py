@@ -24,6 +24,7 @@ def test_other():
 """
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["here", "in workers"])
 @pytest.mark.parametrize(("number", "status"), [(0, 0), (1, 0), (2, 0), (3, 1)])
 def test_they_are_counted_and_told(tmp_path: Path, workers: tuple[str, ...], number: int, status: int) -> None:

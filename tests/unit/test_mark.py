@@ -124,6 +124,7 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return inventory, state
 
 
+@pytest.mark.long
 def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
     device: FakeDevice, door: Door, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +144,7 @@ def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
     assert not state.is_there() and device.router.reload_at is None and marked(door.ask, "R1") == ""
 
 
+@pytest.mark.long
 def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
     device: FakeDevice, door: Door, killed: tuple[Path, RestoreState]
 ) -> None:

@@ -162,6 +162,7 @@ assert analysis.readings is not None
 """
 
 
+@pytest.mark.long
 def test_a_cell_may_end_while_the_analysis_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", MEETING], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

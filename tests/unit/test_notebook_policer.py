@@ -89,6 +89,7 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
+@pytest.mark.long
 def test_every_cell_of_the_notebook_has_something_to_show(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QOSLAB_RUN", str(run.path))
     shown: dict[str, Any] = {}

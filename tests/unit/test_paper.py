@@ -51,7 +51,7 @@ def outside(figure: Figure) -> list[str]:
     ]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("width", WIDTHS_MM)
 @pytest.mark.parametrize("kind", paper.KINDS)
 def test_long_names_are_whole(
@@ -86,6 +86,7 @@ def test_curves_of_many_arms_are_told_apart() -> None:
     assert len({(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}) == 20
 
 
+@pytest.mark.long
 def test_a_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
     """In a process of its own: matplotlib reads the file when it is imported."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nlines.linewidth: 20\n")

@@ -62,6 +62,7 @@ def test_a_report_with_helpers(planted: Path, tmp_path: Path, monkeypatch: pytes
     assert helped
 
 
+@pytest.mark.long
 def test_a_run_with_workers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--lab", "simulated", "--duration", "2s", "--arm", "policed", "--scheduler", "local"]
     main(["run", "policing-vs-shaping", *words])

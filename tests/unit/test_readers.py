@@ -60,6 +60,7 @@ def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
     assert results(folder) == alone
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_every_cell_is_read_however_many_help(folder: RunFolder, most: int) -> None:
@@ -79,6 +80,7 @@ def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPa
     read(readings_of(folder), cells, 4)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("command", [["true"], ["sh", "-c", "kill -9 $$"], ["no-such-program"]])
 def test_a_helper_that_dies_costs_nothing_but_time(
@@ -96,6 +98,7 @@ def test_a_helper_that_dies_costs_nothing_but_time(
     assert results(folder) == alone
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("several")
 def test_what_is_wrong_with_a_cell_is_told_as_by_one_process(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
@@ -114,6 +117,7 @@ def test_what_is_wrong_with_a_cell_is_told_as_by_one_process(tmp_path: Path) -> 
     assert str(helped.value) == str(alone.value)
 
 
+@pytest.mark.long
 def test_a_helper_ends_with_its_other_end() -> None:
     ours, theirs = Pipe()
     with theirs:

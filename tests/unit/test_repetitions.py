@@ -88,12 +88,14 @@ def test_a_figure_is_the_median_with_its_interval(repeated: Callable[..., RunFol
     assert (row["n"], row["over"]) == (3, "repetitions")
 
 
+@pytest.mark.long
 def test_spared_repetitions_are_neither_missing_nor_invalid(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.0, 1.0, spared="the interval of goodput.sum is narrow")
     outcome = analyse(run)
     assert outcome.valid, outcome.reasons
 
 
+@pytest.mark.long
 def test_advice_is_for_the_cells_that_were_repeated(
     repeated: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -125,6 +125,7 @@ class TestPage:
         assert "police cir 1000000" in said and "shape average 1000000" in said
         assert "0123456789ab" in said and "iperf 3.12" in said
 
+    @pytest.mark.long
     def test_all_within(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         del experiment["compare"]["expectations"][2]
@@ -167,6 +168,7 @@ class TestPage:
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
         assert notes(folder.manifest().experiment, metrics[metrics["arm"] == "another"]) == []
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("left", "why", "sentence", "headings"),
         [
@@ -200,6 +202,7 @@ class TestPage:
         # Whatever a router prints is text on the page.
         assert ("-hostname R1 +hostname <elsewhere>" in said) is bool(left)
 
+    @pytest.mark.long
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         del experiment["compare"]
@@ -237,6 +240,7 @@ class TestPage:
         for each in said:
             assert re.search(each, page)
 
+    @pytest.mark.long
     def test_without_a_capture_the_receivers_reports_are_drawn(self, tmp_path: Path) -> None:
         other = sample_run.make_run(tmp_path / "other", experiment=sample_run.EXPERIMENT | {"captures": []})
         page = build_page(other, analyse(other))
@@ -273,6 +277,7 @@ class TestPage:
         found = traced_cells([Trace(title="T", arm="grid", where={"rtt": "50 ms"})], cells)
         assert found == {"grid/rtt=50ms,pir=1Mbps/1": "T", "grid/rtt=50ms,pir=5Mbps/1": "T"}
 
+    @pytest.mark.long
     def test_repetitions_have_a_section_each(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT)) | {"repetitions": 2}
         folder = sample_run.make_run(tmp_path, experiment=experiment)
@@ -317,6 +322,7 @@ class TestPage:
         assert {*topology.nodes, *(str(address) for end in ends for address in end.addresses)} <= words
         assert '<a href="#topology">' in page and '<section id="topology">' in page
 
+    @pytest.mark.long
     def test_rendering_again_gives_the_same(self, run: RunFolder) -> None:
         before = run.report.read_bytes()
         assert render(run).read_bytes() == before

@@ -44,6 +44,7 @@ def contents(wheel: Path) -> dict[str, int]:
         return {each.filename: each.CRC for each in archive.infolist()}
 
 
+@pytest.mark.long
 def test_a_wheel_of_the_sources_is_that_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     expected = contents(build("wheel", checkout, tmp_path / "of-checkout"))
     with tarfile.open(build("sdist", checkout, tmp_path / "sources")) as archive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -106,13 +107,19 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
             return False
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """Return the syntax tree of a file, which four tests look at."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("seam", [PLATFORM, LAB, TOOL], ids=lambda seam: seam.folder)
 def test_nobody_else_compares_the_words(seam: Seam) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}:{line}"
         for file in sorted(PACKAGE.rglob("*.py"))
         if file.relative_to(PACKAGE).parts[0] != seam.folder
-        for line in comparisons(ast.parse(file.read_text(encoding="utf-8")), seam)
+        for line in comparisons(parsed(file), seam)
     ]
     assert not found, f"ask the value in qoslab.{seam.folder} instead"
 
@@ -122,7 +129,7 @@ def test_the_name_of_a_generation_is_compared_nowhere() -> None:
         f"{file.relative_to(PACKAGE)}:{line}"
         for file in sorted(PACKAGE.rglob("*.py"))
         if str(file.relative_to(PACKAGE)) not in RELEASES
-        for line in comparisons(ast.parse(file.read_text(encoding="utf-8")), GENERATION)
+        for line in comparisons(parsed(file), GENERATION)
     ]
     assert not found, "ask for a property or capability of the generation instead"
 

@@ -290,6 +290,7 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
     assert "one process" in list(summary_lines(again, 2))[-2]
 
 
+@pytest.mark.long
 def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests/unit'); from test_simulation import scenario, tasks; "

@@ -42,6 +42,7 @@ def imported(folder: Path, *arguments: str) -> set[str]:
     return HEAVY & set(names)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "arguments",
     [

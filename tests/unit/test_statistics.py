@@ -51,6 +51,7 @@ LEAST_COVERED = 0.92
 """Of 95 % expected; fewer of 400 would come by chance once in a hundred times."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3, 4, 6])
 def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
     generator = np.random.default_rng(3)

@@ -339,6 +339,7 @@ def test_folders_of_cells_with_different_numbers_differ(one: float, other: float
     assert (slug({"a": one}) == slug({"a": other})) == (one == other)
 
 
+@pytest.mark.long
 def test_bookkeeping_is_linear(grid: Path) -> None:
     """A dry run of ten thousand cells; how long it takes is the benchmark's business."""
     values = ", ".join(f"{number} Mb/s" for number in range(1, 51))

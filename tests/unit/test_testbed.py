@@ -127,6 +127,7 @@ def test_secrets_stand_in_it_only_where_that_is_asked_for(inventory: Path, capsy
         assert ("planted" in printed) == (secrets == "plain")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
