@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 
 import pytest
 
@@ -53,3 +56,18 @@ def test_a_router_that_does_not_answer_is_told_once_the_others_have() -> None:
     with pytest.raises(DeviceError, match="R1 did not answer"):
         observe_all(wanted(("R1", "show clock"), ("R2", "show clock")), observe)
     assert done.is_set()
+
+
+def test_ctrl_c_waits_for_no_router() -> None:
+    released = threading.Event()
+
+    def observe(device: str, command: str) -> Observed:
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(60)
+        return Observed("", None)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        observe_all(wanted(("R1", "show clock")), observe)
+    assert time.monotonic() - began < 30
+    released.set()

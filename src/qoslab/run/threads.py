@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 POLL_S = 0.2
 
@@ -28,6 +29,16 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+def side_by_side(call: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Return the results of `call` for each item, in their order; each call has a thread of its own.
+
+    Raises what a call raises, once all have ended. Whatever interrupts the wait itself, such as Ctrl-C, waits for none.
+    """
+    futures = [in_thread(lambda item=item: call(item)) for item in items]
+    wait(futures)
+    return [future.result() for future in futures]
 
 
 def result_of(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:

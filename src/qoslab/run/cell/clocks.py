@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
 
 from qoslab.results import ClockRecord, HostClockRecord
 from qoslab.run.lab import ClockLook, Lab
+from qoslab.run.threads import side_by_side
 
 READINGS = 20
 """Of which the one counts that took least: what comes between two clocks' readings is part of their difference."""
@@ -53,8 +53,7 @@ class HostClocks:
     def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
         """At all of them at once: a look at one that is far away takes its time."""
         names = list(hosts)
-        with ThreadPoolExecutor(max(len(names), 1)) as pool:
-            return dict(zip(names, pool.map(lambda name: self._lab.host(name).clock(), names), strict=True))
+        return dict(zip(names, side_by_side(lambda name: self._lab.host(name).clock(), names), strict=True))
 
 
 def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:

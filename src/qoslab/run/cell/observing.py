@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from qoslab.model.experiment import Observation
 from qoslab.run.devices.collector import Observed
+from qoslab.run.threads import side_by_side
 
 
 class Observe(Protocol):
@@ -21,7 +21,7 @@ def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observe
     """The answers, in the order of `wanted`.
 
     Routers are asked side by side, each for its commands in that order. Raises what `observe` does, once no router is
-    being asked any more.
+    being asked any more; Ctrl-C waits for none.
     """
     routers = tuple(dict.fromkeys(each.node for each in wanted))
     if not routers:
@@ -30,6 +30,5 @@ def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observe
     def ask(router: str) -> list[Observed]:
         return [observe(router, each.command) for each in wanted if each.node == router]
 
-    with ThreadPoolExecutor(len(routers), thread_name_prefix="observe") as pool:
-        answers = dict(zip(routers, map(iter, pool.map(ask, routers)), strict=True))
+    answers = dict(zip(routers, map(iter, side_by_side(ask, routers)), strict=True))
     return [next(answers[each.node]) for each in wanted]

@@ -13,8 +13,9 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 from qoslab.errors import QoslabError
@@ -23,6 +24,7 @@ from qoslab.model.moments import WINDOW_FROM, Demand
 from qoslab.platforms import is_switch
 from qoslab.results import Cell, PollingRecord
 from qoslab.run.devices.collector import Observed
+from qoslab.run.threads import in_thread
 from qoslab.units import Duration
 
 LOAD = "show processes cpu | include CPU utilization"
@@ -35,6 +37,8 @@ OFTEN_S = 2.0
 """The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
 then, if none takes longer than half a second (`analysis.at_moment`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
+INTERRUPTED_S = 2.0
+"""How long readings that are under way may take after Ctrl-C."""
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
 
@@ -133,7 +137,6 @@ class ShowSampler:
         }
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
-        self._pool = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
         self._under_way: list[Future[None]] = []
         """Of each router the first reading, those beside the traffic, or the last one."""
         self.error: QoslabError | None = None
@@ -144,7 +147,7 @@ class ShowSampler:
         return self
 
     def _begin_reading(self) -> None:
-        self._under_way = [self._pool.submit(self._read, router) for router in self._taken]
+        self._under_way = [in_thread(partial(self._read, router)) for router in self._taken]
 
     def ready(self) -> None:
         """Wait for what is under way: first readings belong before the traffic. `QoslabError` where one failed."""
@@ -165,11 +168,13 @@ class ShowSampler:
 
     def start(self, zero: float) -> None:
         """The traffic begins then (`time.monotonic`)."""
-        self._under_way = [self._pool.submit(self._run, router, zero) for router in self._taken]
+        self._under_way = [in_thread(partial(self._run, router, zero)) for router in self._taken]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
-        wait(self._under_way)
+        # Ctrl-C ends the run: nobody waits for a router that does not answer.
+        interrupted = kind is not None and not issubclass(kind, Exception)
+        wait(self._under_way, INTERRUPTED_S if interrupted else None)
         if kind is None and self.error is None:
             # What is wrong with ourselves and not with a router is raised.
             self.ready()
@@ -177,7 +182,6 @@ class ShowSampler:
         elif kind is not None:
             # The cell broke off: what was read stays readable by people.
             self._write(parse=False)
-        self._pool.shutdown(wait=False)
 
     def keep(self) -> dict[str, PollingRecord]:
         """Parse and write what was read, once the last readings are there; what reading it took."""

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from concurrent.futures import InvalidStateError as FutureError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -33,6 +34,11 @@ START_S = 30.0
 REPLY_S = 60.0
 """For whatever is asked; moving a card into a namespace takes longest."""
 END_S = 5.0
+HEAD_MOST = 1 << 24
+BODY_MOST = 1 << 26
+"""Bytes of the head and of the body of one message; an agent sends files in pieces of 64 KiB."""
+EARLY_MOST = 1 << 24
+"""Bytes of the output of programs that were not heard of yet."""
 UNVERIFIED = "Host key verification failed."
 """The last that ssh says where the host's key is another, or unknown."""
 BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
@@ -69,7 +75,7 @@ class Output:
 
 
 class Channel:
-    """A context manager; the agent starts with the object, and puts the host back when it ends.
+    """A connection; the agent starts with the object, and puts the host back when it ends (`close`).
 
     All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` where there is no
     way to have an agent at all.
@@ -99,16 +105,19 @@ class Channel:
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
         """What was said of programs that nobody here knows yet: the answer to their start is handled in another
         thread."""
+        self._early_bytes = 0
         self._last = 0
         self._closed = threading.Event()
         self.lost = ""
         """Why the host is out of reach; empty while it is not."""
         self._ready: Future[dict[str, Any]] = Future()
-        self._write(text)
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
+        # In a thread: a host that reads nothing would hold the run up for ever.
+        threading.Thread(target=self._write, args=(text,), name=f"agent for {name}", daemon=True).start()
         try:
             self.facts: Mapping[str, Any] = self._ready.result(START_S)
         except FutureTimeoutError:
+            self._process.kill()
             self.close()
             raise DeviceError(f"{name} cannot be used: no answer within {START_S:.0f} s") from None
         except HostLost as error:
@@ -136,6 +145,7 @@ class Channel:
         with self._lock:
             self._outputs[number] = output
             for head, body in self._early.pop(number, []):
+                self._early_bytes -= len(body) + LENGTHS.size
                 self._of_program(output, head, body)
         return number, output
 
@@ -208,8 +218,8 @@ class Channel:
             reply, body = future.result(timeout_s)
         except FutureTimeoutError as error:
             raise HostLost(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
-        if not reply["ok"]:
-            raise MachineError(f"{self.name}: {reply['error']}")
+        if not reply.get("ok"):
+            raise MachineError(f"{self.name}: {reply.get('error', 'an answer without a result')}")
         return reply, body
 
     def _beat(self) -> None:
@@ -224,11 +234,13 @@ class Channel:
         try:
             while lengths := stream.read(LENGTHS.size):
                 head_size, body_size = LENGTHS.unpack(lengths)
+                if head_size > HEAD_MOST or body_size > BODY_MOST:
+                    raise ValueError(f"a message of {head_size + body_size} bytes, expected {BODY_MOST} at most")
                 head = json.loads(stream.read(head_size))
                 self._hear(head, stream.read(body_size))
-        except (ValueError, struct.error) as error:
-            # A login that prints something of its own, for example.
-            reason = f"what came is not what the agent says ({error})"
+        except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
+            # A login that prints something of its own, for example, or a message of another form.
+            reason = f"found output that is no message of the agent ({type(error).__name__}: {error})"
             self._process.kill()
         except OSError as error:
             # A file here that cannot be written: the disk is full.
@@ -257,9 +269,16 @@ class Channel:
                     file.close()
 
     def _hear(self, head: dict[str, Any], body: bytes) -> None:
+        if not isinstance(head, dict):
+            raise TypeError("a message that is no object")
         if "ready" in head:
             self._ready.set_result(head)
             return
+        for event, value in (("ended", "status"), ("began", "at_ns")):
+            if event in head:
+                head[value] = int(head[value])
+        if "output" in head and head["stream"] not in ("stdout", "stderr"):
+            raise ValueError(f'the stream "{head["stream"]}"')
         with self._lock:
             if "file" in head:
                 file, digest = self._files[head["file"]]
@@ -271,8 +290,13 @@ class Channel:
                 if number in self._outputs:
                     self._of_program(self._outputs[number], head, body)
                 else:
+                    self._early_bytes += len(body) + LENGTHS.size
+                    if self._early_bytes > EARLY_MOST:
+                        raise ValueError(f"output of unknown programs of more than {EARLY_MOST} bytes")
                     self._early.setdefault(number, []).append((head, body))
                 return
+            if not isinstance(head["id"], int):
+                raise TypeError("an answer to no question")
             future = self._pending.pop(head["id"], None)
             self._files.pop(head["id"], None)
         if future is not None:

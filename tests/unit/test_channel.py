@@ -1,0 +1,76 @@
+"""Messages of hosts that are none of the agent."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import DeviceError
+from qoslab.run.devices.inventory import HostAccess
+from qoslab.run.labs.external import channel as channel_module
+from qoslab.run.labs.external.channel import BODY_MOST, Channel, HostLost
+
+READY = {"ready": True}
+
+
+def message(head: object, body: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    return struct.pack("!II", len(text), len(body)) + text + body
+
+
+def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes) -> None:
+    """Have each host send `data` and stay connected until it is killed."""
+    (tmp_path / "data").write_bytes(data)
+    program = (
+        "import sys, time\nsys.stdout.buffer.write(open(sys.argv[1], 'rb').read()); sys.stdout.flush()\ntime.sleep(600)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "data")]
+    monkeypatch.setattr(channel_module, "ssh_command", lambda access: command)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        message([]),
+        message("ready"),
+        message(7),
+        message({}),
+        message({"id": []}),
+        message({"file": 3}, b"x"),
+        message({"output": [], "stream": "stdout"}),
+        message({"output": 1}),
+        message({"output": 1, "stream": "stdlog"}),
+        message({"ended": 1}),
+        message({"ended": 1, "status": "well"}),
+        message({"began": 1, "at_ns": None}),
+        message(READY) + message(READY),
+        struct.pack("!II", 2**32 - 1, 0),
+        struct.pack("!II", 2, BODY_MOST + 1) + b"{}",
+        struct.pack("!II", 100_000, 0) + b"[" * 100_000,
+        b"Welcome to host1\n" * 3,
+        b"".join(message({"output": 9, "stream": "stdout"}, bytes(1 << 20)) for _ in range(17)),
+    ],
+    ids=lambda data: repr(data[8:40]),
+)
+def test_a_host_with_a_message_of_another_form_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes
+) -> None:
+    says(monkeypatch, tmp_path, data)
+    with pytest.raises((DeviceError, HostLost)) as raised:
+        channel = Channel("host1", HostAccess(host="host1"), "somebody")
+        try:
+            channel.ask("clock")
+        finally:
+            channel.close()
+    assert "found output that is no message of the agent" in str(raised.value)
+
+
+def test_a_host_that_reads_nothing_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    says(monkeypatch, tmp_path, b"")
+    monkeypatch.setattr(channel_module, "START_S", 0.5)
+    with pytest.raises(DeviceError, match="no answer within"):
+        Channel("host1", HostAccess(host="host1"), "somebody")
