@@ -77,39 +77,40 @@ def formula(text: str) -> Expression:
 
 
 class Expectation(Frozen):
-    """What a metric of one arm, or of one arm over another, must come to. Exactly one bound is used, inclusive."""
+    """Bound for a metric of one arm, or for the ratio of two arms. Give exactly one bound; bounds are inclusive."""
 
     metric: str
     """A metric's name, with a selector or without; docs/reference/metrics.md lists them."""
     arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
     """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
     predicted: Predicted | None = None
-    """What the model predicts; `reason` says why. The report shows it beside the published and the measured figure."""
+    """Prediction of the model; `reason` explains it. The report shows it next to the published and the measured
+    value.
+    """
     within: Predicted | None = None
-    """How far from `predicted` at most: in the metric's unit, or in percent of it (of shares: in points)."""
+    """Maximum distance from `predicted`: in the metric's unit, or in percent (for shares: in percentage points)."""
     between: tuple[Predicted, Predicted] | None = None
-    """Least and greatest."""
+    """Lower and upper bound."""
     at_least: Predicted | None = None
-    """Least."""
+    """Lower bound."""
     at_most: Predicted | None = None
-    """Greatest."""
+    """Upper bound."""
     equals: Predicted | None = None
-    """Exactly this."""
+    """Exact value."""
     possible: tuple[Predicted, Predicted] | None = None
-    """Least and greatest that can be at all: a figure beyond is a mistake of the analysis, and the run is not valid."""
+    """Physical limits of the value: a value out of them is an error of the analysis, and the run is not valid."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
+    """Only cells with these values (any of a list) of these parameters count; default: all cells of the arm."""
     each: tuple[ParameterName, ...] = ()
-    """An expectation of its own for each combination of values of these parameters, and of those that expressions
-    take."""
+    """One expectation for each combination of values of these parameters, and of the parameters of expressions."""
     reason: str = ""
-    """Why this bound or prediction; for the report."""
+    """Reason of this bound or prediction, for the report."""
     explained: str = ""
-    """What would explain that the publication is not as predicted; for the report."""
+    """Possible reason for a published value that contradicts the prediction, for the report."""
     fitted: str = ""
-    """What of the model was chosen in the light of this publication: the figure does not count as reproduced."""
+    """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """No deliberate mistake of a router or of the analysis violates it, so it is shown as wide and not counted."""
+    """True if no deliberate mistake of a router or of the analysis violates it: it is shown as wide and not counted."""
 
     @property
     def selection(self) -> str:

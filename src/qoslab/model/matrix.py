@@ -42,7 +42,7 @@ SLUG_LIMIT = 120
 
 
 class Matrix(BaseModel):
-    """Parameters and their values; every combination of them is run, but for those that are excluded."""
+    """Parameters and their values; every combination of them is run, except the excluded ones."""
 
     # As `Frozen` in the experiment's model; other keys are the parameters.
     model_config = ConfigDict(
@@ -53,9 +53,9 @@ class Matrix(BaseModel):
     include: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
     """Further combinations, each with a value (or a list of values) of every parameter."""
     exclude: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
-    """Combinations that are left out: all that have these values (any of a list) of these parameters."""
+    """Excluded combinations: all with these values (any of a list) of these parameters."""
     constraints: tuple[str, ...] = ()
-    """Expressions that must hold, as `pir <= link`; combinations for which one does not are left out."""
+    """Expressions that must hold, as `pir <= link`; other combinations are left out."""
 
     @property
     def parameters(self) -> dict[str, tuple[Scalar, ...]]:
