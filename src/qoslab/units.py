@@ -92,14 +92,14 @@ class Quantity:
         factor = cls.UNITS.get(unit)
         if factor is None:
             raise QuantityError(
-                f'found "{text.strip()}", whose unit "{unit}" is not one of {", ".join(cls._proposed_units())}',
+                f'found "{text.strip()}" with the unit "{unit}", expected one of {", ".join(cls._proposed_units())}',
                 hint=cls._doubtful_unit(number, unit),
             )
         # Decimal multiplication rounds to the context's 28 digits; integers do not.
         digits, exponent = int(found["number"].replace(".", "")), len(found["number"].partition(".")[2])
         value, rest = divmod(digits * factor, 10**exponent)
         if rest:
-            raise QuantityError(f'found "{text.strip()}", which is not a whole number of {cls._base_unit()}')
+            raise QuantityError(f'found "{text.strip()}", not a whole number of {cls._base_unit()}')
         if value > cls.LARGEST:
             raise QuantityError(f'found "{text.strip()}", expected at most {cls(cls.LARGEST)}')
         return cls(value)

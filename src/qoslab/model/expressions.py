@@ -382,7 +382,7 @@ def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
     if sign in ("==", "!="):
         return (left.value == right.value) == (sign == "==")
     if not isinstance(left.value, Fraction) or not isinstance(right.value, Fraction):
-        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which have no order")
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}; these cannot be ordered")
     return _ORDER[sign](left.value, right.value)
 
 
@@ -411,7 +411,7 @@ def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
             return _Typed(Duration, a * 8 * _NS / b)
         if kinds == (Size, Duration):
             return _Typed(Rate, a * 8 * _NS / b)
-    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which means nothing")
+    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, a meaningless operation")
 
 
 def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:

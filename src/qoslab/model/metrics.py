@@ -128,7 +128,7 @@ _METRICS: dict[str, Metric] = {
                 (
                     "goodput.together",
                     "b/s",
-                    "total goodput during the time in which all traffic entries of the arm were sending",
+                    "total goodput while all traffic entries of the arm were sending",
                 ),
                 ("goodput.warm_up", "ms", "duration of the warm-up: time until the goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
@@ -140,7 +140,7 @@ _METRICS: dict[str, Metric] = {
                 (
                     "goodput.of_pir",
                     "fraction",
-                    "goodput relative to the rate of the only policer, which counts IP bytes; at most 96.5 % "
+                    "goodput relative to the rate of the only policer, in IP bytes; at most 96.5 % "
                     "with full packets (MSS 1448)",
                 ),
                 (

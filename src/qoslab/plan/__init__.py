@@ -203,8 +203,8 @@ def _probes_have_time(experiment: Experiment) -> None:
     for probe in experiment.probes:
         if not experiment.has_time_for(probe):
             raise ExperimentError(
-                f'found the duration {experiment.duration}, in which the probe "{probe.name}", which starts after '
-                f"{probe.start_after}, does not come to its end",
+                f'found the duration {experiment.duration}, too short for the probe "{probe.name}", started after '
+                f"{probe.start_after}",
                 hint="Give the traffic more time.",
             )
 

@@ -59,7 +59,7 @@ class ExpectationChecker:
                 message = f'found "{name}", expected a name that no parameter has'
                 yield self.document.finding(steps, message, at_key=True)
             if name not in used:
-                message = f'found the quantity "{name}", which no expectation takes'
+                message = f'found the quantity "{name}", not valid in an expectation'
                 yield self.document.finding(steps, message, at_key=True)
             problems = [*self.readable(steps, value, known)] if isinstance(value, str) else []
             yield from problems

@@ -35,7 +35,9 @@ def common_family(document: Document, steps: Steps, flow: Flow, topology: Topolo
     if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
         key = "family" if flow.family is not None else "tool"
         spoken = " and ".join(f"IPv{each}" for each in TOOLS[flow.tool].families)
-        yield document.finding((*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, which it speaks")
+        yield document.finding(
+            (*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, the only one that it supports"
+        )
     yield from reachable_by(document, steps, "traffic of hosts", ends, flow.family, topology)
 
 
@@ -52,6 +54,6 @@ def reachable_by(
         return
     for name, families in has.items():
         if family not in families:
-            message = f"found {family}, expected a version of IP of which {name} has an address"
+            message = f"found {family}, expected the IP version of an address of {name}"
             hint = f"give its end of a link one, as {EXAMPLES[family]}, or use IPv{min(families)}"
             yield document.finding((*steps, "family"), message, hint)

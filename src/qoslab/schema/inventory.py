@@ -133,7 +133,7 @@ class Reader:
         for node, values in variables.items():
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-                expected = "a mapping of links to what makes their delay, jitter and loss, as {wan: line}"
+                expected = "a mapping of links to the source of their delay, jitter and loss, as {wan: line}"
                 self.refuse(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
@@ -207,7 +207,7 @@ def _duration(value: Any) -> str:
 def _model(value: Any) -> str:
     # YAML takes 2901 for a number.
     holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
-    return "" if holds else "what `show version` calls the router, as IOSv"
+    return "" if holds else "the router's model in `show version`, as IOSv"
 
 
 def _longer(value: Any) -> str:
@@ -253,7 +253,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
     for link in topology.links:
         if link.emulated and link.name not in nodes.emulated_by:
             found = " and ".join(link.emulated)
-            message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to say what makes it"
+            message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to name its source"
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
             yield places.finding_in(ALL, message, hint)
     for name in used:

@@ -46,9 +46,9 @@ def switched_loop(
     where = " and ".join(f"VLAN {vlan} of {', '.join(nodes)}" for vlan, nodes in vlans.items())
     yield document.finding(
         ("topology", "links", last),
-        f'found link "{links[last].name}", which closes a circle with {", ".join(others)} in {where}'
-        f"{'' if arm is None else f' as arm {arm} configures them'}, expected none: without spanning tree, which does "
-        "not run here, a broadcast goes round it for ever",
+        f'found link "{links[last].name}", closing a loop with {", ".join(others)} in {where}'
+        f"{'' if arm is None else f' as arm {arm} configures them'}, expected no loop: spanning tree is "
+        "not modelled, a broadcast would circulate forever",
         INSTEAD,
     )
 

@@ -58,14 +58,14 @@ class _Probe:
                 yield self.finding(key, f'found "{name}", expected {one_of(nodes)}', did_you_mean(name, nodes))
             elif is_switch(nodes[name]) and (key == "from" or probe.udp):
                 does = "runs" if key == "from" else "answers"
-                expected = f"a router or a host, which {does} {probe.type}"
+                expected = f"a router or a host that {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
         has = {name: families_of(self.experiment.topology, name) for name in (probe.source, probe.destination)}
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name in nodes and not has[name]:
-                yield self.finding(key, f"found {name}, which has no address")
+                yield self.finding(key, f"found {name}, a node without an address")
         if probe.source == probe.destination:
-            yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
+            yield self.finding("to", f"found {probe.destination}, the sender of the probe, expected another node")
         if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
@@ -77,7 +77,7 @@ class _Probe:
         probe, topology = self.probe, self.experiment.topology
         ends = (probe.source, probe.destination)
         if probe.type == "icmp-jitter" and probe_family(self.experiment, probe) == 6:
-            message = "found icmp-jitter over IPv6, which has no ICMP timestamps, expected udp-jitter or icmp-echo"
+            message = "found icmp-jitter over IPv6 (ICMPv6 has no timestamps), expected udp-jitter or icmp-echo"
             yield self.finding("family" if probe.family is not None else "type", message)
         if probe.source != probe.destination and all(families_of(topology, name) for name in ends):
             yield from reachable_by(self.document, self.steps, "a probe of nodes", ends, probe.family, topology)
@@ -103,16 +103,16 @@ class _Probe:
         if probe.udp != (probe.port is not None):
             found, expected = "a port", "none, as ICMP has no ports"
             if probe.udp:
-                found, expected = 'no key "port"', "the port on which the responder answers"
+                found, expected = 'no key "port"', "the responder's port"
             yield self.finding("port", f"found {found}, expected {expected}")
         elif probe.port == CONTROL_PORT:
-            yield self.finding("port", f"found {CONTROL_PORT}, which is the responder's control port, expected another")
+            yield self.finding("port", f"found {CONTROL_PORT}, the responder's control port, expected another port")
         for key in ("packets", "interval"):
             if not probe.jitter and getattr(probe, key) is not None:
-                yield self.finding(key, f'found "{key}" of {probe.type}, which sends one packet')
+                yield self.finding(key, f'found "{key}" of {probe.type}, an operation with a single packet')
         limits = REQUEST_SIZES[probe.type]
         if probe.size is not None and limits is None:
-            yield self.finding("size", f"found {probe.size}, expected no size of {probe.type}, which carries no data")
+            yield self.finding("size", f"found {probe.size}, expected no size: {probe.type} carries no data")
         elif probe.size is not None and limits is not None and not limits[0] <= probe.size.bytes <= limits[2]:
             expected = f"{limits[0]} B to {limits[2]} B of request data"
             yield self.finding("size", f"found {probe.size}, expected {expected}")

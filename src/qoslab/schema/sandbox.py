@@ -318,10 +318,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _guard(tree: nodes.Template, environment: Sandbox) -> None:
     """Refuse what no configuration needs, and put counting into all else."""
     for unknown in tree.find_all(_UNKNOWN):
-        raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, which is not known here", unknown.lineno)
+        raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, not supported in templates", unknown.lineno)
     for each in tree.find_all(nodes.Name):
         if each.name in ("varargs", "kwargs", "self"):
-            raise TemplateSyntaxError(f'found "{each.name}", which is not known here', each.lineno)
+            raise TemplateSyntaxError(f'found "{each.name}", not supported in templates', each.lineno)
     _Guard().visit(tree)
     if (size := sum(1 for _ in tree.find_all(nodes.Node))) > NODE_LIMIT:
         raise TemplateSyntaxError(f"found {size} words, operators and texts, expected at most {NODE_LIMIT}", 1)

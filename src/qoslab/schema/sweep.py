@@ -492,7 +492,7 @@ class _Reader:
         for name, values in matrix.parameters.items():
             here: Steps = (*steps, name)
             if name in RESERVED:
-                self.note(here, f'found the parameter "{name}", which has a meaning of its own', at_key=True)
+                self.note(here, f'found the parameter "{name}", a reserved word', at_key=True)
             elif not name.isidentifier() or not name.islower() or not name.isascii() or name.startswith("_"):
                 self.note(
                     here,
@@ -502,7 +502,7 @@ class _Reader:
             elif name not in used:
                 self.note(
                     here,
-                    f'found the parameter "{name}", which nothing uses, expected $({name}) somewhere',
+                    f'found the unused parameter "{name}", expected $({name}) somewhere',
                     did_you_mean(name, used - set(matrix.names)),
                     at_key=True,
                 )
@@ -602,9 +602,9 @@ class _Reader:
                     unused = [name for name in parameters if name not in used]
                     self.note(
                         steps,
-                        f'found {" and ".join(unused)}, which nothing in arm "{arm}" uses: its cells would be '
+                        f'found {" and ".join(unused)}, unused in arm "{arm}": its cells would be '
                         "measured more than once alike",
-                        f"write $({unused[0]}) where it belongs, or give the arm a matrix of its own",
+                        f"write $({unused[0]}) where it belongs, or give the arm its own matrix",
                     )
                 break
         return found
@@ -621,7 +621,7 @@ class _Reader:
                 broken = [each for each in constraints if not each.holds({**found, "arm": arm})]
                 if broken:
                     place: Steps = (*steps, "include", index)
-                    self.note(place, f"found {parameters_text(found)}, for which {broken[0].text} does not hold")
+                    self.note(place, f"found {parameters_text(found)}, excluded by {broken[0].text}")
                     return
                 yield found
 

@@ -90,7 +90,7 @@ class _Checker:
                 yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
             most = tool(flow.tool).largest_datagram(family_of(self.experiment.topology, flow))
             if flow.size is not None and flow.size.bytes > most:
-                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, which is not fragmented")
+                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, to avoid fragmentation")
 
     def routers(self) -> Iterator[Finding]:
         """What their configurations ask for, and the show commands."""
@@ -117,6 +117,6 @@ class _Checker:
             except NotSimulatedError as error:
                 yield self.note(
                     ("observe", index, "command"),
-                    f'"{observation.command}", which needs {error.what}',
+                    f'"{observation.command}", a command that needs {error.what}',
                     "a command that is answered from a router's counters and configuration",
                 )

@@ -74,7 +74,7 @@ def read_result(text: str) -> Result:
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(
-            f"{PROGRAM}: what it printed is no result ({type(error).__name__}: {error})",
+            f"{PROGRAM}: its output is not a result ({type(error).__name__}: {error})",
             hint="Is the program of the same version? cargo build --release -p qos-sim",
         ) from error
 
@@ -89,7 +89,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
         failure = "; ".join(_failures(said["streams"]))
         version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise TrafficError(f"{where}: the JSON is not what it prints ({type(error).__name__}: {error})") from error
+        raise TrafficError(f"{where}: the JSON is not in its format ({type(error).__name__}: {error})") from error
     check_streams(PROGRAM, flow, len(streams))
     if failure and not flow.may_fail:
         raise TrafficError(f"{where}: {failure}")
@@ -149,4 +149,4 @@ def read_host(text: str, name: str) -> dict[str, int]:
         said = json.loads(text)["tcp"]
         return {counter: _count(said[counter]) for counter in HOST_COUNTERS}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SimulationError(f"{name}: not what {PROGRAM} counts ({type(error).__name__}: {error})") from error
+        raise SimulationError(f"{name}: not a counter of {PROGRAM} ({type(error).__name__}: {error})") from error

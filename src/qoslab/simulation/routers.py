@@ -63,7 +63,7 @@ class Router:
             if not interface.mtu == interface.ip_mtu == interface.ipv6_mtu is None:
                 yield f"an MTU of its own on {interface.name}"
             if interface.port is not None and interface.port.switched and interface.name in self.config["interfaces"]:
-                yield f"{interface.name}, which is no routed port"
+                yield f"{interface.name}, not a routed port"
             if len(interface.ipv6_addresses) > 1:
                 yield f"a second IPv6 address on {interface.name}"
             if interface.ipv6_addresses and not self.device.ipv6_unicast_routing:

@@ -227,9 +227,7 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd
         interface = router.device.with_circuit(end.interface)
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:
-        raise ExperimentError(
-            f"{end.interface} of {end.node} has no address, which a simulation requires of every link"
-        )
+        raise ExperimentError(f"{end.interface} of {end.node} has no address; a simulation requires one at every link")
     made: formats.LinkEnd = {"node": end.node, "interface": end.interface}
     if address is not None:
         made["address"] = str(address)

@@ -218,7 +218,7 @@ def check_iperf(flow: Flow) -> Iterator[Problem]:
     """What both iperfs mind."""
     if flow.protocol == "udp":
         if flow.rate is None:
-            yield Problem("rate", 'found no key "rate", which a UDP flow requires')
+            yield Problem("rate", 'found no key "rate", required for a UDP flow')
         if flow.congestion_control is not None:
             yield Problem(
                 "congestion_control",
