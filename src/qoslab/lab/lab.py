@@ -247,7 +247,7 @@ class Lab:
         if name is None:
             raise UserError(
                 f"you have {len(labs)} labs: {names}",
-                hint="Say which: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
+                hint="Name one: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
             )
         raise UserError(f"you have no lab called {name}; there is {names}")
 

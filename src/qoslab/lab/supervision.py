@@ -238,7 +238,8 @@ APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
 """For Ubuntu 23.10 and later, whose AppArmor lets only programs with a profile use user namespaces."""
 HINT = (
     f"Allow user namespaces, as root. On Ubuntu 23.10 and later: cp {shlex.quote(str(APPARMOR_PROFILE))} "
-    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it says what it allows), or for all programs "
+    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it lists the permissions that it grants), or "
+    "for all programs "
     "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: sysctl -w user.max_user_namespaces=10000; on "
     "Debian also sysctl -w kernel.unprivileged_userns_clone=1. Or run qoslab as root."
 )
@@ -252,7 +253,7 @@ CONTAINER_HINT = (
     "with Podman --security-opt unmask=ALL."
 )
 OUTSIDE_HINT = (
-    "Where it has these, the machine itself does not let its users make user namespaces: as root, outside, sysctl -w "
+    "If they are set, the host itself does not let its users create user namespaces: as root, outside, sysctl -w "
     "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
 )
 """For users other than root in a container."""

@@ -198,7 +198,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
         for namespace, sysctls in own:
             if namespace in namespaces:
                 raise ExperimentError(
-                    f"node {name} needs a network namespace {namespace}, which another node has",
+                    f"node {name} needs a network namespace {namespace}, already used by another node",
                     hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
                 )
             namespaces[namespace] = sysctls
@@ -218,7 +218,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
             name = link.name + LINE_SUFFIX
             if name in namespaces:
                 raise ExperimentError(
-                    f"link {link.name} needs a network namespace {name}, which a node has",
+                    f"link {link.name} needs a network namespace {name}, already used by a node",
                     hint=f'Rename the node whose name ends in "{LINE_SUFFIX}".',
                 )
             namespaces[name] = COMMON_SYSCTLS
@@ -288,7 +288,7 @@ class _End:
 def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
     for end in link.ends:
         if end.node not in topology.nodes:
-            raise ExperimentError(f"link {link.name} ends at {end.node}, which is no node of the topology")
+            raise ExperimentError(f"link {link.name} ends at {end.node}, not a node of the topology")
         if (end.node, end.interface) in used:
             raise ExperimentError(
                 f"interface {end.interface} of {end.node} is used by two links, {link.name} the second"

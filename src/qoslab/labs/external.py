@@ -45,7 +45,7 @@ class External(Measured):
         for name, node in topology.nodes.items():
             if platform_of(node).reached_by == "control socket":
                 message = f"found the platform {node.platform} of {name}, expected a router with a command line"
-                hint = "its counters can only be read where it runs; use --lab virtual"
+                hint = "its counters can only be read on its own machine; use --lab virtual"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
         return found
 

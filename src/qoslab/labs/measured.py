@@ -44,7 +44,7 @@ class Measured(LabKind):
     worker = "lab"
     real_time = True
     ending = "restoring the routers (Ctrl-C again leaves them as they are)"
-    configured = "what was pushed"
+    configured = "pushed configuration"
     nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
@@ -60,7 +60,7 @@ class Measured(LabKind):
         """As `qoslab.run.cell.measure` carries them out."""
         return (
             *_configure(experiment),
-            Step(TURN, "wait", (), "where cells run side by side, until it may have traffic", 0.0),
+            Step(TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
             _set_hosts(experiment),
             *_captures_on(experiment),
             *_observe(experiment, "before", OBSERVE_BEFORE),
@@ -109,7 +109,7 @@ def _configure(experiment: Experiment) -> Iterator[Step]:
         detail = f"{'; '.join(parts)} by role {platform_of(node).ansible_role(node)}"
         yield Step(CONFIGURE, "apply", (device,), detail, PLAYBOOK_S)
     for device in configurations:
-        yield Step(CONFIGURE, "verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
+        yield Step(CONFIGURE, "verify", (device,), "the running configuration equals the pushed one", PLAYBOOK_S)
 
 
 def _set_hosts(experiment: Experiment) -> Step:

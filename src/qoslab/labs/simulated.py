@@ -47,8 +47,10 @@ class Simulated(LabKind):
     # A process of its own takes as long to start as ten cells take of this one, for what the simulator does not do.
     processes_from = 16
     ending = "ending the simulations"
-    configured = "what it was configured with"
-    nothing_late = "As far as the model goes: every cell was computed to its end. In virtual time nothing is late."
+    configured = "simulated configuration"
+    nothing_late = (
+        "Within the limits of the model: every cell was computed to its end, and nothing is late in virtual time."
+    )
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
@@ -63,7 +65,7 @@ class Simulated(LabKind):
 
     def generated_by(self, flow: Flow) -> str:
         """A model of its tool."""
-        return f"in the manner of {flow.tool}"
+        return f"modelled like {flow.tool}"
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
         """As `qoslab.run.labs.simulated` carries them out."""
@@ -71,14 +73,14 @@ class Simulated(LabKind):
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
         work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
         return (
-            Step(SCENARIO, "scenario", nodes, "what the simulator is given", AROUND_S),
+            Step(SCENARIO, "scenario", nodes, "input of the simulator", AROUND_S),
             Step(SIMULATION, "simulate", nodes, "; ".join(work), seconds),
             Step(RESULTS, "results", nodes, "captures, counters, show commands", AROUND_S),
         )
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
         """Processes start."""
-        return (Step("workers up", "workers up", (), "processes that simulate", WORKERS_UP_S),)
+        return (Step("workers up", "workers up", (), "simulation processes", WORKERS_UP_S),)
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
         """Nothing that takes time."""

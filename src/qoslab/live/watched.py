@@ -110,8 +110,8 @@ class WatchedRun:
             raise UserError(f"{progress}: found {size} bytes, expected at most {PROGRESS_MOST}")
         if not progress.exists():
             raise UserError(
-                f"{folder.path}: found no {PROGRESS}, expected what a run says while it goes on",
-                hint="an older qoslab wrote this run, or it has just begun; qoslab report shows a finished one",
+                f"{folder.path}: found no {PROGRESS}, expected the progress of a run",
+                hint="an older qoslab wrote this run, or it has just started; `qoslab report` shows a finished one",
             )
 
     @property

@@ -140,10 +140,10 @@ class RunCells:
 
 def _verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
-        return False, ("it broke off",)
+        return False, ("it was interrupted",)
     if damage := cell.damage():
         return False, damage
     record = cell.record()
     if record.key != key:
-        return False, ("what defines the cell was another then",)
+        return False, ("the definition of the cell was different then",)
     return record.valid, record.reasons

@@ -27,7 +27,7 @@ def death_of(lab: Lab, *, wait: bool = False) -> str:
     deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
     while True:
         if death := lab.death():
-            return f"the lab has died: {death}"
+            return f"the lab stopped:  {death}"
         if time.monotonic() >= deadline:
             return ""
         time.sleep(0.05)

@@ -32,7 +32,7 @@ class _TimeLeft(ProgressColumn):
         if task.finished:
             return Text("")
         if task.total is None:
-            return Text("time left is not known yet", style="dim")
+            return Text("time left unknown", style="dim")
         rest = task.total - (task.elapsed or 0.0)
         return Text(f"about {_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
 
@@ -111,7 +111,7 @@ class RunProgress:
     def _running(self, length: str) -> str:
         if self._total <= FEW_CELLS or RUN in self._steps:
             return ", ".join(f"{name}: {what}" for name, what in self._steps.items()) + length
-        return f"{len(self._steps)} side by side"
+        return f"{len(self._steps)} in parallel"
 
     def expect(self, cells: int, done: int) -> None:
         """How many cells there are, and how many of them need not be run."""

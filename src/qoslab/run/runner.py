@@ -133,8 +133,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
 
 
 def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
-    kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
-    return f"{kept}; {resuming(options, folder.path)} does the rest"
+    kept = "the measured cells are saved" if cells.has_results else "nothing was measured yet"
+    return f"{kept}; {resuming(options, folder.path)} runs the rest"
 
 
 class _Crew:
@@ -307,7 +307,7 @@ def _manifest_before(shared: _Shared) -> Manifest | None:
     try:
         return shared.folder.manifest()
     except DamageError as error:
-        shared.told.note(f"{error.message}; it is written anew from the cells, without the calls before")
+        shared.told.note(f"{error.message}; it is rebuilt from the cells, without the record of earlier commands")
         return None
 
 

@@ -187,13 +187,13 @@ class Schedule:
             self.changed.notify_all()
         self._progress.cell_done(task.name, counts=not again)
         for reason in record.reasons:
-            self._progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
+            self._progress.note(f"{task.name} is invalid: {reason}" + ("; it is run again" if again else ""))
         if change:
             self._progress.note(change)
         if faults >= FAULTS_IN_A_ROW:
             raise DeviceError(
                 f"the lab failed {faults} times in a row, the last time in {task.name}: {'; '.join(record.reasons)}",
-                hint="See whether the machine has memory and disk left; qoslab doctor tells what it lacks.",
+                hint="Check the free memory and disk of the machine; `qoslab doctor` lists missing requirements.",
             )
 
     # Turns

@@ -77,7 +77,7 @@ def place() -> Path:
             return Path(candidate)
     raise MachineError(
         f"the temporary folder {tempfile.gettempdir()} has a path of more than {LONGEST_PLACE} bytes, "
-        "in which no socket has room, and neither XDG_RUNTIME_DIR nor /tmp may be written to",
+        "too long for a socket, and neither XDG_RUNTIME_DIR nor /tmp is writable",
         hint="Set TMPDIR to a folder with a shorter path.",
     )
 

@@ -272,7 +272,7 @@ class CellRun:
             found.health = read_health(self._lab, (*self._data_planes, *self._lab.lines))
         except QoslabError as error:
             if journal.is_valid:
-                journal.invalid(f"how punctual the data planes were cannot be read: {error}")
+                journal.invalid(f"the lateness statistics of the data planes cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
         traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
         feeds = fed_routers(self._experiment.topology, configurations, traffic)

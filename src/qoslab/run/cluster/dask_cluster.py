@@ -48,8 +48,8 @@ class Tls:
 
 
 UNPROTECTED = (
-    "is neither encrypted nor authenticated: whoever can reach it can run programs as its workers' user, and as you; "
-    "docs/sweeps.md has the way with certificates (tls://)"
+    "is neither encrypted nor authenticated: anyone with access to it can run programs as its workers' user, and as "
+    "you; docs/sweeps.md describes certificates (tls://)"
 )
 
 

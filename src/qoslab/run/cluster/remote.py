@@ -122,7 +122,7 @@ def _extract(files: bytes, folder: Path) -> None:
             for entry in entries:
                 place = (folder / entry.filename).resolve()
                 if not place.is_relative_to(folder.resolve()):
-                    raise ArchiveError(f'its worker sent the file "{entry.filename}", which leads out of its cell')
+                    raise ArchiveError(f'its worker sent the file "{entry.filename}", a path outside its cell')
                 if entry.is_dir():
                     place.mkdir(parents=True, exist_ok=True)
                 else:

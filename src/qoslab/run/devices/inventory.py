@@ -337,7 +337,7 @@ def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings
     if key is None and _text(variables, *PASSWORDS):
         raise UserError(
             f"{source}: found a password for the host {name}, expected a key",
-            hint="Let a key in there (ssh-copy-id), and leave the password out.",
+            hint="Install a key there (ssh-copy-id), and leave the password out.",
         )
     known_hosts = known_hosts_of(source, settings)
     arguments = [_text(variables, word) or "" for word in SSH_ARGUMENTS]

@@ -136,9 +136,9 @@ class Routers:
             found = driver.collisions()
             if found:
                 raise UserError(
-                    f"{router} is left as it is, since the experiment would overwrite what it has:\n"
+                    f"{router} was not changed, since the experiment would overwrite a part of its configuration:\n"
                     + "\n".join(f"  {sentence}" for sentence in found),
-                    hint="Give it another name in the experiment's template, or take it off the router.",
+                    hint="Rename it in the experiment's template, or remove it from the router.",
                 )
 
     def compiled(self, router: str, text: str, *, source: str) -> formats.RouterConfig:
@@ -216,7 +216,7 @@ class Routers:
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
             told = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
-            self._note(f"{router}: somebody changed its configuration during the run; this is left as it is:\n{told}")
+            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{told}")
 
     def _read_back(self) -> None:
         """Ask the routers what they have in force now, whatever it is."""

@@ -18,7 +18,7 @@ class Kind(StrEnum):
     HUNG_UP = "hung up"
     ENDLESS = "endless answer"
     BUSY = "busy"
-    DEFECT = "defect of the door"
+    DEFECT = "defect of the access proxy"
 
 
 PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})

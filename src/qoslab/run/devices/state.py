@@ -142,7 +142,9 @@ class RestoreState:
             topology = Topology.model_validate_json(json.dumps(said["topology"]))
             return About(said["inventory"], said["run"], said["since"], topology)
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise UserError(f"{file} cannot be read: {error}", hint="The configurations lie beside it.") from error
+            raise UserError(
+                f"{file} cannot be read: {error}", hint="The configurations are in the same folder."
+            ) from error
 
     def before(self, router: str) -> str:
         """The router's configuration from before the run."""

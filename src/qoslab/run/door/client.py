@@ -24,7 +24,7 @@ from qoslab.run.scratch import Scratch
 from qoslab.run.threads import result_of
 
 PROGRAM = python_module("qoslab.run.door.process")
-PROCESS = "the process behind the routers' doors"
+PROCESS = "the access proxy of the routers"
 HOST = "127.0.0.1"
 PASSWORD_BYTES = 18
 START_S = 30.0

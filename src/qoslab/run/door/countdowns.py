@@ -86,7 +86,7 @@ class Countdown(ABC):
 class Confirmation(Countdown):
     """The change of the configuration has to be confirmed."""
 
-    effect = "the router puts its earlier configuration in force, unless the change is confirmed"
+    effect = "the router restores its earlier configuration, unless the change is confirmed"
     most_minutes = 120
     looks = ("show archive config rollback timer",)
 
@@ -104,7 +104,7 @@ class Confirmation(Countdown):
 
     def left(self, shown: Sequence[str]) -> str:
         """See `Countdown`."""
-        return "its timer still counts" if "Timer type" in shown[0] else ""
+        return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
@@ -121,7 +121,7 @@ class Confirmation(Countdown):
 class Applet(Countdown):
     """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
 
-    effect = f"an applet puts {COPY} in force, a copy from before the run"
+    effect = f"an applet restores {COPY}, a copy from before the run"
     most_minutes = (2**32 - 1) // 60
     looks = (_REGISTERED, "dir flash:")
 
@@ -143,9 +143,9 @@ class Applet(Countdown):
         registered, files = shown
         counting = [each for each in map(_name, APPLETS) if each in registered]
         if counting:
-            return f"the applet {counting[0]} still counts"
+            return f"the applet {counting[0]} is still running"
         copy = COPY.partition(":")[2]
-        return f"{COPY} is still there, with all secrets of its configuration" if copy in files.split() else ""
+        return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
@@ -168,7 +168,7 @@ class Applet(Countdown):
         if name in shown and not refused:
             return ""
         said(*self.stop())
-        return refused or "it does not list the applet that counts"
+        return refused or "it does not list the applet with the timer"
 
     @staticmethod
     def _applet(minutes: int, times: int) -> Lines:
@@ -186,7 +186,7 @@ class Applet(Countdown):
 class Restart(Countdown):
     """The router restarts."""
 
-    effect = "the router restarts with its startup configuration, which has to be its running one"
+    effect = "the router reloads its startup configuration (it must equal the running one)"
     most_minutes = 24 * 24 * 60
     looks = ("show reload",)
 
@@ -205,13 +205,13 @@ class Restart(Countdown):
 
     def left(self, shown: Sequence[str]) -> str:
         """See `Countdown`."""
-        return "it is still going to restart" if _SCHEDULED in shown[0] else ""
+        return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
         if _steady(kept.running) == _steady(kept.startup):
             return ""
-        return "it has changes that are not saved, which a restart would take away (write memory)"
+        return "it has unsaved changes that a reload would remove (write memory)"
 
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""

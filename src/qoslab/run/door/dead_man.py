@@ -81,8 +81,8 @@ class DeadMan:
         self._keep(self.armed)
         told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
         raise UserError(
-            f"{router} cannot take its configuration back by itself, should this run be cut off:\n{told}",
-            hint=f"Mend that, or do without: qoslab_dead_man: none for {router} in the inventory.",
+            f"{router} cannot roll back by itself if this run is interrupted:\n{told}",
+            hint=f"Fix that, or run without a rollback timer: qoslab_dead_man: none for {router} in the inventory.",
         )
 
     def _renew(self, router: str, choice: Choice, minutes: int) -> None:
@@ -93,8 +93,8 @@ class DeadMan:
         self._times[router] += 1
         if refused := refusal_of(lines, said):
             raise UserError(
-                f"{router} does not count on ({choice}): {refused}",
-                hint="It may have taken its configuration back already, or have restarted.",
+                f"{router}: the rollback timer could not be restarted ({choice}): {refused}",
+                hint="The router may have rolled back already, or reloaded.",
             )
 
 
@@ -108,7 +108,7 @@ def too_long(choice: Choice, minutes: int) -> str:
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
-    return f"it counts {countdown.most_minutes} min at most, and the longest cell wants {minutes} min"
+    return f"its longest time is {countdown.most_minutes} min, and the longest cell needs {minutes} min"
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:
@@ -138,6 +138,6 @@ def refuse_left(reasons: Mapping[str, str]) -> None:
     if left:
         told = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
         raise DeviceError(
-            f"what takes a router's configuration back could not be stopped:\n{told}",
-            hint="The routers keep their marks. Stop it there, then restore: qoslab lab rescue.",
+            f"could not cancel the rollback timer:\n{told}",
+            hint="The run locks stay in place. Cancel the timer on the router, then run `qoslab lab rescue`.",
         )

@@ -135,7 +135,7 @@ class Login:
             if not data:
                 last = self.text.strip().splitlines()[-1:]
                 said = f"; it said last: {last[0]}" if last else ""
-                hint = "See whether it has a free line, and whether this machine may log in (access-class)."
+                hint = "Check that it has a free line, and that this machine may log in (access-class)."
                 raise DoorError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
@@ -252,7 +252,7 @@ class Login:
     def _endless(self, what: str) -> DoorError:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
         said = f"; it printed last: {last[0][-80:]}" if last else ""
-        hint = "End what prints there without a request (undebug all), and see whether its prompt stays the same."
+        hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
         return DoorError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
 
     def _silent(self, seconds: float) -> DoorError:

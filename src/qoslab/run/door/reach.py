@@ -183,10 +183,10 @@ def _signatures(way: Way, port: int) -> list[str]:
 
 def _key_trouble(way: Way) -> DoorError:
     port = way.port or SSH_PORT
-    file = "the known_hosts file" if way.known_hosts is None else "what is known of it"
+    file = "the known_hosts file" if way.known_hosts is None else "its known host keys"
     if _known_keys(way, port):
         message = f"{way.place} showed another host key than {file} has"
-        hint = "If the device was replaced or its key made anew, take the old one out (ssh-keygen -R) and log in once."
+        hint = "If the device was replaced or has a new key, remove the old key (ssh-keygen -R) and log in once."
         return DoorError(Kind.KEY_CHANGED, message, hint)
     option = " -oHostKeyAlgorithms=+ssh-rsa -oKexAlgorithms=+diffie-hellman-group1-sha1" if way.old_ssh else ""
     hint = f"Log in once with ssh{option}, compare its key, and accept it."

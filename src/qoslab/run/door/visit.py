@@ -128,4 +128,4 @@ class Visit:
 
 
 def _lost(name: str) -> str:
-    return f"{Kind.HUNG_UP}: the connection to {name} was lost; what was sent last may not have been carried out"
+    return f"{Kind.HUNG_UP}: the connection to {name} was lost; the last commands may not have been executed"

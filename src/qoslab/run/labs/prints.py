@@ -10,7 +10,9 @@ from qoslab.extras import lacking
 if TYPE_CHECKING:
     from qoslab.run.devices.collector import Collector
 
-UNPARSED = "Genie, which reads what routers print, is not installed; counters are in counters/, and the print is kept"
+UNPARSED = (
+    "Genie, the parser of router output, is not installed; counters are in counters/, and the raw output is saved"
+)
 
 
 class Prints:

@@ -67,9 +67,9 @@ class Program:
             status = self._process.wait(END_S)
         except TimeoutError as error:
             self.stop()
-            raise RunInvalid("sla did not come to its end") from error
+            raise RunInvalid("sla did not finish in time") from error
         if status != 0:
-            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it printed no reason'}")
+            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it, if it still runs."""
@@ -108,7 +108,7 @@ class HostProber(Prober):
             self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
-            raise RunInvalid(f"what sla printed is not what it prints ({type(error).__name__}: {error})") from error
+            raise RunInvalid(f"the output of sla is not in its format ({type(error).__name__}: {error})") from error
         if figures is None:
             raise self.unanswered(code, self._program.said)
         return figures
@@ -189,7 +189,7 @@ class HostResponder:
     def check(self) -> None:
         """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
         if how := self._program.ended:
-            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it printed no reason'}")
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it."""

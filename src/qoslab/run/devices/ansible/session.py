@@ -614,14 +614,14 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify" and told:
-        message = f"{failure.host} does not have in force what was asked for:\n{told}"
-        hint = "See what the router refused or changed, and whether the template asks for what was meant."
+        message = f"{failure.host}: the running configuration differs from the pushed one:\n{told}"
+        hint = "Check the lines that the router refused or changed, and whether the template is as intended."
     elif failure.intent == "verify":
         message = f"{failure.host} could not be read back:\n{text}"
         hint = "See whether the router answers to show commands."
     elif failure.intent == "restore" and told:
         message = f"{failure.host} is not back at its configuration from before the run:\n{told}"
-        hint = "Mend it by hand; the earlier configuration is kept in the run folder."
+        hint = "Restore it by hand; the earlier configuration is in the run folder."
     else:
         message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
         hint = "Correct the template or its variables."
@@ -646,7 +646,7 @@ _TROUBLES = (
     (
         r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
         "lost the connection that Ansible had to it",
-        "See what has ended its process.",
+        "Find out why its process ended.",
     ),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
 )

@@ -228,11 +228,11 @@ class Channel:
                 self._hear(head, stream.read(body_size))
         except (ValueError, struct.error) as error:
             # A login that prints something of its own, for example.
-            reason = f"what came is not what the agent says ({error})"
+            reason = f"its output is not that of the agent ({error})"
             self._process.kill()
         except OSError as error:
             # A file here that cannot be written: the disk is full.
-            reason = f"what it sends cannot be kept: {error}"
+            reason = f"its data cannot be saved: {error}"
             self._process.kill()
         status = self._process.wait()
         self._said.seek(0)
@@ -310,15 +310,18 @@ def ssh_command(access: HostAccess) -> list[str]:
 def _advice(said: str, access: HostAccess) -> str:
     """What to do about the last words of ssh, or of the host."""
     if "Permission denied" in said:
-        return "Let a key of yours in there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
+        return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
     if UNVERIFIED in said and "has changed" in said:
         place = access.host if access.port is None else f"[{access.host}]:{access.port}"
         file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
-        return f"Find out why; where that is well: ssh-keygen -R {shlex.quote(place)}{file}, and accept the new one."
+        return (
+            f"Find out why. If the change is legitimate: ssh-keygen -R {shlex.quote(place)}{file}, and accept the "
+            f"new one."
+        )
     if UNVERIFIED in said:
-        return "Compare the host's key, and keep it in known_hosts: ssh-keyscan prints it."
+        return "Compare the host's key (ssh-keyscan prints it), and add it to known_hosts."
     if "not found" in said or "No such file" in said:
         return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."
     if "sudo" in said:
         return "Let sudo ask for no password there, or log in as root."
-    return "Try the same way by hand: " + shlex.join(ssh_command(access))
+    return "Try the same login by hand: " + shlex.join(ssh_command(access))

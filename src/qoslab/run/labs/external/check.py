@@ -93,5 +93,5 @@ def _left_behind(file: Path) -> list[Found]:
     if not state.is_there():
         return []
     about = state.about()
-    message = f"found what the run {about.run} has configured, since {about.since}, expected it restored"
-    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless it is under way")]
+    message = f"found the configuration of the run {about.run}, since {about.since}, expected it restored"
+    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless the run is in progress")]

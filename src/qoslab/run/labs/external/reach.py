@@ -100,7 +100,7 @@ def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
     """Have the interfaces of all hosts ready."""
     left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
     for name, each in ((name, each) for name, failed in left.items() for each in failed):
-        note(f"{name}: an earlier run has left this, which could not be put back: {each}")
+        note(f"{name}: a setting left by an earlier run could not be restored: {each}")
     if errors:
         raise together(errors)
 

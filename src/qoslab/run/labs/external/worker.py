@@ -123,7 +123,7 @@ class ExternalWorker(MeasuredWorker):
         self._tell(self._label, "look at the lab")
         facts = look_around(gathering, self._note)
         if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
-            hint = "Results of two labs are not mixed: begin anew, without --resume."
+            hint = "Results of two labs cannot be mixed: start a new run, without --resume."
             raise UserError("\n".join(another), hint=hint)
         isolate(gathering.lab, self._note)
         return look_around(gathering, lambda _: None) if unseen(facts) else facts
@@ -195,7 +195,7 @@ class ExternalWorker(MeasuredWorker):
             if state is not None:
                 state.release()
                 again = shlex.join(["qoslab", "lab", "rescue", str(self._file)])
-                self._note(f"routers may not be as they were; try again: {again}")
+                self._note(f"routers may not be restored; try again: {again}")
             self._compare(folder, why=str(error) or type(error).__name__)
             raise
         else:
@@ -203,7 +203,7 @@ class ExternalWorker(MeasuredWorker):
         finally:
             self._tell(self._label, "leave the hosts")
             for each in lab.close():
-                self._note(f"could not be put back on {each}")
+                self._note(f"could not be restored on {each}")
             self._tell(self._label, "")
 
     def _compare(self, folder: Path, why: str = "") -> None:
@@ -215,7 +215,7 @@ class ExternalWorker(MeasuredWorker):
                 write_changes(folder, changes)
         except QoslabError as error:
             # That does not make it another router.
-            self._note(f"what was changed on routers is not in the report: {error.message}")
+            self._note(f"the changes on routers are not in the report: {error.message}")
 
     def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
         before = self._routers.command_lines[router].before

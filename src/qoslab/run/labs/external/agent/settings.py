@@ -210,7 +210,7 @@ class Keeper:
                 break
             told += part
         os.waitpid(self.pid, 0)
-        return list(json.loads(told)) if told else ["the keeper did not say what it has put back"]
+        return list(json.loads(told)) if told else ["the watchdog did not report the settings that it restored"]
 
 
 def _put_back_of(path: str, token: str) -> list[str]:
@@ -286,7 +286,7 @@ class Settings:
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
                 break
         else:
-            raise RefusedError(f"no journal can be kept in {' or '.join(STATE_FOLDERS)}")
+            raise RefusedError(f"no journal can be written in {' or '.join(STATE_FOLDERS)}")
         try:
             journal = Journal(journal_of(folder, device), self._who)
         except RefusedError as error:

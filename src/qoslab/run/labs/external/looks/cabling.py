@@ -74,7 +74,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
     answers = _who_has(facts, near, far)
     if far.address is not None and len(answers) > 1:
         owners = " and ".join(facts.owner(mac) or mac for mac in answers)
-        message = f"found two that answer for {far.address.ip} at {where} ({owners}), expected {there} alone"
+        message = f"found two devices answering for {far.address.ip} at {where} ({owners}), expected only {there}"
         yield Found(f"link {link.name}", message, "take the address away from the other")
         return
     if expected and expected in answers:
@@ -85,7 +85,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
         message = f"found {' and '.join(others)} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, "plug the cable in there, or name the interfaces in the inventory")
     elif far.address is not None and not answers and not _known_to_be_bad(facts, far):
-        message = f"found nobody who answers for {far.address.ip} at {where}, expected {there}"
+        message = f"found no answer for {far.address.ip} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, HINT)
 
 
@@ -95,7 +95,9 @@ def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Itera
     told = _told(facts, near)
     if told is not None and told[0] in facts.routers and told != (far.node, facts.device(far)):
         yield Found(
-            f"link {link.name}", f"found {told[1]} of {told[0]} at {where}, as it says itself, expected {there}", HINT
+            f"link {link.name}",
+            f"found {told[1]} of {told[0]} at {where}according to that device, expected {there}",
+            HINT,
         )
         return
     port = _learnt_at(facts, near, far)
@@ -114,7 +116,7 @@ def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Itera
         return
     silent = not mac and address in router.pings and not router.pings[address].took_ms
     if silent and not _known_to_be_bad(facts, far) and not _known_to_be_bad(facts, near):
-        message = f"found nobody who answers for {address} at {where}, expected {there}"
+        message = f"found no answer for {address} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, HINT)
 
 

@@ -21,6 +21,6 @@ def dead_man(facts: Facts) -> Iterator[Found]:
         reasons = {way: reason for way, reason in against.items() if reason}
         if ways and len(reasons) == len(ways):
             told = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
-            expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"
-            message = f"found nothing that would take its configuration back ({told}), expected {expected}"
-            yield Found(name, message, "mend that, or do without: qoslab_dead_man: none")
+            expected = f"qoslab_dead_man: {wanted}" if wanted else "one that works"
+            message = f"found no rollback method that works ({told}), expected {expected}"
+            yield Found(name, message, "fix that, or run without a rollback timer: qoslab_dead_man: none")

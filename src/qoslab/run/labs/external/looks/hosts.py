@@ -45,13 +45,13 @@ def programs(facts: Facts) -> Iterator[Found]:
             yield Found(
                 name,
                 f"found no program {program} in its path, expected it",
-                "install it there (its package is mostly called so)",
+                "install it there (its package usually has the same name)",
             )
         for program, why in host.unfit.items():
             variable = variable_of(program)
             hint = (
-                f"take a host as this machine, or name a {program} in {variable} that needs no library "
-                "(cargo build --release --target x86_64-unknown-linux-musl, or what this machine is)"
+                f"use a host like this machine, or name a {program} in {variable} that needs no library "
+                "(cargo build --release --target x86_64-unknown-linux-musl, or this machine's architecture)"
             )
             yield Found(
                 name, f'found that {program} cannot be run there, "{why}", expected it for the experiment', hint
@@ -59,7 +59,7 @@ def programs(facts: Facts) -> Iterator[Found]:
         for algorithm in wanted:
             if algorithm not in host.congestion:
                 there = ", ".join(sorted(host.congestion))
-                message = f"found no TCP congestion control {algorithm}, expected it beside {there}"
+                message = f"found no TCP congestion control {algorithm}, expected one of {there}"
                 yield Found(name, message, f"modprobe tcp_{algorithm}, or take a kernel that has it")
 
 
@@ -97,4 +97,4 @@ def clocks(facts: Facts) -> Iterator[Found]:
             message = (
                 f"found its clock known to ±{host.clock_error_ms:.0f} ms, expected ±{CLOCK_ERROR_MS:.0f} ms or better"
             )
-            yield Found(name, message, "see what makes the way to it so slow", grave=False)
+            yield Found(name, message, "find out why the path to it is so slow", grave=False)

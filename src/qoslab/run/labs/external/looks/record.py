@@ -43,5 +43,5 @@ def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str
         differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
         if differing:
             is_now, has_been = (", ".join(f"{key} {said[key]}" for key in differing) for said in (each, was))
-            found.append(f"{name}: found {is_now}, expected {has_been}, on which the run began")
+            found.append(f"{name}: found {is_now}, expected {has_been}, the device at the start of the run")
     return found

@@ -37,7 +37,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
         if trips is None or not trips.took_ms:
             if link.emulated and not unseen(facts):
                 message = f"found nobody who can measure its {' and '.join(link.emulated)}, expected it to be compared"
-                yield Found(f"link {link.name}", message, "see whether an end of it answers")
+                yield Found(f"link {link.name}", message, "check whether one of its ends answers")
             continue
         yield from _delay(link, trips)
         yield from _loss(link, trips)
@@ -68,9 +68,9 @@ def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
         expected = f"{delay:g} ms" if delay else f"at most {most:.0f} ms"
         message = f"found a round trip of {found:.1f} ms at rest, expected {expected}"
         hint = (
-            "see what makes the delay of this link"
+            "check the source of this link's delay"
             if delay
-            else "see what is between; the experiment has a plain cable"
+            else "check the devices between the ends; the experiment has a plain cable"
         )
         yield Found(f"link {link.name}", message, hint)
 
@@ -83,14 +83,14 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
     if not expected:
         if lost > 1:
             message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"
-            yield Found(f"link {link.name}", message, "see cable, duplex, and whether somebody else uses the link")
+            yield Found(f"link {link.name}", message, "check the cable, duplex, and other traffic on the link")
         return
     deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
     if abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
         message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
-        yield Found(f"link {link.name}", message, "see what makes the loss of this link; both directions count")
+        yield Found(f"link {link.name}", message, "check the source of this link's loss; both directions count")
     elif expected * sent <= DEVIATIONS * deviation + 1:
-        why = f"{sent} requests do not tell {100 * expected:.2g} % of losses, there and back, from none"
+        why = f"{sent} requests are too few to distinguish {100 * expected:.2g} % round-trip loss from none"
         yield _not_measured(link, "loss", why)
 
 
@@ -109,7 +109,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         spread = 0.0 if trips.summed else _between_quartiles(times)
         if spread > SLACK_MS:
             message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
-            hint = "see what is between, and whether an end of it is busy"
+            hint = "check the devices between the ends, and the load of both ends"
             yield Found(f"link {link.name}", message, hint, grave=False)
         return
     size = 1000 * jitter.size.seconds
@@ -127,10 +127,12 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         enough = least > RESOLUTION_MS
         what = "half of the round trips at rest are within"
     if not enough:
-        yield _not_measured(link, "jitter", f"{len(times)} round trips do not tell {jitter.size} of it from none")
+        yield _not_measured(
+            link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} from none"
+        )
     elif not least <= found <= most:
         message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"
-        yield Found(f"link {link.name}", message, "see what makes the jitter of this link; both directions count")
+        yield Found(f"link {link.name}", message, "check the source of this link's jitter; both directions count")
 
 
 def _between_quartiles(times: Sequence[float]) -> float:
@@ -143,7 +145,7 @@ def _between_quartiles(times: Sequence[float]) -> float:
 
 def _not_measured(link: Link, what: str, why: str) -> Found:
     message = f"found its {what} not measured ({why}), expected it to be compared"
-    return Found(f"link {link.name}", message, "measure it yourself, or let an end of it be a host", grave=False)
+    return Found(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
 
 
 def _share(link: Link) -> float:
