@@ -135,7 +135,7 @@ def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> I
         if not isinstance(words, tuple) or not words or not all(isinstance(word, str) and word for word in words):
             yield f"the {side}'s command is {words!r}, expected words"
         elif words[0] not in tool.programs:
-            yield f"the {side}'s command starts {words[0]}, which programs does not name"
+            yield f"the {side}'s command starts {words[0]}, a program that `programs` does not list"
     if not 0 < commands.listener.port <= 65_535:
         yield f"the listener's port is {commands.listener.port}"
     if not commands.deadline_s > duration.seconds:

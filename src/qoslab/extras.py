@@ -38,7 +38,7 @@ def need(extra: str) -> None:
     if names := lacking(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
-            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy, which installs everything.",
+            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy to install everything.",
         )
 
 

@@ -42,5 +42,5 @@ def is_own(connection: Any) -> bool:
     try:
         return owner_of_peer(connection) == os.geteuid()
     except OSError as error:
-        print(f"cannot tell whose a connection is: {error}", file=sys.stderr, flush=True)
+        print(f"cannot determine the owner of a connection: {error}", file=sys.stderr, flush=True)
         return False

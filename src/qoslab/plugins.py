@@ -122,7 +122,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
 
     def _load(self, point: EntryPoint) -> _T:
         what = f'the {ONE[self.kind]} "{point.name}" of the package {package_of(point)} ({point.value})'
-        hint = f"Mend or remove that package; docs/internals/extending.md says what a {ONE[self.kind]} has to be."
+        hint = f"Fix or remove that package; docs/internals/extending.md describes the interface of a {ONE[self.kind]}."
         try:
             value: Any = point.load()
             value = value() if isinstance(value, type) else value

@@ -62,7 +62,7 @@ def own_program(name: str) -> Path:
     named = os.environ.get(variable)
     if named is not None:
         if not Path(named).is_file() or not os.access(named, os.X_OK):
-            raise MachineError(f"{variable} names {named}, which is no program")
+            raise MachineError(f"{variable} names {named}, not an executable file")
         return _for_this_machine(name, Path(named).absolute())
     top = checkout()
     ours = packed("bin") / name if top is None else top / "target/release" / name
@@ -85,7 +85,7 @@ def _for_this_machine(name: str, program: Path) -> Path:
             head = file.read(_ELF_HEAD)
     except OSError as error:
         raise MachineError(
-            f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs keep its hash",
+            f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs record its hash",
             hint=f"As its owner or root: chmod a+r {shlex.quote(str(program))}",
         ) from error
     here = os.uname().machine
@@ -97,7 +97,7 @@ def _for_this_machine(name: str, program: Path) -> Path:
         return program
     built = next((machine for machine, each in _MACHINES.items() if each == number), f"machine {number} of ELF")
     raise MachineError(
-        f"{program} is built for {built}, expected {name} for {here}, which this machine is",
+        f"{program} is built for {built}, expected {name} for {here}, the architecture of this machine",
         hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
         f"and name it in {variable_of(name)}.",
     )

@@ -142,9 +142,7 @@ def test_a_state_that_cannot_be_read_says_where_it_is(inventory: Path) -> None:
 def test_nothing_to_rescue_is_told(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
     assert main(["lab", "rescue", str(inventory)]) == 0
-    assert capsys.readouterr().err == (
-        f"nothing is to be restored: no run has left anything on the routers of {inventory}\n"
-    )
+    assert capsys.readouterr().err == (f"nothing to restore: no run has left changes on the routers of {inventory}\n")
     assert main(["lab", "rescue", str(inventory.parent / "none.yml")]) == 2
     assert "there is no inventory" in capsys.readouterr().err
 

@@ -335,7 +335,8 @@ def impossible(comparison: pd.DataFrame) -> list[str]:
     rows = comparison[comparison["verdict"] == IMPOSSIBLE].to_dict("records")
     return [
         f"{row['arm']}: {row['metric']}{' with ' + row['where'] if row['where'] else ''} came out as "
-        f"{format_value(row['measured'], row['unit'])}, which cannot be: a mistake of the analysis or of a measurement"
+        f"{format_value(row['measured'], row['unit'])}, an impossible value: an error in the analysis or in a "
+        f"measurement"
         for row in rows
     ]
 

@@ -44,11 +44,11 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(row)):
-        return [f"what was counted cannot be read: {problem}" for problem in problems]
+        return [f"the counters cannot be read: {problem}" for problem in problems]
     try:
         cards = cards_of(cell)
     except (LookupError, TypeError, ValueError, RecursionError):
-        return ["what the interfaces of hosts counted is damaged"]
+        return ["the interface counters of the hosts are damaged"]
     interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
     real, uncounted = cell.devices_with_readings(), _uncounted(cell, experiment)
     compared = disagreements(experiment.topology, cards, interfaces, classes, uncounted=uncounted, talking=real)

@@ -84,7 +84,7 @@ def add_counters(
                 measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
                 rows = list(observed_class_rows(entry.device, measured, 0.0))
             except DAMAGE:
-                problems.append(f'what is understood of "{entry.command}" of {entry.device} is damaged')
+                problems.append(f'the parsed output of "{entry.command}" of {entry.device} is damaged')
                 continue
             for row in rows:
                 add("classes", row | times)

@@ -60,7 +60,7 @@ def given(value: float | Missing, of: str) -> float | Missing:
     if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - error_of(value), value + error_of(value)
-    return Missing(f"{of}: its readings only tell that it is between {max(low, 0.0):.4g} and {high:.4g}")
+    return Missing(f"{of}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
 
 
 def scaled(value: float, factor: float) -> Estimate:

@@ -74,4 +74,4 @@ def limiter_figures(limiters: pd.DataFrame) -> Iterator[Figure]:
         if pd.notna(row[column]):
             yield name, float(row[column])
         else:
-            yield name, Missing(f"found {row['kind']} between {row['before']} and {row['after']}, which has none")
+            yield name, Missing(f"found {row['kind']} between {row['before']} and {row['after']}, without this value")

@@ -77,12 +77,12 @@ def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFr
             why = "more than all there is" if name in SHARES else "more than the links on its path can carry"
             yield (
                 f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, as it is "
-                f"{why}: a mistake of the analysis or of a measurement"
+                f"{why}: an error in the analysis or in a measurement"
             )
     parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows["traffic"].unique()]
     if parts and abs(sum(parts) - 1) > ROUNDING:
         whole = f"found {sum(parts):.1%} for all traffic together, expected 100 %"
-        yield f"goodput.share: {whole}: a mistake of the analysis"
+        yield f"goodput.share: {whole}: an error in the analysis"
 
 
 def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:

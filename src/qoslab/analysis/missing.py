@@ -18,8 +18,8 @@ NEVER = "never came"
 """In the reason of a value whose moment was not reached."""
 NOTHING_COUNTED = "nothing counted it"
 BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
-NOT_TOGETHER = "there is no time in which all of its flows ran"
-READ_ONCE = "its counters were read once, which says nothing of the traffic time"
+NOT_TOGETHER = "its flows never all ran at the same time"
+READ_ONCE = "its counters were read only once, so the traffic time is not covered"
 _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 
 

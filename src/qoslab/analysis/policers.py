@@ -63,7 +63,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
         yield "police.tokens_lost.longest", longest if isinstance(longest, Missing) else longest / 1e6
     elif policed["time_error_s"].notna().any():
         for name in ("police.tokens_lost", "police.tokens_lost.longest"):
-            yield name, Missing("no show command tells of the tokens that overflowed a bucket")
+            yield name, Missing("no show command reports the tokens that overflowed a bucket")
 
 
 @metrics_of(

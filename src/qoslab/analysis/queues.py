@@ -112,7 +112,7 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
         if len(delays):
             yield name, float(delays.max()) / 1e6
         elif mine["time_error_s"].notna().any():
-            yield name, Missing("no show command tells how long packets waited at an interface")
+            yield name, Missing("no show command reports the queueing delay at an interface")
 
 
 @metrics_of("queues", *_FIGURES["queue"])

@@ -181,7 +181,7 @@ def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
     recorded = {flow.traffic for flow in record.flows}
     for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
         file, other = (cell.experiment_file, cell.record_file) if name in recorded else (cell.record_file, "")
-        of = f", of which {other} has a record" if other else ""
+        of = f", although {other} has a record of it" if other else ""
         raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
 
 
@@ -195,7 +195,7 @@ def _framed(rows: Mapping[str, list[raw.Row]]) -> tuple[dict[str, pd.DataFrame],
                 column = counts.columns[counts.lt(0).any()][0]
                 raise ValueError(f"found {column} below zero")
         except DAMAGE as error:
-            problems.append(f"what the table {name} is made of is damaged: {str(error).partition(chr(10))[0]}")
+            problems.append(f"the source data of the table {name} is damaged: {str(error).partition(chr(10))[0]}")
             found[name] = tables.frame(name, [])
     return found, problems
 

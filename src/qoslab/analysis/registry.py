@@ -122,7 +122,7 @@ def _added(metric: AddedMetric) -> MetricFunction:
                 yield metric.name, float(value)
         # Whatever another's function raises is no reason to have no figures at all.
         except Exception as error:
-            yield metric.name, Missing(f"what computes it failed: {type(error).__name__}: {error}")
+            yield metric.name, Missing(f"its function failed: {type(error).__name__}: {error}")
 
     return MetricFunction(metric.table, frozenset({metric.name}), call)
 

@@ -264,7 +264,4 @@ def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
     width = estimate(values).half_width
     if not width <= wanted.interval.fraction:
         return ""
-    return (
-        f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, which is within "
-        f"{wanted.interval}"
-    )
+    return f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, within {wanted.interval}"

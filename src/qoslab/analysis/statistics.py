@@ -210,7 +210,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     """
     data = _finite(pilot)
     if len(data) < 2:
-        raise ValueError("one repetition says nothing of the spread between repetitions: run at least two first")
+        raise ValueError("one repetition does not show the spread between repetitions: run at least two first")
     if not least_difference > 0:
         raise ValueError(f"a difference of {least_difference:g} cannot be looked for: give one above 0")
     deviation = float(np.std(data, ddof=1))
@@ -234,7 +234,7 @@ def _finite(values: Values) -> np.ndarray:
     if len(data) == 0:
         raise ValueError("no values: a statistic needs at least one")
     if not np.isfinite(data).all():
-        raise ValueError("a value is not a finite number: leave out what was not measured")
+        raise ValueError("a value is not a finite number: leave out values that were not measured")
     return data
 
 
@@ -243,7 +243,7 @@ def _numbers(groups: Groups) -> list[np.ndarray]:
     if not found or any(len(group) == 0 for group in found):
         raise ValueError("no values: a statistic needs at least one")
     if any(np.isnan(group).any() for group in found):
-        raise ValueError("a value is not a number: leave out what was not measured")
+        raise ValueError("a value is not a number: leave out values that were not measured")
     return found
 
 

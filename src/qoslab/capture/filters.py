@@ -67,7 +67,7 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        return f"libpcap was not done with it after {COMPILE_S:g} s", ()
+        return f"libpcap did not finish compiling it in {COMPILE_S:g} s", ()
     if done.returncode:
         return f"the process that compiles it {how_ended(done.returncode)}", ()
     found: dict[str, Any] | None = json.loads(done.stdout)
@@ -108,7 +108,7 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
         raise CaptureError(f"the filter {text!r} cannot be compiled: libpcap is missing ({' or '.join(LIBRARIES)})")
     problem, program = compiled
     if problem:
-        raise CaptureError(f"the filter {text!r} does not hold: {problem}")
+        raise CaptureError(f"the filter {text!r} is not valid: {problem}")
     return program
 
 

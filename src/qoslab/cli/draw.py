@@ -61,7 +61,7 @@ def _of_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[st
     from qoslab.lab import Lab
 
     if experiment is not None or sets:
-        raise click.UsageError("found --lab beside EXPERIMENT or --set, expected the lab alone")
+        raise click.UsageError("found --lab with EXPERIMENT or --set, expected the lab alone")
     found = Lab.find(lab)
     try:
         return found.name, found.topology

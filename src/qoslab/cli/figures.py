@@ -80,7 +80,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
 def _verdict(outcome: Outcome) -> str:
     """What the exit status says, in words."""
     if not outcome.valid:
-        return "\n  ".join(("The run is invalid; its figures must not be trusted:", *outcome.reasons))
+        return "\n  ".join(("The run is invalid; its values must not be trusted:", *outcome.reasons))
     wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
     if not outcome.expected:
         none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"

@@ -41,7 +41,7 @@ class Gate:
             raise UserError(
                 f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
                 f"expected one of {name}",
-                hint=f"give {name} for its latest run, or the folder of another one or of one that was kept",
+                hint=f"give {name} for its latest run, or the folder of another run or of a saved one",
             )
 
     def write(self, folder: RunFolder, outcome: Outcome) -> None:

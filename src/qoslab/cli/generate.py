@@ -27,7 +27,9 @@ def command(check: bool) -> int:
     """
     top = checkout()
     if top is None:
-        raise UserError("qoslab runs from a wheel, where nothing is generated", hint="Run ./qoslab of a checkout.")
+        raise UserError(
+            "qoslab runs from a wheel, and files are generated in a checkout only", hint="Run ./qoslab of a checkout."
+        )
     stale = False
     for path, text in _files(top):
         file = top / path

@@ -402,7 +402,7 @@ def _report_what_there_is(made: RunFolder) -> None:
     try:
         report_of(made)
     except QoslabError as error:
-        echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
+        echo(f"qoslab: the measured cells could not be reported: {error.message}", err=True)
 
 
 def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
@@ -438,7 +438,7 @@ def _after(
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
             "--set again: an inventory is a program, and a run's folder may be another's",
-            hint=f"If this is what you want: {resuming(recorded, folder.path)}",
+            hint=f"To continue anyway: {resuming(recorded, folder.path)}",
         )
     return experiment, sets, choice.after(recorded)
 

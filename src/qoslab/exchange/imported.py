@@ -171,7 +171,7 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
     return [
         Graph(
             f"frames-{place}",
-            "What the capture has",
+            "Traffic in the capture",
             f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
             "with the most bytes have lines of their own.",
             figures.unit_of(float(table[ALL].max()))[1],

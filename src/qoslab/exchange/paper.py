@@ -315,7 +315,7 @@ def save(figure: Figure, to: Path) -> None:
         raise UserError(f'{to}: found the ending "{to.suffix}", expected one of {endings}')
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise MachineError(
-            "PGF needs LaTeX, which measures its text: found no pdflatex",
+            "PGF needs LaTeX to measure its text: found no pdflatex",
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         )
     from matplotlib.backends.backend_pgf import LatexError
@@ -327,13 +327,13 @@ def save(figure: Figure, to: Path) -> None:
             figure.savefig(content, format=form, **_NO_TIME[form])
     except UserWarning as error:
         wide = f"{figure.get_figwidth() * MM:.0f} mm"
-        raise UserError(f"{to}: found no room beside the names in {wide}, expected a greater --width") from error
+        raise UserError(f"{to}: found no room next to the names in {wide}, expected a greater --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise
         found = next((line for line in str(error).splitlines() if line.startswith("!")), str(error).strip()[:200])
         raise MachineError(
-            f"{to}: LaTeX, which measures the text of PGF, ended with an error: {found}",
+            f"{to}: LaTeX ended with an error while measuring the text of PGF: {found}",
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         ) from error
     whole = content.getvalue()

@@ -25,7 +25,7 @@ FIGURES = "src/qoslab/ios/model/figures.py"
 
 def _below(present: str, marker: str, text: str) -> str:
     if marker not in present:
-        raise ValueError(f"the line {marker.strip()!r} is missing, below which is what is generated")
+        raise ValueError(f"the line {marker.strip()!r} is missing, the start of the generated part")
     return present.partition(marker)[0] + marker + text
 
 
@@ -150,7 +150,7 @@ def metric_table(present: str) -> str:
     """Return a document with the table of all metrics; the text behind it stays."""
     before, head, after = present.partition(METRIC_HEAD)
     if not head:
-        raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, below which is what is generated")
+        raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, the start of the generated part")
     cells = (
         (f"`{each.name}`", each.selector, each.unit, WRITTEN.get(each.unit, "a number"), each.description)
         for each in METRICS.own.values()

@@ -177,9 +177,9 @@ def _same_place(one: Chain, other: Chain) -> bool:
 def _sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
     where = ", ".join(place) + ": " if place else ""
     if not asked:
-        return f"{where}in force is `{found}`, which was not asked for"
-    state = f"in force is `{found}`" if found else "nothing like it is in force"
-    return f"{where}asked for `{asked}`, {state}{why}"
+        return f"{where}`{found}` is active, but was not configured"
+    state = f"but `{found}` is active" if found else "but no such line is active"
+    return f"{where}configured `{asked}`, {state}{why}"
 
 
 def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]
     ):
         return
     if wanted != present and set(wanted) == set(present):
-        yield f"{place[0]}: asked for the order {_listed(wanted)}, in force is {_listed(present)}"
+        yield f"{place[0]}: configured in the order {_listed(wanted)}, active in the order {_listed(present)}"
 
 
 def _listed(lines: Iterable[str]) -> str:
@@ -204,8 +204,8 @@ def _comparable(device: Device) -> list[str]:
 
 def _any_difference(wanted: str, present: str) -> Iterator[str]:
     have, want = present.splitlines(), wanted.splitlines()
-    yield from (f"asked for `{line.strip()}`, nothing like it is in force" for line in want if line not in have)
-    yield from (f"in force is `{line.strip()}`, which was not asked for" for line in have if line not in want)
+    yield from (f"configured `{line.strip()}`, but no such line is active" for line in want if line not in have)
+    yield from (f"`{line.strip()}` is active, but was not configured" for line in have if line not in want)
 
 
 # What was asked for, taken away from the router as it is.

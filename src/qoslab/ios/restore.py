@@ -92,11 +92,11 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
         if mine is None:
             continue
         if block.how.referred is not None and mine.differs(block):
-            found.append(f"it has `{mine.line}` of its own, with other content")
+            found.append(f"it has its own `{mine.line}`, with other content")
         for name, child in mine.children.items():
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:
-                found.append(f"`{child.line}` is in force already under `{mine.line}`")
+                found.append(f"`{child.line}` is already active under `{mine.line}`")
     return [*found, *_collisions_unread(own, alone, asked)]
 
 
@@ -177,10 +177,10 @@ def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str
     )
     for name, _, text in had - wanted:
         if name in mine & touched:
-            yield f"it has `{text}` of its own in `{name}`, which the experiment would take off with it"
+            yield f"it has its own `{text}` in `{name}`; the experiment would remove it too"
     for name, _, text in (wanted & refused) - had:
         if name in mine:
-            yield f"it has `{name}` of its own, without `{text}`"
+            yield f"it has its own `{name}`, without `{text}`"
 
 
 def _name_of(line: Unread) -> str:
@@ -276,8 +276,8 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
     reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
     if reading.unread:
         raise QoslabError(
-            "no configuration lines are known that take back what the run configured and leave what others changed "
-            f"meanwhile: `{reading.unread[0].text}`: {reading.unread[0].reason}",
+            "no configuration lines are known that remove the run's configuration and keep the later changes of "
+            "others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
             hint="Compare the configurations by hand; both are in the run folder.",
         )
     return reading.device

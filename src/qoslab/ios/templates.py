@@ -14,7 +14,7 @@ def template_mark(text: str) -> str:
     for number, line in enumerate(text.splitlines(), 1):
         if found := re.search(r"\{[{%#]", line):
             return (
-                f"{number}:{found.start() + 1}: found {found[0]!r}, with which a template of Ansible begins: it would "
-                "be rendered, not sent"
+                f"{number}:{found.start() + 1}: found {found[0]!r}, the start of an Ansible template: the line would "
+                f"be rendered, not sent"
             )
     return ""

@@ -127,7 +127,7 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
                 if each.left is None:
                     step.failed(f"it may not be as it was found: {each.why}")
                 elif each.left:
-                    step.passx("others changed it meanwhile:\n" + "\n".join(each.left))
+                    step.passx("others changed it during the run:\n" + "\n".join(each.left))
 
 
 def _each(steps: Any, expected: Sequence[Expected]) -> None:

@@ -30,9 +30,9 @@ KINDS = {
 """How an agreement is coloured."""
 MEANINGS = (
     (SAME, "every repetition of both labs has one and the same value"),
-    (EQUIVALENT, "that they differ by the margin or more is refuted at 5 %"),
-    (DIFFERENT, "they differ by more than the margin, at 5 %, or in what no chance is in"),
-    (OPEN, "the repetitions neither refute nor show it"),
+    (EQUIVALENT, "equivalent within the margin (5 % significance)"),
+    (DIFFERENT, "they differ by more than the margin (5 % significance), or in a value without randomness"),
+    (OPEN, "the repetitions neither show equivalence nor a difference"),
     (NEAR, "too few repetitions for a test; the figures differ by no more than the margin"),
     (APART, "too few repetitions for a test; the figures differ by more than the margin"),
 )

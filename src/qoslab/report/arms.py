@@ -430,7 +430,7 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
         ".running.ios": "{}: running configuration with it",
-        ".engine.json": "{}: what the data plane had in force",
+        ".engine.json": "{}: active data-plane configuration",
         ".before.ios": "{}: running configuration before",
         ".after.ios": "{}: running configuration after it was restored",
     }

@@ -287,7 +287,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     total = outcome.expected
     if not outcome.valid:
         return Verdict(
-            "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", _some(outcome.reasons)
+            "invalid", "✕", "Not valid", "The values of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
         why = "All expectations have wide bounds" if outcome.wide else "No expectations were set"
@@ -502,12 +502,12 @@ def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment)
     for router, each in changes.items():
         told = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
         if each.left is None:
-            sentence = f"It may not be as it was found: {each.why}"
+            sentence = f"It may not be in the state before the run: {each.why}"
         elif each.left:
-            sentence = "All that the run changed was put back; this differs from what was found:"
+            sentence = "All changes of the run were rolled back; these lines differ from the state before it:"
             told.insert(0, ("After the run", "\n".join(each.left)))
         else:
-            sentence = "It is as it was found."
+            sentence = "It is in the state before the run."
         found.append(RouterChange(router, sentence, told))
     return found
 

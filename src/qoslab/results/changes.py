@@ -73,6 +73,9 @@ def _files(run: RunFolder) -> Iterator[Path]:
 def _content(file: Path) -> bytes:
     content, whole = unsealed(read_bytes(file, CHANGES_MOST))
     if not whole:
-        message = f"{file}: found {len(content)} bytes that are not what was written: its seal is missing or another's"
+        message = (
+            f"{file}: found {len(content)} bytes that do not match the checksum written with them: it is missing or "
+            f"of another file"
+        )
         raise DamageError(message, hint="copy the run again, if there is another copy")
     return content

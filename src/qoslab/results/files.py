@@ -81,9 +81,9 @@ def _told(error: OSError, path: Path, kept: bool) -> tuple[str, str]:
     # A library may give a text of its own, or nothing else.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
-        left = f"what was written before is kept in {path.parent}" if kept else "it is as it was before"
-        return f"cannot be written, the disk is full ({why})", f"{left}; make room and run again"
-    return f"cannot be written: {why}", "what was written before is kept" if kept else ""
+        left = f"the files written before stay in {path.parent}" if kept else "it is as it was before"
+        return f"cannot be written, the disk is full ({why})", f"{left}; free some space and run again"
+    return f"cannot be written: {why}", "the files written before stay" if kept else ""
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class RunFolder:
             except OSError as error:
                 raise UserError(
                     f"{lock}: cannot be locked: {error.strerror}",
-                    hint="have the file system's server keep locks, or run where the disk is this machine's own",
+                    hint="enable locks on the file server, or run on a local disk",
                 ) from error
             replace(path, sealed(json_of(options)))
             sync_names(self.path, 3)  # runs may be new, too
@@ -328,8 +328,8 @@ def _own(path: Path) -> RunFolder:
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
                 raise UserError(
-                    f"{inner}: found {kind}, expected what a run has written",
-                    hint="nothing of a run is; remove it, or ask whoever sent the run",
+                    f"{inner}: found {kind}, expected the files of a run",
+                    hint="no run writes this; remove it, or ask the sender of the run",
                 )
     return RunFolder(path)
 
@@ -337,7 +337,7 @@ def _own(path: Path) -> RunFolder:
 def _check_name(path: str, name: str) -> None:
     """`UserError` for a name that no run has, and that cannot be recorded or printed as it is."""
     shown = one_line(path)
-    hint = "no run has such a file; remove it, or ask whoever sent the run"
+    hint = "no run has such a file; remove it, or ask the sender of the run"
     if len(os.fsencode(path)) > NAME_MOST:
         raise UserError(f"{shown[:200]}...: found a longer path, expected at most {NAME_MOST} bytes", hint=hint)
     if one_line(name) != name:

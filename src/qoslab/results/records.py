@@ -175,7 +175,7 @@ class Health(Record):
             most = f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
-                f"their turn, {'none can be trusted where a maximum is expected' if one_decides else most}"
+                f"their turn, {'none is acceptable, since a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
@@ -216,7 +216,7 @@ class Health(Record):
 
     def _behind(self, traffic_s: float) -> str:
         return (
-            f"the machine kept its data plane from working for {self._share(traffic_s):.2%} of the traffic time: "
+            f"the router process got no CPU time for {self._share(traffic_s):.2%} of the traffic time: "
             f"{self.late_over_budget} packets of {self.lateness_ns.count} left more than {self.budget_ns / 1e6:g} ms "
             f"late, at most {self.lateness_ns.max / 1e6:.3g} ms"
         )
@@ -244,18 +244,18 @@ class SenderRecord(Record):
         found = []
         if self.shortfall > SENDER_SHORT:
             found.append(
-                f"{what}: its sender left out {self.shortfall:.2%} of what it was to send, "
+                f"{what}: its sender skipped {self.shortfall:.2%} of its packets, "
                 f"at most {SENDER_SHORT:.0%} can be trusted"
             )
         if self.late_p99_ms is not None and self.late_p99_ms > SENDER_LATE_MS:
             found.append(
                 f"{what}: more than {SENDER_LATE_SHARE:.0%} of its datagrams left over "
-                f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), which makes bursts of them"
+                f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), so they left in bursts"
             )
         elif one_decides and not self._fills and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS:
             found.append(
-                f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms can be trusted "
-                "where a maximum is expected"
+                f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms is "
+                f"acceptable, since a maximum is expected"
             )
         return tuple(found)
 
@@ -310,8 +310,8 @@ class HostClockRecord(Record):
         if max(self.error_ns) <= CLOCK_ERROR_NS:
             return ()
         return (
-            f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of what was captured there may "
-            "be shifted by that",
+            f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of its captures may be "
+            f"shifted by that",
         )
 
 
@@ -352,7 +352,7 @@ class StallRecord(Record):
 
     def _behind(self, host: str) -> str:
         return (
-            f"{host}: the machine kept its programs from working for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
+            f"{host}: its programs got no CPU time for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
             f"the traffic time: {self.late} of {self.wakes} wake-ups were more than 5 ms late, at most "
             f"{self.latest_ns / 1e6:.3g} ms"
         )

@@ -108,7 +108,7 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
         return ""
     if found.bytes == written.bytes:
         return (
-            f"{name}: found other content than was written, in {found.size} "
+            f"{name}: found content that was changed after the run, in {found.size} "
             f"(SHA-256 {found.sha256[:12]}…, expected {written.sha256[:12]}…)"
         )
     return f"{name}: {written.size} were written, {found.size} are there"

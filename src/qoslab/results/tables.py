@@ -507,7 +507,7 @@ def _check_shape(path: Path, name: str, file: pq.ParquetFile) -> None:
         raise _refused(path, "found a column twice")
     for column, kind in found.items():
         if column not in SCHEMAS[name].names and not (column.startswith(PARAMETER) and kind in _PARAMETER_KINDS):
-            raise _refused(path, f"found {kind} for the column {column}, which none of ours is")
+            raise _refused(path, f"found {kind} for the column {column}, expected a column of this format")
     for field in SCHEMAS[name]:
         if found.get(field.name) != field.type:
             raise _refused(

@@ -258,9 +258,11 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
         if long is not None and not isinstance(error, json.JSONDecodeError | RecursionError):
             line = text.count("\n", 0, long.start()) + 1
             raise UserError(f"{path}:{line}: found a number of thousands of digits, expected a measured one") from error
-        raise UserError(f"{path}: found no whole JSON: {error}", hint=f"was what {what} wrote copied whole?") from error
+        raise UserError(
+            f"{path}: found no whole JSON: {error}", hint=f"was the output of {what} copied completely?"
+        ) from error
     if not isinstance(found, dict):
-        raise UserError(f"{path}: found no JSON object, expected what {what} wrote")
+        raise UserError(f"{path}: found no JSON object, expected output of {what}")
     return found
 
 
@@ -287,4 +289,4 @@ def number(value: object) -> float:
 def not_as_written(path: Path, what: str, error: Exception) -> UserError:
     """For a document whose parts are not what the tool writes."""
     said = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return UserError(f"{path}: it is not what {what} writes: {said}", hint="another version's, or changed by hand?")
+    return UserError(f"{path}: it is not output of {what}: {said}", hint="another version's, or changed by hand?")

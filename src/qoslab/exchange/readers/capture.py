@@ -36,9 +36,7 @@ def read(path: Path) -> Foreign:
     except CaptureError as error:
         raise UserError(error.message, hint=error.hint) from error
     if table.empty:
-        raise UserError(
-            f"{path}: found a capture without a packet, expected some", hint="was it taken where they pass?"
-        )
+        raise UserError(f"{path}: found a capture without a packet, expected some", hint="was it taken on their path?")
     found = Foreign(name, "capture")
     found.packets = table
     found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9

@@ -89,7 +89,7 @@ def _check_one_test(path: Path, text: str) -> None:
             raise UserError(
                 f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended)}], "
                 "expected one test",
-                hint='cut the file where a test begins ("connected with"), and import its parts',
+                hint='split the file at the start of each test ("connected with"), and import the parts',
             )
         if last.get(row["id"]) == place:
             ended.add(row["id"])

@@ -188,7 +188,7 @@ def _take(path: Path, stream: _Stream, row: _Row) -> None:
 def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
     return UserError(
         f"{path}:{row.line}: found {what} of stream {row.stream}, expected one test",
-        hint="cut the file where a test ends, and import its parts",
+        hint="split the file at the end of each test, and import the parts",
     )
 
 

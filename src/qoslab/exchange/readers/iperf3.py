@@ -53,7 +53,7 @@ def _of_one_test(path: Path) -> dict[str, Any]:
     if len(documents) > 1:
         raise UserError(
             f"{path}: found {len(documents)} JSON documents, expected that of one test",
-            hint="iperf3 -s -J writes one for each test: cut the file where one ends, and import its parts",
+            hint="iperf3 -s -J writes one for each test: split the file at the end of each, and import the parts",
         )
     return documents[0] if documents else document_of(path, "iperf3 -J")
 
@@ -86,14 +86,14 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UserError(
                 f"{path}:{line}: found no whole event, expected a JSON object with event and data",
-                hint="was what iperf3 --json-stream wrote copied whole?",
+                hint="was the output of iperf3 --json-stream copied completely?",
             ) from error
         if event == "interval":
             document["intervals"].append(data)
         elif event in document:
             raise UserError(
                 f'{path}:{line}: found another event "{clipped(event)}", expected those of one test',
-                hint="cut the file where a test ends, and import its parts",
+                hint="split the file at the end of each test, and import the parts",
             )
         else:
             document[event] = data
@@ -155,7 +155,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         )
         found.seconds = max(found.seconds, seconds)
     if server and any(entry.get("sender") for entry in ends):
-        found.notes.append("where it has no figures of the receiver, they are the sender's")
+        found.notes.append("values missing at the receiver are the sender's")
     return found
 
 
@@ -201,5 +201,5 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
     for place, own in losses.items():
         found.interval_losses(place, iter(own))
     if sender:
-        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+        found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     return counted

@@ -87,7 +87,7 @@ def read(path: Path) -> Foreign:
     if len(measured) > 1:
         raise UserError(
             f"{path}: found {len(measured)} tests of a server, expected one",
-            hint='cut the file where it says "Server listening", and import its parts',
+            hint='split the file at each "Server listening", and import the parts',
         )
     idle = len(tests) > 1 and not tests[-1].streams
     for match in (_SAID.search(row) for row in text.splitlines()):
@@ -214,9 +214,9 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
         found.interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
     found.notes.append("iperf3 rounds bytes and rates of a text to three digits; iperf3 -J has them all")
     if test.sent or (test.client and not test.reverse):
-        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+        found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     if any(stream.receiver is None for stream in test.streams.values()):
-        found.notes.append("where it has no line of the receiver, figures are the sender's")
+        found.notes.append("values without a line of the receiver are the sender's")
 
 
 def _ends(stream: _Stream) -> list[str]:

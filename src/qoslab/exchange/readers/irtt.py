@@ -57,6 +57,6 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         found.notes.append(f"{lost} of {len(trips)} packets had no answer")
     if any(row["series"] != _DELAYS["rtt"] for row in found.samples):
         found.notes.append(
-            "ways out and back compare the clocks of two machines, and are wrong by what these are apart"
+            "one-way delays compare the clocks of two machines, and are wrong by the offset between them"
         )
     return found

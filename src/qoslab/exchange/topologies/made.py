@@ -298,4 +298,4 @@ def _write(to: Path, text: str) -> None:
         except ExperimentError as error:
             # Places in a file that nobody has seen would tell nothing.
             told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
-            raise UserError(f"what comes of it is no topology of ours:\n{told}") from error
+            raise UserError(f"the converted topology is not valid:\n{told}") from error

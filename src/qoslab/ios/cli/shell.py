@@ -155,7 +155,7 @@ class Shell:
         finally:
             config.device = self.environment.device
             for kept in config.remarks:
-                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is kept without effect: {kept.about}'
+                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is accepted without effect: {kept.about}'
                 self.environment.log.add(self.environment.now(), text)
             config.remarks.clear()
             if config.notices:
