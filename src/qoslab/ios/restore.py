@@ -277,7 +277,7 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
     if reading.unread:
         raise QoslabError(
             "no configuration lines are known that remove the run's configuration and keep the later changes of "
-            "others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
+            f"others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
             hint="Compare the configurations by hand; both are in the run folder.",
         )
     return reading.device
