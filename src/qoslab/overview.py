@@ -43,7 +43,7 @@ class RunSummary:
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Of its comparison, and its averages."""
     left_out: LeftOut = field(default=lambda figure: False, repr=False, compare=False)
-    """Whether it was not asked for a figure that another run has."""
+    """Function that is true for values that the run was not asked for, and another run has."""
 
     @property
     def experiment(self) -> str:
@@ -74,12 +74,12 @@ class RunSummary:
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
-        """How many figures have this verdict."""
+        """Return how many figures have this verdict."""
         return sum(figure.verdict == verdict for figure in self.figures)
 
     @property
     def words(self) -> str:
-        """How many figures are within, of what part of the file, and how many cells must not be trusted."""
+        """Return how many figures are within, of what part of the file, and how many cells must not be trusted."""
         if self.state != FINISHED:
             return self.state
         part = part_of(self.overrides)

@@ -38,7 +38,7 @@ def owner_of_peer(connection: Any) -> int | None:
 
 
 def is_own(connection: Any) -> bool:
-    """Whether the other end is this process's own user's."""
+    """Return whether the other end is this process's own user's."""
     try:
         return owner_of_peer(connection) == os.geteuid()
     except OSError as error:

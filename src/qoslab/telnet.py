@@ -100,7 +100,7 @@ class Telnet:
 
 
 def _end_of_command(data: bytes, at: int) -> int | None:
-    """Where the command that begins at `at` ends; None where its end has not arrived."""
+    """Return where the command that begins at `at` ends; None where its end has not arrived."""
     if at + 1 >= len(data):
         return None
     if data[at + 1] == SB:

@@ -28,7 +28,7 @@ from qoslab.model.metrics import ClassSelector
 from qoslab.model.moments import DURING, WINDOW_FROM
 
 _Key = tuple[str, str, str, str, str]
-"""What a class is known by: a row of CLASS."""
+"""Key of a class: a row of CLASS."""
 ANY_HEADER = 14
 """Bytes of layer 2 that are counted with a packet, where the line is not known."""
 _Figures = dict[str, float | Missing]
@@ -224,7 +224,7 @@ def _of(readings: pd.DataFrame) -> str:
 
 
 def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
-    """What the router prints at the moment of `during`."""
+    """Return the values that the router prints at the time of `during`."""
     running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
     if running.empty:
         return {}

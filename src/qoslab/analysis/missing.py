@@ -9,13 +9,13 @@ import pandas as pd
 
 
 class Missing(str):
-    """Why a metric that applies has no figure."""
+    """Reason of the missing value of a metric that applies."""
 
     __slots__ = ()
 
 
 NEVER = "never came"
-"""In the reason of a value whose moment was not reached."""
+"""Text in the reason of a value with a moment that was not reached."""
 NOTHING_COUNTED = "nothing counted it"
 BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
 NOT_TOGETHER = "its flows never all ran at the same time"
@@ -24,7 +24,7 @@ _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 
 
 def too_short(missing: str) -> bool:
-    """Whether a value is missing for a reason that longer traffic may remove.
+    """Return whether a value is missing for a reason that longer traffic may remove.
 
     A moment of a counter counts only if there was traffic on the way to it.
     """

@@ -12,7 +12,7 @@ from qoslab.analysis.missing import Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 
 SETTLED_WITHIN = 0.2
-"""Of the size over the second half of the traffic time."""
+"""Range of the bucket size over the second half of the traffic time that counts as settled."""
 
 _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
 """One of them every policer has."""

@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
     """A group that imports a subcommand's module when it is called, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of the table."""
+        """Return the commands in the order of the table."""
         return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

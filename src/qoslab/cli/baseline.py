@@ -106,7 +106,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
 
 
 def _unfit(folder: RunFolder, top: Path) -> str:
-    """Why a run is no baseline; empty where it is one."""
+    """Return why a run is no baseline; empty where it is one."""
     manifest = folder.manifest()
     if manifest.lab not in LABS:
         return f"found a run in the lab {manifest.lab}"
@@ -126,7 +126,7 @@ def _unfit(folder: RunFolder, top: Path) -> str:
 
 
 def _untrusted(folder: RunFolder) -> str:
-    """What its outputs show that its records do not know; of a baseline, which has none, nothing."""
+    """Return the fault that a run's outputs show, but not its records; none for a baseline, since it has no outputs."""
     from qoslab.analysis import analyse
 
     reasons = analyse(folder).reasons if (folder.path / "cells").is_dir() else ()

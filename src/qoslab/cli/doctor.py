@@ -168,7 +168,7 @@ def _python() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
-    """What other packages add, each loaded."""
+    """Check the additions of other packages, each loaded."""
     from qoslab.exchange.added import FIGURES
     from qoslab.model.metrics import METRICS
     from qoslab.platforms import PLATFORMS

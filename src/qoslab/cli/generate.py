@@ -14,7 +14,7 @@ from qoslab.results.files import replace
 from qoslab.shipped import checkout
 
 PAGES = "docs/man"
-"""Where manual pages are kept; a wheel has them in share/man/man1."""
+"""Folder of manual pages; a wheel has them in share/man/man1."""
 
 
 @click.command()
@@ -48,7 +48,9 @@ def command(check: bool) -> int:
 
 
 def _files(top: Path) -> Iterator[tuple[str, str | None]]:
-    """What each file shall be, one after the other as later ones import earlier ones; None for one that has to go."""
+    """Yield the content of each generated file, in order, since later ones import earlier ones; None for an obsolete
+    one.
+    """
     from qoslab.generated import FILES  # loads every command of the virtual devices
 
     for path, make in FILES.items():

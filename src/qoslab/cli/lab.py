@@ -260,7 +260,7 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
 
 
 def _has_command_line(lab: Lab, node: str) -> bool:
-    """Whether the node is a router with an IOS command line."""
+    """Return whether the node is a router with an IOS command line."""
     found = lab.nodes.get(node)
     return found is not None and platform_of(found.node).reached_by == "command line"
 

@@ -42,7 +42,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Answers:
-    """What an experiment is made of."""
+    """Answers that define an experiment."""
 
     name: str
     routers: int

@@ -21,7 +21,7 @@ from qoslab.results.files import drafted
 from qoslab.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
-"""Where notebooks are, seen from the working directory; one is named like its experiment."""
+"""Folder of notebooks, relative to the working directory; each has the name of its experiment."""
 
 
 @click.command()

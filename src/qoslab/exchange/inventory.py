@@ -12,7 +12,7 @@ from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import platform_of
 
 MARK = "fill in"
-"""Behind each value that only the lab knows."""
+"""Mark behind each value to fill in."""
 NOWHERE = ".fill-in.invalid"
 """Addresses until they are filled in: no name server knows such a name (RFC 2606), so that nothing else is reached."""
 HOSTS = "host"
@@ -71,7 +71,7 @@ _GROUPS = (
         ),
     ),
 )
-"""In the order of the inventory."""
+"""Groups in the order of the inventory."""
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Plain words that YAML takes for something else."""

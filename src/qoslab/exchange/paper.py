@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Kind = Literal["ecdf", "box", "bar"]
 KINDS: tuple[Kind, ...] = ("ecdf", "box", "bar")
 MM = 25.4
-"""Of an inch."""
+"""Millimetre in inches."""
 POINT = 72.0
-"""Of an inch."""
+"""Point in inches."""
 LETTER = 0.58
 """Width of a letter of the font (DejaVu Sans) as a part of its size, on average of names; measured over those of the
 experiments."""
@@ -78,7 +78,7 @@ _PGF_BEGIN = rb"\begingroup%" + b"\n"
 _PGF_ALONE = (
     rb"\def\mathdefault#1{#1}\catcode`\_=\active\def_{\ifmmode\sb\else\_\fi}\catcode`\&=12\catcode`\#=12\relax%" + b"\n"
 )
-"""What matplotlib would have whoever includes a PGF file put into the preamble, and text as it is written."""
+"""Preamble for a standalone PGF file, in place of matplotlib's, with text as written."""
 
 
 def set_style() -> None:
@@ -149,7 +149,7 @@ def _describe_axis(axes: Axes, x: Mapping[str, Any], y: Mapping[str, Any]) -> No
 def draw_metric(
     folder: RunFolder, manifest: Manifest, outcome: Outcome, metric: str, kind: Kind, width_mm: float
 ) -> Figure:
-    """How a metric is distributed over the valid cells of each arm.
+    """Return how a metric is distributed over the valid cells of each arm.
 
     `ecdf`: the share of the cells with at most so much; `box`: quartiles, with every cell as a point; `bar`: the figure
     of the comparison with its interval, and where the publication has one, its figure. `UserError` for a metric of no
@@ -204,17 +204,17 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
 
 
 def _whole_pairs(where: str) -> str:
-    """Which cells they are, with no line ending between a parameter and its value."""
+    """Return which cells they are, with no line ending between a parameter and its value."""
     return where.replace(" ", _KEPT).replace(f",{_KEPT}", ", ")
 
 
 def _letters(width: float, size: float) -> int:
-    """How many letters of a size have room in so many inches."""
+    """Return how many letters of a size have room in so many inches."""
     return int(width * POINT / (LETTER * size))
 
 
 def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
-    """What the axis of values shows, in lines that are no wider than it is: so large a part of the figure."""
+    """Label the axis of values, in lines no wider than the figure."""
     axes.set_xlabel(textwrap.fill(label, _letters(part * figure.get_figwidth(), FONT)))
 
 

@@ -143,7 +143,7 @@ def _code(text: str) -> str:
 
 METRIC_HEAD = "| metric | of | unit | written | meaning |\n|---|---|---|---|---|\n"
 WRITTEN = {"b/s": "`841 kb/s`", "fraction": "`32.6 %`", "B": "`31250 B`", "ms": "`25 ms`"}
-"""How experiment files write a figure, by its unit; any other as a number."""
+"""Form of values in experiment files, by unit; any other is a number."""
 
 
 def metric_table(present: str) -> str:
@@ -188,4 +188,4 @@ FILES: dict[str, Callable[[Path], str]] = {
     METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
     RESULTS: lambda top: results_document(_present(top, RESULTS), top),
 }
-"""What makes each file, given the top of the checkout; the modules first, which the others import."""
+"""Generators of each file, with the top of the checkout as argument; imported modules come first."""

@@ -52,7 +52,7 @@ class Port:
     mac: str | None
     """Like `02:00:00:00:00:01`; None on serial lines."""
     carrier: bool
-    """Whether the link is up at the other end too."""
+    """True if the link is up at the other end too."""
     mtu: int
     """Bytes of IP packet."""
     link_local: IPv6Address | None = None
@@ -150,11 +150,11 @@ class Environment(Protocol):
 
     @property
     def booted(self) -> datetime:
-        """When the router started or was last reloaded."""
+        """Return when the router started or was last reloaded."""
 
     @property
     def reloaded(self) -> bool:
-        """Whether that start was a `reload`."""
+        """True if that start was a `reload`."""
 
     @property
     def chassis(self) -> Chassis:
@@ -200,10 +200,10 @@ class Environment(Protocol):
         """Zero the QoS statistics of all ports of a switch, or of one, and no other counters."""
 
     def cleared(self, interface: str) -> datetime | None:
-        """When the interface's counters were last cleared by command; None for never."""
+        """Return when the interface's counters were last cleared by command; None for never."""
 
     async def activity(self) -> Mapping[str, Activity]:
-        """When the interfaces last carried packets, by full name."""
+        """Return when the interfaces last carried packets, by full name."""
 
     async def ports(self) -> Mapping[str, Port]:
         """The interfaces of the IP stack by full IOS name."""
@@ -242,7 +242,7 @@ class Environment(Protocol):
 
     @property
     def revert_at(self) -> datetime | None:
-        """When the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
+        """Return when the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
         """Have `text` put in force after that time, the same one as before where absent; None: never."""
@@ -252,11 +252,11 @@ class Environment(Protocol):
 
     @property
     def registered(self) -> Mapping[str, datetime]:
-        """When the applets that wait for the end of a countdown were registered, by name."""
+        """Return when the applets that wait for the end of a countdown were registered, by name."""
 
     @property
     def reload_at(self) -> datetime | None:
-        """When the router is going to reload by itself; None: never."""
+        """Return when the router is going to reload by itself; None: never."""
 
     def reload_after(self, seconds: float | None) -> None:
         """Reload after that time; None: never."""
@@ -265,4 +265,4 @@ class Environment(Protocol):
         """Boot from the saved configuration; ends all logins."""
 
     def opens_privileged_mode(self, password: str) -> bool:
-        """Whether it is the enable secret."""
+        """Return whether it is the enable secret."""

@@ -106,7 +106,7 @@ class _Comparison:
 
     @staticmethod
     def _would_be_read(line: Unread) -> bool:
-        """Whether the router's state, and not an unknown word, is why a line was refused."""
+        """Return whether the router's state, and not an unknown word, is why a line was refused."""
         return not line.reason.startswith("% Invalid input")
 
     def _below(self, place: Chain, wanted: _Pair, present: _Pair) -> Iterator[str]:
@@ -127,7 +127,7 @@ class _Comparison:
         yield from _order(place, list(wanted.plain.children), list(present.plain.children))
 
     def _printed_otherwise(self, place: Chain, block: Block, typed: Block | None) -> bool:
-        """Whether the router prints a line, and those below it, as they were asked for but unlike the model."""
+        """Return whether the router prints a line, and those below it, as they were asked for but unlike the model."""
         others = {each.text for each in self.present.unread if _same_place(each.place, place)}
         candidates = {block.line, *([] if typed is None else [typed.line])} | _like(self.asked, block.line)
         if not candidates & others:
@@ -168,7 +168,9 @@ def _like(lines: Iterable[str], line: str) -> set[str]:
 
 
 def _same_place(one: Chain, other: Chain) -> bool:
-    """Whether lines at these places stand in the same block; what is below an action of a class counts as beside it."""
+    """Return whether lines at these places stand in the same block; what is below an action of a class counts as beside
+    it.
+    """
     if one and one[0].startswith("policy-map "):
         return one[:2] == other[:2]
     return one == other

@@ -61,7 +61,7 @@ class PacketSet:
 
     @property
     def empty(self) -> bool:
-        """Whether no packet is in it."""
+        """True if no packet is in it."""
         return not self.boxes
 
     def __and__(self, other: PacketSet) -> PacketSet:

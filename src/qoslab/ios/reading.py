@@ -191,7 +191,7 @@ class _Above:
 
 
 def _depth(line: str, depth: int, above: list[_Above]) -> int:
-    """How deep a line is. The actions of a class are printed at different depths and are none below the other."""
+    """Return the depth of a line. The actions of a class are printed at different depths and are none below the other."""
     in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
     return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
 
@@ -283,7 +283,7 @@ def read_typed(reading: Reading, text: str) -> None:
 
 
 def _leads(line: str) -> bool:
-    """Whether a line begins a block, or is a command for the whole device, by its first word alone."""
+    """Return whether a line begins a block, or is a command for the whole device, by its first word alone."""
     first = line.split()[0].lower()
     inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
     return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)

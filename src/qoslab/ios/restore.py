@@ -113,7 +113,7 @@ class _Touched:
     """By key of a line that stayed: what below it. Nothing below: the line itself."""
 
     def has(self, keys: Sequence[str]) -> bool:
-        """Whether the line with these keys, outermost first, was changed, or one above it."""
+        """Return whether the line with these keys, outermost first, was changed, or one above it."""
         return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
 
     def below(self, key: str) -> _Touched:

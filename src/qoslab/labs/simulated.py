@@ -24,8 +24,9 @@ RESULTS: Final = "results"
 """Keys of the steps before and after `SIMULATION`."""
 
 WORKERS_UP_S = 1.0
-"""What reads the routers' prints, and the processes that simulate; as the next, an estimate from runs on a machine with
-two cores."""
+"""Start time of the parsers of router output and the simulation processes; as the next, an estimate from runs on a
+machine with two cores.
+"""
 AROUND_S = 0.05
 """Before a simulated cell it is sent to a process, and after it its files come back."""
 
@@ -54,7 +55,7 @@ class Simulated(LabKind):
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """What is not modelled."""
+        """Return the parts that are not modelled."""
         from qoslab.simulation.check import problems  # it compiles configurations
 
         return problems(experiment, document, file)
@@ -68,7 +69,7 @@ class Simulated(LabKind):
         return f"modelled like {flow.tool}"
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """As `qoslab.run.labs.simulated` carries them out."""
+        """Return the steps as `qoslab.run.labs.simulated` carries them out."""
         nodes = tuple(experiment.topology.nodes)
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
         work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
@@ -87,14 +88,14 @@ class Simulated(LabKind):
         return ()
 
     def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
-        """What the simulator says of it."""
+        """Read the simulator's values of the flow."""
         from qoslab.simulation.result import read_flow
 
         file = cell.simulated_traffic(flow.name)
         return read_flow(flow, cell.text(file)) if file.exists() else None
 
     def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
-        """What the simulator says of their TCP."""
+        """Read the simulator's TCP counters of the hosts."""
         from qoslab.simulation.result import read_host
 
         for host in cell.simulated_hosts():

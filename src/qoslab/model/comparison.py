@@ -1,4 +1,4 @@
-"""What an experiment is compared with, and what its report shows of it.
+"""References for the results of an experiment, and the contents of its report.
 
 The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
 """
@@ -79,7 +79,7 @@ class Average(Frozen):
 
     @property
     def of(self) -> str:
-        """What it is the average of, for people."""
+        """Return the title of the averaged cells, for people."""
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
@@ -88,7 +88,7 @@ class Average(Frozen):
         return None if bound is None else as_float(bound, self.unit)
 
     def holds(self, average: float, lowest: float, highest: float) -> bool | None:
-        """Whether the figures are within the bounds; None where there is no bound."""
+        """Return whether the figures are within the bounds; None where there is no bound."""
         checks = [
             (self.figure(self.at_least), average, 1),
             (self.figure(self.at_most), average, -1),
@@ -183,7 +183,7 @@ class Comparison(Frozen):
     expectations: tuple[Expectation, ...] = ()
     """Expectations that decide the verdict; a published value without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = Field(default={})
-    """By arm: further metrics to list, without an expectation or a published value."""
+    """Further metrics to list by arm, without an expectation or a published value."""
 
     averages: tuple[Average, ...] = ()
     """Averages over some cells of a sweep, next to published ones."""
@@ -288,7 +288,7 @@ class NoteFigure:
 
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:
-        """What `NOTE_FIGURE` found: `{cost interface.drops where policer = large, connections = 5}`."""
+        """Parse a match of `NOTE_FIGURE`: `{cost interface.drops where policer = large, connections = 5}`."""
         metric, _, where = match["what"].partition(" where ")
         pairs = (part.partition("=") for part in where.split(",") if part.strip())
         return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
@@ -296,8 +296,9 @@ class NoteFigure:
 
 OWN_REFERENCE = "own reference"
 KINDS = ("printed", "derived", "other post", OWN_REFERENCE)
-"""What a published figure can be: printed in the publication, or by a device in it; calculated from what is; of another
-text of the same author; not published at all, but measured for this project by other means."""
+"""Kinds of published values: printed in the publication, or by a device in it; calculated from those; of another text
+of the same author; not published, but measured for this project by other means.
+"""
 
 
 @dataclass(frozen=True)
@@ -311,32 +312,32 @@ class PublishedFigure:
     unit: str
     """The metric's; of a figure without one whatever the publication has."""
     value: float
-    """In `unit`."""
+    """Value in `unit`."""
     source: str
-    """Where in the publication it stands."""
+    """Place in the publication."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
     """The parameters of the cells that it is about; all cells of the arm where empty."""
     resolution: float = 0.0
-    """What its last digit stands for, in `unit`: a print of 841 kb/s is of something between 840.5 and 841.5."""
+    """Resolution of its last digit in `unit`: a print of 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""
     """One of `KINDS`; empty where the table does not say."""
     moment: str = ""
-    """When it was taken, as the publication says; empty where the table does not tell."""
+    """Time of the measurement according to the publication; empty if unknown."""
     place: str = ""
-    """Where it was taken: a host, a router, a text."""
+    """Place of the measurement: a host, a router, a text."""
     remark: str = ""
-    """Why nothing is expected of it as it stands."""
+    """Reason for the absence of an expectation."""
     compared: str = ""
-    """With what it is compared nevertheless: expectations of other figures, or tests."""
+    """Other comparisons of the value: expectations of other values, or tests."""
 
     @property
     def is_published(self) -> bool:
-        """Whether somebody else published it."""
+        """True if somebody else published it."""
         return self.kind != OWN_REFERENCE
 
     @property
     def origin(self) -> str:
-        """Where it stands, of what moment it is and where it was taken, for people."""
+        """Return where it stands, of what moment it is and where it was taken, for people."""
         return "; ".join(filter(None, (self.source, self.moment and f"moment: {self.moment}", self.place)))
 
     @property

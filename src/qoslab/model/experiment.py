@@ -28,7 +28,7 @@ Order = Literal["as written", "random", "blocked"]
 Family = Literal[4, 6]
 """A version of IP."""
 Address = IPv4Interface | IPv6Interface
-"""Of an interface, with its prefix length."""
+"""Address of an interface, with its prefix length."""
 
 _Q = TypeVar("_Q", bound=Quantity)
 
@@ -91,7 +91,7 @@ class LinkEnd(Frozen):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Those that it has, IPv4 first."""
+        """Return the end's addresses, IPv4 first."""
         return tuple(each for each in (self.address, self.ipv6_address) if each is not None)
 
     def address_of(self, family: Family) -> Address | None:
@@ -344,12 +344,12 @@ class Probe(Frozen):
 
     @property
     def udp(self) -> bool:
-        """Whether it runs over UDP, and so needs a responder."""
+        """True if it runs over UDP, and so needs a responder."""
         return self.type in ("udp-echo", "udp-jitter")
 
     @property
     def jitter(self) -> bool:
-        """Whether it sends bursts."""
+        """True if it sends bursts."""
         return self.type in ("icmp-jitter", "udp-jitter")
 
     @property
@@ -507,13 +507,13 @@ class Experiment(Frozen):
     """Texts of the report, after its table of values."""
 
     def duration_of_probe(self, probe: Probe) -> Duration:
-        """How long a probe runs before it is read."""
+        """Return how long a probe runs before it is read."""
         if probe.duration is not None:
             return probe.duration
         return Duration(max(0, self.duration.ns - probe.start_after.ns - PROBE_MARGIN.ns))
 
     def has_time_for(self, probe: Probe) -> bool:
-        """Whether a probe runs at all, and comes to its end within the traffic."""
+        """Return whether a probe runs at all, and comes to its end within the traffic."""
         length = self.duration_of_probe(probe)
         return bool(length) and probe.start_after.ns + length.ns <= self.duration.ns
 
@@ -537,7 +537,8 @@ class Experiment(Frozen):
         return self.traffic if arm.traffic is None else arm.traffic
 
     def duration_of(self, arm: Arm, flow: Flow) -> Duration:
-        """How long a flow of the arm sends: its own duration or the experiment's; as background until the others ended.
+        """Return how long a flow of the arm sends: its own duration or the experiment's; as background until the others
+        ended.
 
         Background goes on a little longer, since the others first connect and then send what their buffers hold, and
         for whole seconds.
@@ -557,7 +558,7 @@ class Experiment(Frozen):
         return TCP_PROFILES[tcp] if isinstance(tcp, str) else tcp
 
     def configurations_of(self, arm: Arm) -> dict[str, tuple[Configuration, ...]]:
-        """For each configured device what is pushed, in order: the experiment's, then the arm's."""
+        """Return the configurations to push for each device, in order: the experiment's, then the arm's."""
         devices = dict.fromkeys((*self.configure, *arm.configure))
         return {
             device: tuple(layer[device] for layer in (self.configure, arm.configure) if device in layer)

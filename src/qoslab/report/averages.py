@@ -1,4 +1,4 @@
-"""What the report shows of averages over cells, and of two values of a parameter against each other."""
+"""Sections of the report for averages over cells, and for comparisons of two parameter values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PairSection:
     first: str
     second: str
     tables: list[tuple[str, list[PairRow]]]
-    """By each parameter that varies."""
+    """Tables by varying parameter."""
     pairs: list[PairRow]
 
 

@@ -20,11 +20,11 @@ class CellRow:
 
     arm: str
     values: list[str]
-    """Of each parameter; empty where the cell lacks one."""
+    """Values of each parameter; empty if the cell lacks one."""
     repetition: int
     goodput: str
     remark: str
-    """Why it does not count, or how often it was tried."""
+    """Reason for an invalid cell, or the number of attempts."""
     folder: str
 
 

@@ -30,7 +30,7 @@ _R = TypeVar("_R", bound=BaseModel)
 
 
 def json_of(record: BaseModel) -> bytes:
-    """As it is written, without its seal."""
+    """Return a record as JSON text, without its seal."""
     return (record.model_dump_json(indent=2) + "\n").encode()
 
 

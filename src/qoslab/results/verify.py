@@ -33,7 +33,7 @@ _PRINTED = ("door", "restore")
 
 @dataclass
 class Verification:
-    """What was looked at, and what was found."""
+    """Checked files and findings."""
 
     cells: int = 0
     """Attempts at cells that came to their record."""
@@ -42,7 +42,7 @@ class Verification:
     damage: list[str] = field(default_factory=list)
     """Each names a file, within the run's folder, and how it differs."""
     notes: list[str] = field(default_factory=list)
-    """What a reader may wonder at, though nothing was damaged."""
+    """Notes for the reader without damage."""
 
 
 def verify(folder: RunFolder) -> Verification:
@@ -82,7 +82,7 @@ def verify(folder: RunFolder) -> Verification:
 
 
 def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
-    """What the list of an RO-Crate says of the files that the records do not name: those that are computed.
+    """Check the computed files against the list of an RO-Crate: the records do not name them.
 
     Returns the names in that list; None where there is none.
     """

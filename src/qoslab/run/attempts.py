@@ -84,7 +84,7 @@ class RunCells:
 
     @property
     def has_results(self) -> bool:
-        """Whether an attempt at a cell came to its end, valid or not."""
+        """Return whether an attempt at a cell came to its end, valid or not."""
         return any(state.folder for state in self.states.values())
 
     def next_task(self, name: str) -> CellTask:

@@ -40,7 +40,7 @@ def expected_labs(fixed: int | None, cells: int) -> int:
 
 
 def _near(record: CellRecord, traffic_s: float) -> bool:
-    """Whether routers or senders were nearly as late as they may be."""
+    """Return whether routers or senders were nearly as late as they may be."""
     late = (sender.late_p99_ms or 0.0 for sender in record.senders.values())
     behind = (health.behind_ns / 1e9 for health in record.health.values())
     return any(each > NEAR * SENDER_LATE_MS for each in late) or any(
@@ -78,7 +78,7 @@ class Jobs:
 
     @property
     def found_out(self) -> bool:
-        """Whether the number is learnt, and not what the user wants."""
+        """True if the number is learnt, and not what the user wants."""
         return self._fixed is None
 
     @property

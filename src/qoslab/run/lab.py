@@ -29,7 +29,7 @@ class Process(Protocol):
         """Its status, negative for a signal; None while it runs, or waits for its instant."""
 
     def began_ns(self) -> int | None:
-        """When it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
+        """Return when it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program itself; nothing where it has ended."""
@@ -72,10 +72,10 @@ class Host(Protocol):
         """
 
     def device(self, interface: str) -> str:
-        """How it calls an interface of the experiment."""
+        """Return how it calls an interface of the experiment."""
 
     def scratch(self, to: Path) -> str:
-        """Where a program of the host writes what is to come to `to`, which `fetch` does."""
+        """Return where a program of the host writes what is to come to `to`, which `fetch` does."""
 
     def fetch(self, to: Path) -> None:
         """Bring what was written to the scratch of `to` there, whole."""
@@ -84,7 +84,7 @@ class Host(Protocol):
         """Look at its clock; None where it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
-        """How late the host was since it was asked the last time; None where that is told otherwise."""
+        """Return how late the host was since it was asked the last time; None where that is told otherwise."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """Let new connections have these settings; without `answers`, tell nobody that a port is closed.
@@ -163,7 +163,7 @@ class Lab(Protocol):
         """A host of the topology."""
 
     def tap(self, node: str, interface: str) -> Tap:
-        """Where packets of an interface are captured."""
+        """Return where packets of an interface are captured."""
 
     @property
     def data_planes(self) -> Collection[str]:
@@ -177,7 +177,9 @@ class Lab(Protocol):
 
     @property
     def notice_s(self) -> float:
-        """How long before its instant a host has to be asked to start a program: what that takes, and some to spare."""
+        """Return how long before its instant a host has to be asked to start a program: what that takes, and some to
+        spare.
+        """
 
     @property
     def lines(self) -> Collection[str]:

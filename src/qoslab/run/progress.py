@@ -114,7 +114,7 @@ class RunProgress:
         return f"{len(self._steps)} in parallel"
 
     def expect(self, cells: int, done: int) -> None:
-        """How many cells there are, and how many of them need not be run."""
+        """Return how many cells there are, and how many of them need not be run."""
         with self._lock:
             self._total, self._before = cells, done
             self._began = time.monotonic()

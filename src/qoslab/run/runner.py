@@ -59,7 +59,7 @@ class _Shared:
             self.meanwhile.take(self.folder.cell_of(task.identity, task.attempt))
 
     def folder_of(self, task: CellTask) -> Cell:
-        """Where an attempt's results go."""
+        """Return where an attempt's results go."""
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")

@@ -108,7 +108,7 @@ class Schedule:
                 self.changed.wait(POLL_S)
 
     def _may_begin(self, worker: int) -> bool:
-        """Whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
+        """Return whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
         busy = self._measuring and len(self._beginning) >= self.jobs.ready_at_once
         return worker < self.jobs.labs + self.jobs.spare and not busy
 
@@ -118,7 +118,7 @@ class Schedule:
             return self._next(None)
 
     def more(self) -> bool:
-        """Whether a cell waits or runs."""
+        """Return whether a cell waits or runs."""
         with self.changed:
             return bool(self._waiting or self._running)
 
@@ -140,8 +140,8 @@ class Schedule:
         return None
 
     def _last_try(self, name: str) -> bool:
-        """Whether a cell is tried again for the last time, where the number of labs is found out: whatever made it
-        invalid, it shall not have been the other labs."""
+        """Return whether a cell is tried again for the last time, where the number of labs is found out: whatever made
+        it invalid, it shall not have been the other labs."""
         return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Whether the devices take their configurations, through the command line of the node's model.
+"""Check that the devices accept their configurations, through the command line of the node's model.
 
 These are rendered templates, then what the probes need.
 """

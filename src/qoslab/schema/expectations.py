@@ -1,4 +1,4 @@
-"""Whether expectations fit their experiment: arms, parameters, metrics, and what their expressions come to."""
+"""Check that expectations fit their experiment: arms, parameters, metrics, and the values of their expressions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ExpectationChecker:
         """Quantities that have no value."""
 
     def quantities(self, compare: Comparison) -> Iterator[Finding]:
-        """Their expressions must be readable and take what stands before them; nothing may be there for nobody."""
+        """Check quantities: their expressions must be readable and use only earlier ones; none may be unused."""
         parameters = parameters_of(self.experiment)
         known = [*parameters, DURATION]
         used: set[str] = set()

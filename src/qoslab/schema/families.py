@@ -15,7 +15,7 @@ LONGEST_WITH_SPECIAL = {4: 30, 6: 126}
 
 
 def special_address(address: Address) -> str | None:
-    """Whose an address is that is no host's: `the subnet's own`; None of a host's."""
+    """Return whose an address is that is no host's: `the subnet's own`; None of a host's."""
     if address.version == 6 and (address.ip.is_multicast or address.ip.is_link_local or address.ip.is_unspecified):
         return "a multicast" if address.ip.is_multicast else "a link-local or unspecified"
     if address.network.prefixlen > LONGEST_WITH_SPECIAL[address.version]:

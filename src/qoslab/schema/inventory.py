@@ -45,11 +45,11 @@ class Nodes:
     ways: Mapping[str, str]
     """Address and port of each, in words: two nodes with the same are one device."""
     emulated_by: Mapping[str, str] = field(default_factory=dict)
-    """What makes delay, jitter and loss, by link: `line`, or a node of the inventory."""
+    """Source of delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
 
 class Places:
-    """Where variables stand in an inventory; those of INI files, folders and scripts are nowhere."""
+    """Locations of variables in an inventory; those of INI files, folders and scripts are unknown."""
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
@@ -127,7 +127,7 @@ class Reader:
         return kind(**given)
 
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """What makes delay, jitter and loss of links; `variables` by node, of all that there are in the inventory."""
+        """Read the sources of delay, jitter and loss of links; `variables` are all those of the inventory, by node."""
         made_by: dict[str, str] = {}
         known = (LINE, *variables)
         for node, values in variables.items():
@@ -233,11 +233,11 @@ _EXPECTED = {
     "dead_man_after": _longer,
     "show_every": _duration,
 }
-"""What a value should have been; empty where it holds."""
+"""Expected value of each variable; empty if the value is valid."""
 
 
 def lacking(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
-    """What keeps an experiment from being run on the nodes of this inventory."""
+    """Yield the obstacles to running an experiment on the nodes of this inventory."""
     return list(_lacking(experiment, nodes, Places(file)))
 
 
@@ -271,7 +271,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
 
 
 def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
-    """Whether every interface of the experiment is another one of the node."""
+    """Check that every interface of the experiment is a different one of the node."""
     settings = nodes.hosts.get(name) or nodes.routers.get(name)
     known: dict[str, str] = {}
     if settings is None:
@@ -286,7 +286,7 @@ def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -
 
 
 def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
-    """Whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
+    """Return whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
     hosts = [nodes.hosts.get(name) for name in names]
     if any(each is None or each.isolate != "namespace" for each in hosts):
         return False

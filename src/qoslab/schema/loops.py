@@ -1,4 +1,4 @@
-"""Whether links of switches close a circle in a VLAN: nothing takes one apart, since no spanning tree runs here."""
+"""Check that links of switches form no loop in a VLAN: spanning tree is not modelled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Arc:
 
     link: int
     side: int
-    """Of the link's ends the one that receives."""
+    """Receiving end of the link."""
     vlan: int
 
 
@@ -54,7 +54,7 @@ def switched_loop(
 
 
 def _ways(experiment: Experiment, devices: Mapping[str, Device]) -> dict[_Arc, list[_Arc]]:
-    """For each way over a link those by which the switch at its end sends the frame on, were it a broadcast."""
+    """Return, for each direction of a link, the directions by which the switch at its end forwards a broadcast."""
     links = experiment.topology.links
     ports = [[_switched(devices, end) for end in link.ends] for link in links]
     between = [number for number, ends in enumerate(ports) if all(ends)]

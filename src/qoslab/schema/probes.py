@@ -1,4 +1,4 @@
-"""Whether the probes of an experiment can run: who sends, who answers, figures within IP SLA's limits."""
+"""Check that the probes of an experiment can run: sender, responder, values within IP SLA's limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FREQUENCY_S = (1, 604_800)
 
 
 def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding]:
-    """What does not hold of the probes; that names are unique is checked elsewhere."""
+    """Yield the errors of the probes; unique names are checked elsewhere."""
     numbers: dict[tuple[str, int], int] = {}
     for index, probe in enumerate(experiment.probes):
         checked = _Probe(experiment, document, probe, ("probes", index))
@@ -51,7 +51,7 @@ class _Probe:
         return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
 
     def ends(self) -> Iterator[Finding]:
-        """Who sends and who answers."""
+        """Yield who sends and who answers."""
         probe, nodes = self.probe, self.experiment.topology.nodes
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name not in nodes:
@@ -98,7 +98,7 @@ class _Probe:
                     return
 
     def operation(self) -> Iterator[Finding]:
-        """What belongs to some types only."""
+        """Check the keys that belong to some types only."""
         probe = self.probe
         if probe.udp != (probe.port is not None):
             found, expected = "a port", "none, as ICMP has no ports"
@@ -118,7 +118,7 @@ class _Probe:
             yield self.finding("size", f"found {probe.size}, expected {expected}")
 
     def times(self) -> Iterator[Finding]:
-        """Its times, and that it ends within the traffic."""
+        """Check the probe's times, and that it ends within the traffic."""
         probe, experiment = self.probe, self.experiment
         for key, (least, greatest) in LIMITS_MS.items():
             value: Duration | None = getattr(probe, key)

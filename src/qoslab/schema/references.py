@@ -1,4 +1,4 @@
-"""Whether the parts of an experiment fit together: names that others use, addresses, files, metrics."""
+"""Check that the parts of an experiment fit together: names, addresses, files, metrics."""
 
 from __future__ import annotations
 
@@ -504,7 +504,7 @@ class _Checker:
             yield self.document.finding((*steps, "values"), f"found {pair.values[0]} twice, expected two values")
 
     def of_cells(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:
-        """What averages and pairs have in common."""
+        """Check the common part of averages and pairs."""
         arms = [each.name for each in self.experiment.arms]
         if arm not in arms:
             yield self.unknown((*steps, "arm"), arm, arms)

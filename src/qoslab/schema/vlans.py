@@ -1,4 +1,4 @@
-"""Whether both ends of a link speak of the same VLANs: tags that nobody takes are frames that go nowhere."""
+"""Check that both ends of a link use the same VLANs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unmatched(experiment: Experiment, document: Document, arm: str, devices: Map
 def _missing(
     experiment: Experiment, each: Interface, vlan: int, far: LinkEnd, other: Device | None
 ) -> tuple[str, str] | None:
-    """What is missing at the other end, and a hint."""
+    """Return the missing part at the other end, and a hint."""
     if not platform_of(experiment.topology.nodes[far.node]).is_router:
         if each.native:
             return None

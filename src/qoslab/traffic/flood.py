@@ -249,8 +249,8 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
 
 
 def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
-    """Those in which something was sent or arrived: behind them the receiver has only listened on, to see that queues
-    had drained.
+    """Return the intervals with sent or received datagrams: after them the receiver has only waited for queues to
+    drain.
     """
     length = len(intervals)
     for interval in reversed(intervals):
@@ -262,7 +262,7 @@ def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
 
 
 def _pace(sent: Json) -> Pace:
-    """What its own queue refused was sent in time: only what was left out is missing."""
+    """Return the pace: datagrams that its own queue refused were in time, only skipped ones are missing."""
     skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
     due = skipped + errors + _count(sent["packets"])
     late = sent["pacing_error_ns"]
@@ -276,7 +276,7 @@ def _late_ms(late_ns: object) -> float | None:
 
 
 def _warnings(sent: Json, received: Json) -> Iterator[str]:
-    """What a reader should know of the flood as it was."""
+    """Yield warnings about the flood."""
     skipped, packets = _count(sent["skipped"]), _count(sent["packets"])
     refused = {str(name): _count(number) for name, number in sent["send_errors"].items()}
     if skipped:

@@ -27,7 +27,7 @@ READERS: tuple[Reader, ...] = (
         series.read,
     ),
 )
-"""In the order in which they are asked."""
+"""Readers in the order of their use."""
 
 
 def read_foreign(path: Path, form: str | None = None) -> Foreign:

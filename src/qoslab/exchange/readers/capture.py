@@ -18,7 +18,7 @@ _MAGIC = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\
 
 
 def knows(head: bytes) -> bool:
-    """By the first four bytes of pcapng, or of pcap in either order, with micro- or nanoseconds."""
+    """Recognise the first four bytes of pcapng, or of pcap in either order, with micro- or nanoseconds."""
     return head.startswith(_MAGIC)
 
 

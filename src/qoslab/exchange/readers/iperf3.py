@@ -1,4 +1,4 @@
-"""What `iperf3` printed, of one side alone: JSON of `-J`, events of `--json-stream`, or text."""
+"""Output of one side of `iperf3`: JSON of `-J`, events of `--json-stream`, or text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _EVENT = re.compile(r'\s*\{"event":')
 _VISIBLE = re.compile(r"\S")
 _ENDED = "interrupt - the server has terminated"
 _APART_S = 1e-5
-"""By no more do times differ that are rounded."""
+"""Greatest difference of rounded times."""
 
 
 def knows(head: bytes) -> bool:
-    """By its first keys, or as text."""
+    """Recognise the first keys, or the text."""
     return _json(head) or iperf3_text.knows(head)
 
 
@@ -59,7 +59,7 @@ def _of_one_test(path: Path) -> dict[str, Any]:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """Those that stand one after another in a text; none where one is not whole."""
+    """Return the successive documents of a text; none if one is incomplete."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
     place = 0
@@ -110,7 +110,7 @@ class _Stream:
     """Among those of the test, from 1."""
     port: int
     traffic: str
-    """As a text's: of a test in both directions the file's name with that of its own, as `TX-C`."""
+    """Name of the traffic, as of a text: in a test of both directions the file's name with the direction, as `TX-C`."""
 
 
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
@@ -160,7 +160,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
 
 
 def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
-    """Of a TCP stream; the sender's where a server has zeros for what the client received."""
+    """Return the receiver's end of a TCP stream; the sender's if a server has zeros for its client's received data."""
     entry: dict[str, Any] = each["receiver"]
     return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
 
@@ -168,7 +168,9 @@ def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
 def _streams(
     name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
 ) -> dict[int, _Stream]:
-    """By socket. Whether a test was in both directions is not in its start before iperf3 3.13: its streams tell."""
+    """Return the streams by socket. Whether a test was in both directions is not in its start before iperf3 3.13: its
+    streams tell.
+    """
     sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
     both_ways = len(set(sends.values())) > 1
     found = {}

@@ -1,4 +1,4 @@
-"""What iperf3 printed for people, of one side alone.
+"""Text output of one side of iperf3.
 
 Seen with 3.12: a line over the whole test ends with `sender` or `receiver`; a client prints both, a server its own.
 Parts that were to be omitted count from 0 as the test does. KBytes are 1024 bytes, Kbits 1000 bits. What the other side
@@ -39,7 +39,7 @@ _BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 @dataclass(frozen=True)
 class _Line:
-    """Of a stream, between two moments (seconds)."""
+    """Line of a stream between two times (seconds)."""
 
     start_s: float
     end_s: float
@@ -55,11 +55,11 @@ class _Line:
 @dataclass
 class _Stream:
     role: str
-    """Of a test in both directions, as `TX-C`."""
+    """Role in a test of both directions, as `TX-C`."""
     port: int | None = None
     udp: bool = False
     omitted: bool = False
-    """Whether parts of it were to be omitted (`-O`)."""
+    """True if parts of it were to be omitted (`-O`)."""
     intervals: list[_Line] = field(default_factory=list)
     sender: _Line | None = None
     receiver: _Line | None = None
@@ -71,11 +71,11 @@ class _Test:
     client: bool = False
     reverse: bool = False
     sent: bool = False
-    """Whether its intervals have what only a sender prints."""
+    """True if its intervals have what only a sender prints."""
 
 
 def knows(head: bytes) -> bool:
-    """By a connection, a line of its report, or what it says in the end or of an error."""
+    """Recognise a connection, a line of its report, its last line or an error."""
     return not head.lstrip().startswith(b"{") and _KNOWN.search(head) is not None
 
 

@@ -23,11 +23,11 @@ class ArgumentType:
     """What `?` prints in its place."""
     match: Callable[[str], object | None]
     begins: Callable[[str], bool] = lambda text: False
-    """Whether the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
+    """True if the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
     rest_of_line: bool = False
-    """Whether it takes everything up to the end of the line, blanks included."""
+    """True if it takes everything up to the end of the line, blanks included."""
     number: bool = False
-    """Whether it is a whole number within limits."""
+    """True if it is a whole number within limits."""
 
 
 def integer(low: int, high: int) -> ArgumentType:

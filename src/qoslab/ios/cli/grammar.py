@@ -131,7 +131,7 @@ class Command(Generic[Handler]):
     """The syntax of its `no` form, as given to `Table.add`."""
     undo: Undo = PLAIN
     fallback: bool = False
-    """Whether it takes a line only where no other command does."""
+    """True if it takes a line only where no other command does."""
 
 
 class Capture(NamedTuple):
@@ -157,16 +157,16 @@ class Args:
 
     @property
     def negated(self) -> bool:
-        """Whether the line began with `no`."""
+        """True if the line began with `no`."""
         return self.form == "no"
 
     @property
     def unset(self) -> bool:
-        """Whether the line began with `no` or `default`."""
+        """True if the line began with `no` or `default`."""
         return self.form != "set"
 
     def __contains__(self, keyword: str) -> bool:
-        """Whether the keyword was typed (abbreviated or not)."""
+        """Return whether the keyword was typed (abbreviated or not)."""
         return any(k.name == keyword for k in self._keywords)
 
     @property
@@ -210,7 +210,7 @@ class Args:
         )
 
     def in_full(self, line: str, end: Column) -> bool:
-        """Whether the keywords before a column stand in full in `line`, which was matched."""
+        """Return whether the keywords before a column stand in full in `line`, which was matched."""
         typed = {token.column: token.text.lower() for token in tokenise(line)}
         return all(typed.get(each.column) == each.name for each in self._keywords if each.column < end)
 
@@ -291,7 +291,7 @@ class Compiled(Generic[Handler]):
     text: str
     """The syntax, without `no` and `default`."""
     shorten: bool
-    """Whether all behind the leading keywords may be left out."""
+    """True if all behind the leading keywords may be left out."""
     help: Mapping[str, str]
 
     @cached_property
@@ -343,7 +343,7 @@ class _Beginnings(Generic[Handler]):
         return [_Thread(compiled, compiled.automaton.start) for compiled in self._commands]
 
     def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
-        """Where a search for these tokens begins, in the order of registration: commands left out do not fit.
+        """Return where a search for these tokens begins, in the order of registration: commands left out do not fit.
 
         One command stays for each way to read the words before the one that fits nowhere, which is the one in error.
         """

@@ -156,7 +156,7 @@ class ConfigSession:
 
     @property
     def collecting(self) -> bool:
-        """Whether the next lines are the text of a banner, taken as they are."""
+        """True if the next lines are the text of a banner, taken as they are."""
         return self._banner is not None
 
     def execute(self, line: str) -> None:

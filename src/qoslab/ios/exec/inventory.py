@@ -128,7 +128,7 @@ def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
 
 
 def offers_to_erase(session: ExecSession) -> bool:
-    """Whether flash memory is such that whoever copies to it is asked whether to erase it first."""
+    """Return whether flash memory is such that whoever copies to it is asked whether to erase it first."""
     flash = _flash_memory(session)
     return flash is not None and flash["class_b"] is not None
 

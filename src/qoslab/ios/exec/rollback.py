@@ -112,7 +112,7 @@ def _with_context(text: str) -> list[str]:
 
 
 def _archived(device: Device) -> bool:
-    """Whether `archive` has a path, where the present configuration is put before it changes."""
+    """Return whether `archive` has a path, where the present configuration is put before it changes."""
     archive = device.kept.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
 

@@ -110,7 +110,7 @@ class Interface:
     vlan: int | None = None
     """Of a subinterface: `encapsulation dot1Q`."""
     native: bool = False
-    """Whether the frames of its VLAN have no tag."""
+    """True if the frames of its VLAN have no tag."""
     load_interval_s: int | None = None
     shutdown: bool = False
     duplex: Literal["auto", "full", "half"] = "auto"
@@ -147,7 +147,7 @@ class Interface:
 
     @property
     def runs_ipv6(self) -> bool:
-        """Whether it takes part in IPv6: `ipv6 enable`, or any address."""
+        """True if it takes part in IPv6: `ipv6 enable`, or any address."""
         return self.ipv6_enable or bool(self.ipv6_addresses) or self.ipv6_link_local is not None
 
     @property
@@ -158,7 +158,7 @@ class Interface:
 
     @property
     def serial(self) -> bool:
-        """Whether it is a serial line."""
+        """True if it is a serial line."""
         return self.kind == "Serial"
 
     @property
@@ -168,7 +168,7 @@ class Interface:
 
     @property
     def atm(self) -> bool:
-        """Whether it is an ATM interface, or a subinterface of one."""
+        """True if it is an ATM interface, or a subinterface of one."""
         return self.kind == "ATM"
 
 
@@ -258,7 +258,7 @@ class AccessList:
 
     @property
     def numbered(self) -> bool:
-        """Whether its name is a number."""
+        """True if its name is a number."""
         return self.name.isdigit()
 
     @property

@@ -44,7 +44,7 @@ class Software(Protocol):
 
     @property
     def compiled(self) -> str:
-        """When and by whom."""
+        """Return when and by whom."""
 
     @property
     def train_name(self) -> str | None:

@@ -56,17 +56,17 @@ class Operation:
 
     @property
     def udp(self) -> bool:
-        """Whether it runs over UDP."""
+        """True if it runs over UDP."""
         return self.kind in ("udp-echo", "udp-jitter")
 
     @property
     def ipv6(self) -> bool:
-        """Whether it runs over IPv6."""
+        """True if it runs over IPv6."""
         return isinstance(self.target, IPv6Address)
 
     @property
     def jitter(self) -> bool:
-        """Whether it sends bursts."""
+        """True if it sends bursts."""
         return self.kind in ("icmp-jitter", "udp-jitter")
 
 

@@ -84,7 +84,7 @@ class ObjectGroup:
 
     @property
     def empty(self) -> bool:
-        """Whether it has no objects."""
+        """True if it has no objects."""
         return not self.networks and not self.services
 
 

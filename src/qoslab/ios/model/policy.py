@@ -121,7 +121,7 @@ class DynamicBucket:
 
     @property
     def ordered(self) -> bool:
-        """Whether the size at the start lies between the least and the greatest, defaults filled in."""
+        """True if the size at the start lies between the least and the greatest, defaults filled in."""
         initial = figures.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
         minimum = figures.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
         return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
@@ -305,7 +305,7 @@ class PolicyClass:
     random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
     drop: bool = False
-    """Whether every packet is dropped."""
+    """True if every packet is dropped."""
     trust: TrustState | None = None
     """On a switch: where the internal DSCP comes from."""
     aggregate: str | None = None
@@ -316,7 +316,7 @@ class PolicyClass:
 
     @property
     def queueing(self) -> bool:
-        """Whether it has an action that only the output direction knows."""
+        """True if it has an action that only the output direction knows."""
         return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
 
     @property

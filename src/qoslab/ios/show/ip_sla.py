@@ -179,7 +179,7 @@ def jitter_triplet(jitter: formats.Jitter, which: Print) -> str:
 
 
 def jitter_samples(jitter: formats.Jitter) -> int:
-    """How many differences are not zero."""
+    """Return how many differences are not zero."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 

@@ -54,7 +54,7 @@ def show_subinterface(
 
 
 def cleared_text(now: datetime, cleared: datetime | None) -> str:
-    """How long ago counters were cleared."""
+    """Return how long ago counters were cleared."""
     return elapsed_text(None if cleared is None else now - cleared)
 
 

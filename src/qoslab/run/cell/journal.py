@@ -102,7 +102,7 @@ class Journal:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing was found that makes the figures worthless."""
+        """True if nothing was found that makes the figures worthless."""
         return not self._reasons
 
     def invalid(self, reason: str) -> None:
@@ -198,7 +198,7 @@ class Journal:
         return self.cell.write_record(self.record(broken=broken))
 
     def record(self, *, broken: bool = False) -> CellRecord:
-        """How the cell went; `broken`: it did not come to its end."""
+        """Return how the cell went; `broken`: it did not come to its end."""
         if broken and self.is_valid:
             self.invalid("it was interrupted")
         found = self.findings

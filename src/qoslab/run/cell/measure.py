@@ -264,7 +264,7 @@ class CellRun:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _judge(self, unread: Exception | None) -> None:
-        """Whether machine, routers and senders were as punctual as the figures need."""
+        """Return whether machine, routers and senders were as punctual as the figures need."""
         journal, found, traffic_s = self._journal, self._journal.findings, self._traffic_s
         if unread is not None:
             journal.invalid(f"the counters could not be read to the end: {unread}")

@@ -23,7 +23,7 @@ WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
 
 
 def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
-    """Whether a router's decisions on frames that come in there depend on their spacing.
+    """Return whether a router's decisions on frames that come in there depend on their spacing.
 
     It polices, shapes or queues them by class. The plain queue of an interface takes what a link brings.
     """
@@ -74,7 +74,7 @@ def fed_routers(
 
 
 def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
-    """Who sends to whom: TCP and probes are answered."""
+    """Return who sends to whom: TCP and probes are answered."""
     there = {(flow.source, flow.destination) for flow in flows}
     answered = {(flow.source, flow.destination) for flow in flows if flow.protocol == "tcp"}
     answered |= {(probe.source, probe.destination) for probe in probes}
@@ -82,7 +82,7 @@ def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
 
 
 def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
-    """Whether what goes from one node to another may take a link in this direction.
+    """Return whether what goes from one node to another may take a link in this direction.
 
     It may where the link's near end can be reached without its far end, and the destination from there without going
     back. Where there are several ways it is not known which one the routers choose, and all of them count.
@@ -134,7 +134,7 @@ def _lost(result: FlowResult) -> float | None:
 
 
 def probe_sender(samples: Sequence[formats.Sample], interval_ns: int) -> SenderRecord | None:
-    """How late the packets of a jitter operation left, against the most punctual one of their run; None of none.
+    """Return how late the packets of a jitter operation left, against the most punctual one of their run; None of none.
 
     What comes back late or never has no stamps and is not looked at.
     """

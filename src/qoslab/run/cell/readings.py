@@ -61,7 +61,9 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
 
 
 def period_s(stated: Duration | None, demand: Demand) -> float:
-    """How often a router is read, in seconds: as its inventory says, else by what is asked of the measurement."""
+    """Return the interval of a router's readings, in seconds: from its inventory, else by the demands of the
+    measurement.
+    """
     if stated is not None:
         return stated.seconds
     return OFTEN_S if demand.by_counter else SELDOM_S
@@ -70,7 +72,7 @@ def period_s(stated: Duration | None, demand: Demand) -> float:
 def reading_times(
     length_s: float, every_s: float, moments_s: Iterable[float] = (), traffic_s: float = 0.0
 ) -> list[float]:
-    """When readings are due between the first and the last one, in seconds of the traffic time.
+    """Return when readings are due between the first and the last one, in seconds of the traffic time.
 
     Rates are counted until `length_s`, which has one; where flows last longer, until `traffic_s`, readings go on. There
     is one shortly before and one shortly after each of the moments.

@@ -91,7 +91,7 @@ class Readings:
         self._zero = zero
 
     def due(self) -> float:
-        """When the next one is."""
+        """Return when the next one is."""
         moment = self._moment()
         return moment if moment < self._regular + NEAR_S else self._regular
 

@@ -33,7 +33,7 @@ class Workers(Protocol):
 
     @property
     def room(self) -> bool:
-        """Whether they should get another cell."""
+        """True if they should get another cell."""
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
         """Have a cell run; `coming`: where its counters go meanwhile, of a worker of this machine."""
@@ -96,7 +96,9 @@ class ClusterCrew:
         return Cluster(self._address, self._note, Tls(**self._tls))
 
     def _begin(self, task: CellTask) -> Path | None:
-        """Where a worker of this machine puts what comes, for those who watch. When others begin nobody is told."""
+        """Return the folder of a worker of this machine for progress that others watch. When others begin nobody is
+        told.
+        """
         if self._address != LOCAL:
             return None
         cell = self._begun[task.name] = self._folder_of(task)

@@ -178,7 +178,7 @@ class Cluster:
 
     @property
     def room(self) -> bool:
-        """Whether the cluster should get another cell."""
+        """True if the cluster should get another cell."""
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE
 

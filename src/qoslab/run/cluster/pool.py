@@ -86,7 +86,7 @@ class Pool:
 
     @property
     def room(self) -> bool:
-        """Whether it should get another cell."""
+        """True if it should get another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 
     def submit(self, task: CellTask, coming: Path | None) -> None:

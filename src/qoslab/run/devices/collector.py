@@ -121,7 +121,7 @@ class Collector:
 
     @property
     def over(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return self._helper.over
 
     def _reply(self, future: Future[dict[str, Any]], device: str) -> dict[str, Any]:

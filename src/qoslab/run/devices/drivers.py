@@ -29,7 +29,7 @@ class Undo:
     """What takes a router back."""
 
     needed: bool
-    """Whether its role has something to do."""
+    """True if its role has something to do."""
     left: tuple[str, ...] = ()
     """What somebody else changed, which stays as it is: a sentence each."""
 
@@ -45,7 +45,7 @@ class RouterDriver(Protocol):
 
     @property
     def is_kept(self) -> bool:
-        """Whether its configuration from before the run has been read."""
+        """True if its configuration from before the run has been read."""
 
     def collisions(self) -> Sequence[str]:
         """What of the router's own the intended configuration would overwrite, a sentence each."""

@@ -98,7 +98,7 @@ class IosAccess:
     door: bool = False
     """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
     check_host_key: bool = True
-    """Whether Ansible compares its host key with those of the user."""
+    """True if Ansible compares its host key with those of the user."""
     pause_s: float | None = None
     """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
     key: str | None = None
@@ -404,7 +404,7 @@ def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
+    """Return whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
     return "{{" not in str(value) and not (isinstance(value, dict) and "__ansible_vault" in value)
 
 
@@ -453,7 +453,7 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
 
 
 def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
-    """Why an inventory could not be read: what Ansible says of each node, else all that it says."""
+    """Return why an inventory could not be read: what Ansible says of each node, else all that it says."""
     try:
         hosts = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
         failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}

@@ -129,11 +129,11 @@ class RestoreState:
         self.make()
 
     def is_there(self) -> bool:
-        """Whether there is something to restore from."""
+        """Return whether there is something to restore from."""
         return (self.folder / ABOUT).is_file()
 
     def about(self) -> About:
-        """Whose it is. `UserError` where that cannot be read."""
+        """Return whose it is. `UserError` where that cannot be read."""
         file = self.folder / ABOUT
         try:
             said = json.loads(file.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ class RestoreState:
         return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
 
     def has_before(self, router: str) -> bool:
-        """Whether the router's configuration from before the run is there."""
+        """Return whether the router's configuration from before the run is there."""
         return (self.folder / f"{router}.before.ios").exists()
 
     def pushed(self, router: str) -> list[str]:

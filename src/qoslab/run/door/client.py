@@ -92,7 +92,9 @@ class Door:
         self.close()
 
     def access(self, groups: Mapping[str, str] | None = None) -> dict[str, IosAccess]:
-        """How Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where absent."""
+        """Return how Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where
+        absent.
+        """
         ports = self._wait(self._opened, START_S, "did not open")["ports"]
         return {
             name: IosAccess(
@@ -150,7 +152,7 @@ class Door:
         return answers
 
     def explained(self, device: str) -> DeviceError | None:
-        """Why the latest client was not let in; None where all were."""
+        """Return why the latest client was not let in; None where all were."""
         trouble = self._troubles.get(device)
         return None if trouble is None else _fault({device: trouble})
 
@@ -191,7 +193,7 @@ class Door:
 
 
 def pause_of(round_trip_s: float | None) -> float | None:
-    """How long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
+    """Return how long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
 
     An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
     clients wait for slow lines where the device is near, and they wait after each line.

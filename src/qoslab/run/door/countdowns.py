@@ -76,7 +76,7 @@ class Countdown(ABC):
 
     @abstractmethod
     def can(self, kept: Kept) -> str:
-        """Why the router cannot, as far as that is known without starting it; empty where nothing is known."""
+        """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
 
     @abstractmethod
     def begin(self, said: Said, minutes: int) -> str:

@@ -99,12 +99,12 @@ class DeadMan:
 
 
 def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
-    """How long a router counts for a cell whose traffic takes so long."""
+    """Return how long a router counts for a cell whose traffic takes so long."""
     return max(math.ceil((traffic.seconds + settings.dead_man_after.seconds) / 60), 1)
 
 
 def too_long(choice: Choice, minutes: int) -> str:
-    """Why a countdown does not do for a cell; empty where it does."""
+    """Return why a countdown does not do for a cell; empty where it does."""
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""

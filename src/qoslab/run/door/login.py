@@ -189,7 +189,7 @@ class Login:
             await self._refusal()
 
     async def _more(self) -> bool:
-        """Whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
+        """Return whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_GOES_ON_S):
                 data = await self.line.read()

@@ -30,19 +30,19 @@ def entered(who: str) -> tuple[str, ...]:
 
 
 def marked(ask: Ask, router: str) -> str:
-    """Whose mark a router carries; empty where none."""
+    """Return whose mark a router carries; empty where none."""
     (shown,) = ask(router, f"show running-config | include ^{MARK}")
     return mark_in(shown)
 
 
 def mark_in(running: str) -> str:
-    """Whose mark a running configuration has; empty where none."""
+    """Return whose mark a running configuration has; empty where none."""
     found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
 def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
-    """Whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
+    """Return whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
     whose = {router: marked(ask, router) for router in routers}
     told = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
     if told:

@@ -39,7 +39,7 @@ class Line(Protocol):
 
     @property
     def gone(self) -> bool:
-        """Whether the device has hung up already."""
+        """True if the device has hung up already."""
 
 
 async def reach(way: Way) -> Line:

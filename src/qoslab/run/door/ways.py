@@ -54,7 +54,7 @@ class Way:
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """Return where it is, for people."""
         port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
         through = f" through {self.jump.host}" if self.jump else ""
         return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"

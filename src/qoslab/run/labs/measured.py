@@ -87,7 +87,7 @@ class MeasuredWorker(ABC):
 
     @abstractmethod
     def fits(self, experiment: Experiment) -> bool:
-        """Whether the present lab can run its cells as it is."""
+        """Return whether the present lab can run its cells as it is."""
 
     @abstractmethod
     def start(self, experiment: Experiment) -> None:
@@ -196,7 +196,7 @@ class MeasuredWorker(ABC):
                 raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
 
     def _fault(self, error: BaseException) -> str:
-        """Why a cell failed, where its lab did, and not what was asked of it; else empty."""
+        """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
         # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.

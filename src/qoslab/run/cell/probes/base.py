@@ -57,7 +57,7 @@ class Prober(ABC):
 
     @property
     def look_every_s(self) -> float | None:
-        """How often `look` is to be called between start and reading; None: never."""
+        """Return how often `look` is to be called between start and reading; None: never."""
         return None
 
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
@@ -65,7 +65,7 @@ class Prober(ABC):
 
     @property
     def notice_s(self) -> float:
-        """How long before its instant `start` is to be called."""
+        """Return how long before its instant `start` is to be called."""
         return 0.0
 
     @abstractmethod

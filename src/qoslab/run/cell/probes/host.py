@@ -57,7 +57,7 @@ class Program:
 
     @property
     def ended(self) -> str:
-        """How it ended; empty while it runs."""
+        """Return how it ended; empty while it runs."""
         status = self._process.poll()
         return "" if status is None else how_ended(status)
 
@@ -196,6 +196,6 @@ class HostResponder:
         self._program.stop()
 
     def _listening(self) -> list[bool]:
-        """Whether somebody listens, in each of its versions of IP."""
+        """Return whether somebody listens, in each of its versions of IP."""
         shown = [self._lab.host(self._host).read(table) for table in self._tables]
         return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]

@@ -56,7 +56,7 @@ class Probes:
 
     @property
     def senders(self) -> dict[str, SenderRecord]:
-        """How late the packets of each probe left, where that is known."""
+        """Return how late the packets of each probe left, where that is known."""
         return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
 
     def prepare(self) -> None:
@@ -118,7 +118,7 @@ class Probes:
             self.errors.append(f'probe "{prober.probe.name}": {said}')
 
     def _wait_until(self, seconds: float) -> bool:
-        """Whether the traffic is still there at this time of it."""
+        """Return whether the traffic is still there at this time of it."""
         return not self._stop.wait(max(0.0, self._began + seconds - time.monotonic()))
 
     def _run(self, prober: Prober) -> None:

@@ -197,7 +197,7 @@ def device_message(result: Mapping[str, Any]) -> str:
 
 
 def _of_program(result: Mapping[str, Any]) -> str:
-    """Why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
+    """Return why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
     printed = str(result.get("stdout") or "")
     with contextlib.suppress(ValueError, LookupError, TypeError):
         return str(json.loads(printed)["error"]["message"])

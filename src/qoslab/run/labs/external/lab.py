@@ -148,7 +148,7 @@ class ExternalHost:
 
     @property
     def lost(self) -> str:
-        """Why it is out of reach; empty while it is not."""
+        """Return why it is out of reach; empty while it is not."""
         return self._channel.lost
 
     @property
@@ -226,7 +226,7 @@ class ExternalHost:
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
     def cannot_run(self, program: str) -> str:
-        """Why one of our own programs cannot be run there, which is sent for that; empty where it can."""
+        """Return why one of our own programs cannot be run there, which is sent for that; empty where it can."""
         if program not in self._sent:
             try:
                 self._send(program)

@@ -240,7 +240,7 @@ class ExternalWorker(MeasuredWorker):
 
 
 def who_runs(experiment: Experiment, since: str = "") -> str:
-    """Whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
+    """Return whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
     since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
 

@@ -66,7 +66,9 @@ class Child:
                 os.killpg(self.pid, number) if os.getpgid(self.pid) == self.pid else os.kill(self.pid, number)
 
     def began_ns(self) -> int | None:
-        """When it began, once all is said of that; None where it was ended before. `OSError` with why it did not."""
+        """Return when it began, once all is said of that; None where it was ended before. `OSError` with why it did
+        not.
+        """
         stamp, _, failure = self.said.partition(b"\n")
         if failure:
             raise OSError(failure.decode(errors="replace"))

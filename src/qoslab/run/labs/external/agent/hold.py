@@ -43,7 +43,7 @@ class Hold:
 
 
 def holder(device: str) -> str:
-    """Whose run has an interface of this namespace; empty where none has."""
+    """Return whose run has an interface of this namespace; empty where none has."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(PATIENCE_S)
         try:

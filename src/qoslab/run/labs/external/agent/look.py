@@ -85,7 +85,7 @@ def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
 
 
 def management() -> dict[str, str]:
-    """Where this connection comes in: the host's own address, and the interface by which answers leave."""
+    """Return where this connection comes in: the host's own address, and the interface by which answers leave."""
     words = connection()
     return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
 
@@ -167,7 +167,7 @@ class Cable:
                 return socket.inet_ntoa(address), ":".join(f"{byte:02x}" for byte in mac)
 
     def everybody(self, addresses: list[str]) -> dict[str, list[str]]:
-        """Who has these addresses: their hardware addresses."""
+        """Return who has these addresses: their hardware addresses."""
         found: dict[str, list[str]] = {}
         for _ in range(2):
             for address in addresses:
@@ -182,7 +182,7 @@ class Cable:
         return found
 
     def round_trips(self, address: str, count: int, within_s: float) -> tuple[int, list[float]]:
-        """How often it was asked, one request after the other, and how long each answer took, in ms."""
+        """Return how often it was asked, one request after the other, and how long each answer took, in ms."""
         took: list[float] = []
         asked = missed = 0
         while asked < count and missed < MISSES:
@@ -200,7 +200,7 @@ class Cable:
         return asked, took
 
     def answered(self, address: str, count: int, within_s: float) -> int:
-        """How many of so many requests are answered."""
+        """Return how many of so many requests are answered."""
         heard = 0
         for number in range(count):
             self.ask(address)
@@ -216,7 +216,7 @@ class Cable:
 def on_cable(
     device: str, sender: str, far: str, others: list[str], count: int, burst: int, within_s: float
 ) -> dict[str, Any]:
-    """Who answers on an interface: for the far end's address, and for others of the experiment."""
+    """Return who answers on an interface: for the far end's address, and for others of the experiment."""
     card = cards().get(device)
     nobody: dict[str, Any] = {"macs": {}, "asked": 0, "took_ms": [], "burst": 0, "answered": 0}
     if card is None or not card["carrier"]:

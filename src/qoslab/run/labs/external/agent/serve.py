@@ -281,7 +281,9 @@ class Agent:
         return {"sha256": hashlib.sha256(body).hexdigest()}
 
     def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
-        """Why a program that was given cannot be run here, in the words of whatever refuses it; empty where it can."""
+        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty where it
+        can.
+        """
         own = self.programs[name]
         try:
             done = subprocess.run(

@@ -40,7 +40,7 @@ class Watch:
         self._waited: dict[tuple[str, str], list[int]] = {}
 
     def _count(self) -> None:
-        """How late the wake-up is that is due."""
+        """Return how late the wake-up is that is due."""
         now = time.monotonic_ns()
         late = now - self._due
         self._latest_ns = max(self._latest_ns, late)

@@ -24,12 +24,14 @@ def cabling(facts: Facts) -> Iterator[Found]:
 
 
 def proofs(facts: Facts) -> dict[str, Proof]:
-    """How sure each link is."""
+    """Return how sure each link is."""
     return {link.name: _proof(facts, link) for link in facts.experiment.topology.links}
 
 
 def unseen(facts: Facts) -> bool:
-    """Whether hosts have interfaces that are down until a run brings them up: a look at their cables is due then."""
+    """Return whether hosts have interfaces that are down until a run brings them up: a look at their cables is due
+    then.
+    """
     return any(
         card is not None and not card.up and facts.host_settings[end.node].isolate != "as it is"
         for _, end, _ in facts.ends()
@@ -148,13 +150,13 @@ def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
 
 
 def _same(short: str, name: str) -> bool:
-    """Whether Gi1/0/15 is GigabitEthernet1/0/15."""
+    """Return whether Gi1/0/15 is GigabitEthernet1/0/15."""
     kind, full = interface_kind(short), interface_kind(name)
     return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
 
 
 def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
-    """Who says by CDP or LLDP that it is at the other end: node and interface."""
+    """Return who says by CDP or LLDP that it is at the other end: node and interface."""
     router = facts.routers.get(near.node)
     if router is None:
         return None
@@ -163,7 +165,7 @@ def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
 
 
 def _known_to_be_bad(facts: Facts, end: LinkEnd) -> bool:
-    """Whether another look has told why nobody answers there."""
+    """Return whether another look has told why nobody answers there."""
     port, card = facts.port(end), facts.card(end)
     if port is not None:
         has = end.address is None or str(end.address) in port.addresses

@@ -43,7 +43,7 @@ class RoundTrips:
     answered: int = 0
     """Of these."""
     summed: bool = False
-    """Whether of the times none is known but the least, the mean and the most, as of a router's."""
+    """True if of the times none is known but the least, the mean and the most, as of a router's."""
 
     @property
     def median_ms(self) -> float:
@@ -111,7 +111,7 @@ class Port:
 
     shut_down: bool
     line: bool
-    """Whether line and protocol are up."""
+    """True if line and protocol are up."""
     mac: str
     """As aa:bb:cc:dd:ee:ff; empty on serial lines."""
     addresses: tuple[str, ...]
@@ -192,7 +192,7 @@ class Facts:
         return "" if there is None else there.mac
 
     def owner(self, mac: str) -> str:
-        """Whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
+        """Return whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
         places = [
             *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
             *(
@@ -226,7 +226,7 @@ class Found:
     hint: str
     """What to do."""
     grave: bool = True
-    """Whether no run begins with it; what is not is noted."""
+    """True if no run begins with it; what is not is noted."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}; {self.hint}"

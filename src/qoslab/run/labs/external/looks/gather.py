@@ -186,7 +186,7 @@ class Gathering:
 
 
 def _pings(link: Link, *, first: bool) -> list[int]:
-    """How many requests a router sends to another by a link, command by command; one end is enough for many."""
+    """Return how many requests a router sends to another by a link, command by command; one end is enough for many."""
     count = ROUTER_PINGS
     if first and link.jitter is not None:
         count = ROUTER_PINGS_OF_JITTER

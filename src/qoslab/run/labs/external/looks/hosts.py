@@ -87,7 +87,7 @@ def disk(facts: Facts) -> Iterator[Found]:
 
 
 def clocks(facts: Facts) -> Iterator[Found]:
-    """How far a host's clock is from this machine's, and how well that is known."""
+    """Yield how far a host's clock is from this machine's, and how well that is known."""
     for name, host in facts.hosts.items():
         if abs(host.clock_ahead_ms) > 1000 * CLOCK_AHEAD_S:
             away = f"{host.clock_ahead_ms / 1000:+.3f} s"

@@ -44,7 +44,7 @@ def management(facts: Facts) -> Iterator[Found]:
 
 
 def _stays(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
-    """Whether a route is still in force in the run, which sets its own to the test networks where it may."""
+    """Return whether a route is still in force in the run, which sets its own to the test networks where it may."""
     if isolate == "as it is":
         return True
     if prefix == "default":

@@ -36,7 +36,9 @@ def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
 
 
 def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no other."""
+    """Return which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no
+    other.
+    """
     found = []
     for name, each in now.items():
         was = began.get(name, {})

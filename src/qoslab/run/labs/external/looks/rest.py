@@ -95,7 +95,7 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
 
 
 def requests_to_tell(link: Link) -> int:
-    """How many requests tell the losses of a link from none; 0 where there shall be none."""
+    """Return how many requests tell the losses of a link from none; 0 where there shall be none."""
     expected = 1 - (1 - _share(link)) ** 2
     if not expected:
         return 0
@@ -136,7 +136,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
 
 
 def _between_quartiles(times: Sequence[float]) -> float:
-    """How far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
+    """Return how far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
     if len(times) < 2:
         return 0.0
     first, _, third = quantiles(times, n=4)
