@@ -191,7 +191,7 @@ class _Above:
 
 
 def _depth(line: str, depth: int, above: list[_Above]) -> int:
-    """Return the depth of a line. The actions of a class are printed at different depths and are none below the other."""
+    """Return the depth of a line: the actions of a class are printed at different depths, none below another."""
     in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
     return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
 

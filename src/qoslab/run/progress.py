@@ -18,7 +18,7 @@ FEW_CELLS = 12
 """Runs with more cells say after each how many are left, and not each step of each."""
 
 RUN = "run"
-"""What the steps belong to that are of no single cell or lab."""
+"""Owner of steps that belong to no single cell or lab."""
 
 
 def _minutes(seconds: float) -> str:

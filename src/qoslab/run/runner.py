@@ -32,7 +32,7 @@ from qoslab.run.told import Told
 
 @dataclass
 class _Shared:
-    """What the workers of a run share."""
+    """Common data of a run's workers."""
 
     request: Request
     folder: RunFolder
@@ -41,7 +41,7 @@ class _Shared:
     interrupted: threading.Event
     meanwhile: Meanwhile
     lab: dict[str, Any] = field(default_factory=dict)
-    """How the virtual lab described itself."""
+    """Description of the virtual lab."""
     configurations: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
@@ -287,7 +287,7 @@ class _Background:
             self._found = self._call()
 
     def result(self) -> dict[str, Any]:
-        """What the function returned; called once more where it failed, since the reason may be gone by now."""
+        """Return the result of the function; call it again if it failed, since the reason may be gone by now."""
         self._thread.join()
         return self._call() if self._found is None else self._found
 
@@ -301,7 +301,7 @@ def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _manifest_before(shared: _Shared) -> Manifest | None:
-    """What the calls before left; nothing where there is none, or what there is was damaged."""
+    """Return the manifest of earlier calls; None if there is none, or it was damaged."""
     if not shared.folder.finished:
         return None
     try:

@@ -54,19 +54,19 @@ class _Side:
     stderr: Path
 
     def output(self) -> Output:
-        """What it printed so far."""
+        """Return the output so far."""
         errors = self.stderr.read_text(encoding="utf-8", errors="replace") if self.stderr.exists() else ""
         return Output(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
 
 
 @dataclass(frozen=True)
 class FlowPlace:
-    """Where a flow runs and what it leaves its output in."""
+    """Ends of a flow, and the folder of its output."""
 
     topology: Topology
     port: int
     seed: int
-    """Of whatever its tool draws at random."""
+    """Seed of the tool's random values."""
     cell: Cell
 
 
@@ -101,7 +101,7 @@ class RunningFlow:
         self._port = place.port
         self._ends = ends
         self._told: tuple[int, datetime] | None = None
-        """When the client's host was told of it, by CLOCK_MONOTONIC and by the wall clock."""
+        """Start time sent to the client's host, by CLOCK_MONOTONIC and by the wall clock."""
         self._began: datetime | None = None
         self._server: _Side | None = None
         self._client: _Side | None = None

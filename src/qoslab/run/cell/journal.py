@@ -41,7 +41,7 @@ CONFIGURATION = re.compile(r"sh\w* +(?:run|start|conf|arch|deri|tech)|more\b", r
 
 @dataclass
 class Findings:
-    """What a cell finds beside its files; the fields are those of `cell.json`."""
+    """Findings of a cell outside its files; the fields are those of `cell.json`."""
 
     flows: tuple[FlowRecord, ...] = ()
     captures: dict[str, CaptureRecord] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Journal:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Those that are over, in order."""
+        """Return the finished steps, in order."""
         return tuple(self._steps)
 
     @contextmanager
@@ -235,7 +235,7 @@ class Journal:
 
 
 def _masked(data: Any) -> Any:
-    """What a parser made of a print, without secrets in its texts."""
+    """Return parsed output without secrets in its texts."""
     if isinstance(data, str):
         return KNOWN.masked(data)
     if isinstance(data, Mapping):

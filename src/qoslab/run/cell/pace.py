@@ -1,4 +1,4 @@
-"""Who depends on whose punctuality: routers on those before them, and which senders have a pace of their own."""
+"""Dependencies on punctuality: routers on those before them, and the paced senders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITH_HEADERS = 1.5
 
 
 WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
-"""What a class may do with a packet whenever it comes."""
+"""Actions of a class that do not depend on time."""
 
 
 def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
@@ -50,13 +50,13 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
 
 
 Pair: TypeAlias = tuple[str, str]
-"""Who sends and who receives."""
+"""Sender and receiver."""
 
 
 def fed_routers(
     topology: Topology, configurations: Mapping[str, Mapping[str, Any]], traffic: Collection[Pair]
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Of each router with a data plane, by port, those that get the traffic from it and go by time.
+    """Return, for each router with a data plane and port, the routers with time-dependent policies that it feeds.
 
     `configurations` are the engine's. A link counts that the traffic crosses: what else leaves by it, as the answer to
     an ARP request, is so little that a single late frame is a large part.
@@ -107,7 +107,7 @@ def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
 def senders(
     topology: Topology, flows: Mapping[str, Flow], results: Mapping[str, FlowResult]
 ) -> dict[str, SenderRecord]:
-    """What is known of the senders' pace, by traffic.
+    """Return the precision of the senders, by traffic.
 
     An iperf that is asked for more than its host's link carries waits for the link: nothing is known of its pace.
     """

@@ -26,11 +26,11 @@ from qoslab.run.devices.collector import Observed
 from qoslab.units import Duration
 
 LOAD = "show processes cpu | include CPU utilization"
-"""What a router says of its own load, in one line."""
+"""Show commands for a router's own load, in one line."""
 BESIDE_S = 0.5
 """Before and after a moment: counters are known there if readings are not far apart (`analysis.at_moment`)."""
 SELDOM_S = 10.0
-"""How often a router is read of which an inventory does not say it."""
+"""Default interval of a router's readings without a setting in the inventory."""
 OFTEN_S = 2.0
 """The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
 then, if none takes longer than half a second (`analysis.at_moment`)."""
@@ -39,13 +39,13 @@ _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
 
 class Shows(Protocol):
-    """How the counters of routers are read."""
+    """Functions that read the counters of routers."""
 
     def show(self, device: str, command: str) -> Observed:
         """Take a show command without parsing it."""
 
     def parse(self, device: str, command: str, text: str) -> Observed:
-        """What `text` says, the answer of the router to `command`."""
+        """Parse `text`, the answer of the router to `command`."""
 
 
 def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
@@ -96,15 +96,15 @@ def reading_times(
 
 @dataclass
 class _Taken:
-    """What was read of one router."""
+    """Readings of one router."""
 
     commands: Sequence[str]
-    """Those that it answers."""
+    """Commands that it answers."""
     answers: list[tuple[str, Observed]] = field(default_factory=list)
     first_took_s: float = 0.0
-    """How long the first command took that the router answered, the last time."""
+    """Latest duration of the first answered command."""
     rounds: list[float] = field(default_factory=list)
-    """How long each reading took, in seconds."""
+    """Duration of each reading, in seconds."""
     busy_percent: list[int] = field(default_factory=list)
 
 
@@ -137,9 +137,9 @@ class ShowSampler:
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(max(len(self._taken), 1), thread_name_prefix="readings")
         self._under_way: list[Future[None]] = []
-        """Of each router the first reading, those beside the traffic, or the last one."""
+        """Current reading of each router: the first, one during the traffic, or the last."""
         self.error: QoslabError | None = None
-        """Why the readings ended early, if they did."""
+        """Reason for an early end of the readings, if any."""
 
     def __enter__(self) -> Self:
         self._begin_reading()
@@ -154,7 +154,9 @@ class ShowSampler:
             reading.result()
 
     def _choose(self, router: str) -> None:
-        """What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's."""
+        """Choose the commands: unanswered ones are not repeated, and a switch with drop counters of queues needs no
+        ASIC's.
+        """
         taken = self._taken[router]
         parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
         told = {command for command, found in parsed.items() if found}

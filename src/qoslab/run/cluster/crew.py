@@ -1,4 +1,4 @@
-"""Has other processes run the cells of a run, on this machine or on a Dask cluster, and gathers the results."""
+"""Pool of other processes that run the cells of a run, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.run.cluster.remote import ArchiveError, failed, unpack
 from qoslab.run.task import CellTask
 
 WAIT_S = 0.2
-"""How long a result is waited for until an interrupt is looked for."""
+"""Time to wait for a result between checks for an interrupt."""
 
 
 class Finish(Protocol):
@@ -43,7 +43,7 @@ class Workers(Protocol):
 
 
 class ClusterCrew:
-    """Does for workers elsewhere what `qoslab.run.runner` does for the labs of its own process."""
+    """Counterpart of `qoslab.run.runner` for workers elsewhere."""
 
     def __init__(
         self,

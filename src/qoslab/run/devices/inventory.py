@@ -22,24 +22,24 @@ from qoslab.schema.inventory import Nodes, Reader
 from qoslab.shipped import shipped
 
 LAB_BUFFER_READ_S = 0.02
-"""How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
-slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed."""
+"""Time that Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
+slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed.
+"""
 
 RESOLVE_S = 60.0
 
 _FROM_ENVIRONMENT = re.compile(r"""lookup\(\s*['"](?:ansible\.builtin\.)?env['"]\s*,\s*['"](\w+)['"]\s*\)""")
 _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
-"""In the name of a variable."""
+"""Pattern in the name of a secret variable."""
 
 What = Literal["password", "enable"]
 _TAKEN: dict[str, str] = {}
-"""What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
+"""Variables removed from this process's environment, for Ansible's programs that read an inventory again."""
 UTF8 = {"LC_ALL": "C.UTF-8"}
-"""For Ansible, which ends at once where the locale is none of UTF-8; this one is on every system with a C library of
-GNU or musl."""
+"""Locale for Ansible, which needs UTF-8; every system with a C library of GNU or musl has this one."""
 
 _GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
-"""What the user said of passwords that an inventory leaves out, by its file and node."""
+"""Passwords that the user typed for an inventory without them, by its file and node."""
 
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
@@ -72,7 +72,7 @@ VARIABLES = (
 """Variables of a node that are read here; Ansible itself uses whatever there is."""
 
 AS_WRITTEN = "_as_written"
-"""Beside what Ansible lists, the variables with their templates; no group has such a name."""
+"""Key of the variables with their templates, in addition to Ansible's list; no group has such a name."""
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Within the group of IOS routers."""
@@ -84,7 +84,7 @@ HOST_GROUP = "host"
 
 @dataclass(frozen=True)
 class IosAccess:
-    """How an IOS router's command line is reached."""
+    """Access to an IOS router's command line."""
 
     host: str
     user: str | None
@@ -94,22 +94,22 @@ class IosAccess:
     enable: str | None = None
     """The enable secret, where a login does not start at privilege level 15."""
     group: str = IOS_GROUP
-    """That group, or one within it, as of Catalyst switches."""
+    """Group of the router, or one within it, as of Catalyst switches."""
     door: bool = False
-    """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
+    """True for an access proxy (`qoslab.run.door`): it has checked the device's host key itself."""
     check_host_key: bool = True
     """True if Ansible compares its host key with those of the user."""
     pause_s: float | None = None
-    """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
+    """Time that clients wait for more output after a possible prompt; None: their own default."""
     key: str | None = None
     """The file of a private key; None: those of the user, where there is no password."""
     answer_s: int | None = None
-    """How long it may be silent until it answers; None: as long as each waits by itself."""
+    """Longest silence before an answer; None: each client's default."""
 
 
 @dataclass(frozen=True)
 class LinuxAccess:
-    """How the data plane of a Linux router is reached."""
+    """Access to the data plane of a Linux router."""
 
     socket: str
     """The control socket's path, as seen where the control program runs."""

@@ -1,4 +1,4 @@
-"""What runs cells in a lab of routers and hosts, wherever it is: Ansible, the observer, and one cell after another."""
+"""Worker of cells in a lab of routers and hosts at any place: Ansible, the observer, and one cell after another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from qoslab.verification.policy import policy_differences, with_policies
 PATIENCE_S = 3.0
 """Seconds after Ctrl-C in which Ansible may finish what it does, which is faster than to start it again."""
 VERIFY_COMMANDS = ("show policy-map interface",)
-"""What `verify` reads of an IOS router beside its configuration."""
+"""Commands of `verify` on an IOS router in addition to its configuration."""
 
 
 class MeasuredWorker(ABC):
@@ -62,9 +62,9 @@ class MeasuredWorker(ABC):
         self._routers: Routers
         self._state: RestoreState
         self._names: Mapping[str, InterfaceNames] = {}
-        """Of routers that call their interfaces otherwise than the experiment."""
+        """Interface names of routers that differ from the experiment's."""
         self.described: dict[str, Any] = {}
-        """How the first lab described itself."""
+        """Description of the first lab."""
 
     def __enter__(self) -> Self:
         return self
@@ -179,7 +179,7 @@ class MeasuredWorker(ABC):
         return journal.conclude()
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
-        """What is to be noted of the lab after the traffic of a cell."""
+        """Yield notes on the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: Outcome) -> None:
         """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""

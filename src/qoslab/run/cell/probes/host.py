@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 CONTROL_PORT = 1967
 """UDP port of control messages."""
 LISTENERS: dict[Family, str] = {4: "/proc/net/udp", 6: "/proc/net/udp6"}
-"""Where the kernel lists open UDP ports."""
+"""Kernel tables of open UDP ports."""
 END_S = 5.0
-"""Until the program has ended."""
+"""Time limit for the end of the program."""
 LISTEN_S = 5.0
-"""Until the responder listens."""
+"""Time limit for the start of the responder."""
 POLL_S = 0.02
 
 
@@ -39,7 +39,7 @@ class Program:
     def __init__(
         self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
     ) -> None:
-        """It begins at `at_ns` of CLOCK_MONOTONIC, else now."""
+        """Start it at `at_ns` of CLOCK_MONOTONIC, else now."""
         folder = cell.path / "probes"
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
         with writing(folder):
@@ -51,7 +51,7 @@ class Program:
 
     @property
     def said(self) -> str:
-        """What it complained of, in one line."""
+        """Return its error output, in one line."""
         text = self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
 
@@ -114,7 +114,8 @@ class HostProber(Prober):
         return figures
 
     def _sender(self, report: formats.OperationReport) -> SenderRecord | None:
-        """Not known where other traffic of the host may hold a packet up in its queue: the driver stamps it after that.
+        """Return the sender's precision; unknown if other traffic of the host may delay a packet before the driver's
+        stamp.
 
         Nor of an echo operation, which sends one packet at a time.
         """

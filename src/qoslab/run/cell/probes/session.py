@@ -21,9 +21,9 @@ PROBERS: Mapping[Reach, Callable[[Setting, Probe], Prober]] = {
     "control socket": LinuxProber,
     "programs": HostProber,
 }
-"""How a probe is run, by how the node that sends is reached."""
+"""Probers by access method of the sending node."""
 LOOK_AT = 0.8
-"""Where between the starts of two runs the first is looked at: it has ended, but for a late answer."""
+"""Time between the starts of two runs to read the first: it has ended, except for a late answer."""
 
 
 class Probes:
@@ -47,11 +47,11 @@ class Probes:
         ]
         self._began = 0.0
         self.errors: list[str] = []
-        """Why a probe has no figures."""
+        """Reasons for missing values of probes."""
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know of the figures."""
+        """Return warnings about the values."""
         return [f'probe "{each.probe.name}": {text}' for each in self._probers for text in each.warnings]
 
     @property

@@ -89,7 +89,7 @@ def reach_hosts(
 
 
 def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
-    """What another run has of these hosts, and of the routers with these marks."""
+    """Return the nodes of these hosts, and of the routers with these run locks, that other runs use."""
     interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
     if errors:
         raise together(errors)
@@ -116,7 +116,7 @@ def left_on_failure(lab: ExternalLab) -> Iterator[None]:
 
 
 def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
-    """What there is. `UserError` with all that stands against a run; what does not is noted."""
+    """Gather the facts. `UserError` with all that stands against a run; what does not is noted."""
     facts = gathering.facts()
     found = look(facts)
     if refused := refusal(found):

@@ -1,4 +1,4 @@
-"""What a run will send to each router, in order, and what takes it back there: known without asking the router.
+"""Lines that a run will send to each router, in order, and the rollback: known without asking the router.
 
 What undoes a configuration depends on what the router had. It is told for one that has what the experiment's addresses
 and routes ask for, and nothing in their way.
@@ -34,7 +34,7 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.schema.inventory import lacking
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
-"""Of the configuration that stands for the router's own; nothing of it is sent."""
+"""Placeholder login in the configuration that stands for the router's own; nothing of it is sent."""
 CONFIGURE, END = "configure terminal", "end"
 
 
@@ -62,7 +62,7 @@ class _Router:
         self._settings = settings
         self._names = InterfaceNames(settings.interfaces)
         self._ways: list[DeadManChoice] = []
-        """Those that take the longest cell."""
+        """Rollback methods that last for the longest cell."""
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         longest = max(self._minutes(task) for _, task in tasks)
@@ -119,7 +119,7 @@ class _Router:
             yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)
 
     def _undo(self, topology: Topology, pushed: str) -> Sequence[str]:
-        """What takes a configuration back."""
+        """Return the lines that roll a configuration back."""
         hardware = own_hardware(topology, self._name, self._names)
         device = parse_config(
             self._names.to_device(startup_config(topology, self._name, LOGIN)), hardware, source=f"{self._name}: base"
@@ -134,7 +134,7 @@ class _Router:
             yield from self._indented((CONFIGURE, line, END))
 
     def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
-        """Those of a cell; the looks before the first have others."""
+        """Return the show commands of a cell; the preflight checks have others."""
         found = ["show running-config", *VERIFY_COMMANDS]
         for experiment in experiments:
             found += reading_commands(experiment.topology, self._name)

@@ -61,9 +61,9 @@ class ExternalWorker(MeasuredWorker):
         self._topology: Topology | None = None
         self._door: Door | None = None
         self._times = 0
-        """How often the lab was reached."""
+        """Number of times that the lab was reached."""
         self._left_behind: RestoreState | None = None
-        """What restores the routers if this process cannot."""
+        """Data to restore the routers if this process cannot."""
         self._during: dict[str, dict[str, str]] = {}
         """Running configuration of each router in the first cell of each arm."""
 
@@ -246,7 +246,7 @@ def who_runs(experiment: Experiment, since: str = "") -> str:
 
 
 def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
-    """What the measuring programs of the experiment's hosts say of themselves.
+    """Return the versions of the measuring programs on the experiment's hosts.
 
     `UserError` where a host is missing, or another run is under way: this is the first that a run asks.
     """

@@ -1,4 +1,4 @@
-"""Whether another run has the nodes: asked before all else, since whatever the looks send would be in its figures."""
+"""Check for other runs on the nodes, before all else, since further checks would disturb their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether hosts have what an experiment needs: rights, programs, room, clocks; and routers show what they have."""
+"""Check of hosts for the needs of an experiment: rights, programs, space, clocks; and of access to routers' output."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes, without which no capture of any length is begun."""
 CLOCK_AHEAD_S = 1.0
-"""What two clocks that are kept may differ by (TEACUP refuses more)."""
+"""Greatest difference of two maintained clocks (TEACUP refuses more)."""
 CLOCK_ERROR_MS = 50.0
 """Beyond it times of two hosts say nothing about queues."""
 
 
 def rights(facts: Facts) -> Iterator[Found]:
-    """What the login may do."""
+    """Check the rights of the login."""
     for name, host in facts.hosts.items():
         way = facts.host_settings[name].isolate
         if way != "as it is" and not host.root:

@@ -1,4 +1,4 @@
-"""Whether test traffic and the way to the nodes are kept apart."""
+"""Check that test traffic and management paths are separate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks have seen, for the manifest; and whether it is what they saw when the run began."""
+"""Results of preflight checks for the manifest, and their comparison with those at the start of the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.run.labs.external.looks.rest import round_trips
 
 
 def links_seen(facts: Facts) -> dict[str, Any]:
-    """By link: how sure its cabling is, and what it delays and loses at rest."""
+    """Return the certainty of the cabling, and the idle delay and loss, by link."""
     proven = proofs(facts)
     seen: dict[str, Any] = {}
     for link in facts.experiment.topology.links:
@@ -27,7 +27,7 @@ def links_seen(facts: Facts) -> dict[str, Any]:
 
 
 def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
-    """By node: what tells it from another device, and its software from another."""
+    """Return the identity of each device and its software, by node."""
     routers = {
         name: {"model": each.model, "release": each.release, "serial number": each.board}
         for name, each in facts.routers.items()

@@ -1,4 +1,4 @@
-"""Whether links at rest delay and lose what the experiment says, and no more; and how much the delay varies."""
+"""Check that idle links have the experiment's delay, loss and jitter, and no more."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts, Found, RoundTrips
 
 REQUEST_BYTES = 100
-"""Of a router's ping; requests for addresses are smaller."""
+"""Size of a router's ping; requests for addresses are smaller."""
 SLACK_MS = 8.0
-"""What two ends may take for an answer, at the quickest."""
+"""Greatest time that two ends take for an answer, at the quickest."""
 SLACK = 0.05
-"""Of the delay: what makes it has a clock of its own."""
+"""Tolerance of the delay: its source has its own clock."""
 QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
 """Between the quartiles of a sum of two delays, there and back, by the size of the jitter of each."""
 TIMES_LESS, TIMES_MORE = 3.0, 3.0
-"""What is told from the distance of quartiles of some forty round trips: one that is as much less, or more."""
+"""Ratios of the distance between quartiles of some forty round trips that are distinguishable."""
 RESOLUTION_MS = 1.0
-"""What two ends themselves make round trips vary by."""
+"""Variation of round trips caused by the two ends themselves."""
 LEAST_TIMES = 30
 """Round trips that a router has summed up, from which on their least and their most are far apart."""
 MOST_CORRELATION = 0.5
-"""Of successive delays, above which those of a few seconds say little."""
+"""Correlation of successive delays above which those of a few seconds show little."""
 DEVIATIONS = 4.0
-"""Of a share of losses, from the one that was expected."""
+"""Allowed standard deviations of a loss share from the expected one."""
 
 
 def at_rest(facts: Facts) -> Iterator[Found]:
@@ -45,7 +45,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
 
 
 def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
-    """What was measured on a link; None where nobody could ask."""
+    """Return the measurement of a link; None if neither end could ask."""
     for near, far in (link.ends, link.ends[::-1]):
         host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
         if host is not None and near.interface in host.cables and host.cables[near.interface].round_trips is not None:
@@ -161,7 +161,7 @@ def _share(link: Link) -> float:
 
 
 def _bursts(link: Link) -> float:
-    """By how much a share of losses spreads more than if each frame were by itself: states last."""
+    """Return the factor of the spread of a loss share over that of independent losses: states last."""
     loss = link.loss
     if loss is None or isinstance(loss, RandomLoss):
         return 1.0
