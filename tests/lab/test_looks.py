@@ -219,7 +219,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
     with exposed(tmp_path, "device", other) as (_, file):
         assert said(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found a 2811, expected a 3725; check that it is the right device, or run with --set R1.model=2811",
-            "R1: found release 12.4(24)T2 with hqf, expected classic; "
+            "R1: found release 12.4(24)T2 with hqf queueing, expected classic; "
             "load another release, or run with --set R1.generation=hqf",
         ]
 

@@ -165,7 +165,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
         [
             "R1: found that it has its own `policy-map Police`, with other content, expected nothing that the "
-            "experiment would overwrite; give it another name"
+            "experiment would overwrite; rename it in the"
         ],
     ),
     "interface with a policy": (
@@ -176,7 +176,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         [
             "R1: found that `service-policy output Own` is already active under `interface FastEthernet0/1`, "
-            "expected nothing that the experiment would overwrite; give it another name"
+            "expected nothing that the experiment would overwrite; rename it in the"
         ],
     ),
     "interface that limits and queues": (
@@ -211,7 +211,7 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
 def test_nodes_that_another_run_has_are_named() -> None:
     found = held({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
-        "client: found eth0 held by the run of alice, expected it free; wait for its end",
+        "client: found eth0 held by the run of alice, expected it free; wait for it to finish",
         "R1: found the run lock of another run, the run of alice, expected none; wait for it to finish; if it "
         "crashed, run `qoslab lab rescue` on the machine that started it, or enter `no alias exec qoslab`",
     ]
@@ -498,4 +498,4 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
 
 def test_an_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
     found = look(facts(release="17.03.04"))
-    assert [each.message for each in found] == ["found release 17.03.04 with ios-xe, expected classic"]
+    assert [each.message for each in found] == ["found release 17.03.04 with ios-xe queueing, expected classic"]

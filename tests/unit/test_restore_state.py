@@ -75,7 +75,7 @@ def test_what_a_run_left_that_was_killed_while_it_made_this_is_taken_away(
     assert "another process is under way on these routers" in capsys.readouterr().err
     state.release()
     assert main(["lab", "rescue", str(inventory)]) == 0
-    assert "nothing is to be restored" in capsys.readouterr().err
+    assert "nothing to restore" in capsys.readouterr().err
     assert not state.folder.exists()
 
 

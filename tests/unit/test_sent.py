@@ -73,4 +73,4 @@ def test_each_cell_begins_its_own_time_and_a_way_that_does_not_last_is_left_out(
     assert "configure terminal revert" not in shown
     assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
     alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(dead_man="archive")}))
-    assert "dead man: none that lasts long enough, so a run is refused" in alone
+    assert "rollback timer: none is long enough, so a run is refused" in alone
