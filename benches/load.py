@@ -32,7 +32,7 @@ from qoslab.results import RunFolder, find_run, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
-HEADING = "## Load beside a run"
+HEADING = "## Load in parallel to a run"
 METRIC = "rtt.max"
 MOVED_MS = 1.0
 """By so much a maximum may lie outside of those of quiet cells: IP SLA's stamps are whole milliseconds."""
