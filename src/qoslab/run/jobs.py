@@ -1,4 +1,4 @@
-"""How many cells may have traffic at the same time: learnt from what cells use and from how punctual routers are."""
+"""Number of cells with traffic at the same time, learnt from their load and from the lateness of routers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Jobs:
         """Never more with traffic than this."""
         self._most_spare = 0 if fixed == 1 or not spare else min(MOST_SPARE, cells - self.most)
         self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
-        """May have traffic now."""
+        """Number of labs that may have traffic now."""
         self._ceiling = self.most
         self._load: list[float] = []
         self._punctual = 0

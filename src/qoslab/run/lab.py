@@ -1,4 +1,4 @@
-"""What a run needs of a lab, whatever kind it is; each kind that has hosts and routers implements it in `run.labs`.
+"""Interface of a lab for a run; each kind with hosts and routers implements it in `run.labs`.
 
 What carries out a cell (`run.cell`) knows a lab by these protocols alone.
 """
@@ -26,7 +26,7 @@ class Process(Protocol):
     """A program on a host. What it prints is in the files given at its start while it runs; it ends with the lab."""
 
     def poll(self) -> int | None:
-        """Its status, negative for a signal; None while it runs, or waits for its instant."""
+        """Return its status, negative for a signal; None while it runs, or waits for its start."""
 
     def began_ns(self) -> int | None:
         """Return when it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
@@ -35,7 +35,9 @@ class Process(Protocol):
         """Send a signal to the program itself; nothing where it has ended."""
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Its status. `TimeoutError` where it still runs after that time."""
+        """Return its status. `TimeoutError` if it still runs after that time. `TimeoutError` where it still runs after
+        that time.
+        """
 
     def end(self, grace_s: float = 0.0) -> None:
         """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
@@ -43,16 +45,16 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class ClockLook:
-    """How a host's clock stood to this machine's, and its clocks to one another; in nanoseconds."""
+    """Offset of a host's clock from this machine's, and of its clocks from one another; in nanoseconds."""
 
     at_ns: int
-    """By this machine's clock, since 1970."""
+    """Time by this machine's clock, since 1970."""
     ahead_ns: int
-    """By how much the host's clock was ahead."""
+    """Offset of the host's clock, positive if ahead."""
     error_ns: int
-    """At most so wrong."""
+    """Greatest error."""
     wall_ahead_ns: int
-    """Of its CLOCK_MONOTONIC, which neither steps nor counts sleep."""
+    """Offset of its wall clock from its CLOCK_MONOTONIC (it neither steps nor counts sleep)."""
     boot_ahead_ns: int
 
 
@@ -95,11 +97,11 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class Tap:
-    """Where the packets of an interface are seen."""
+    """Place where the packets of an interface are visible."""
 
     host: Host
     interface: str
-    """As the host calls it."""
+    """Interface name on the host."""
 
 
 class DataPlane(Protocol):
@@ -128,7 +130,7 @@ class DataPlane(Protocol):
         """Count anew, lateness and losses too."""
 
     async def ip_sla(self, operation: int, *, samples: bool) -> formats.IpSlaReport:
-        """What an operation has measured; with `samples` also the stamps of each packet."""
+        """Return the results of an operation; with `samples` also the stamps of each packet."""
 
     async def health(self) -> formats.Health:
         """Lateness and lost input."""
@@ -149,11 +151,11 @@ class DataPlane(Protocol):
 
 
 class Load(Protocol):
-    """What the processes of a lab took of a machine."""
+    """Load of the lab's processes on a machine."""
 
     @property
     def seconds(self) -> float:
-        """Of processor time, while the block ran."""
+        """Return the processor time while the block ran."""
 
 
 class Lab(Protocol):
@@ -189,7 +191,7 @@ class Lab(Protocol):
         """A data plane, by the name of its router or line."""
 
     def death(self) -> str:
-        """What of the lab has died, how, and what it said last; empty while all of it lives."""
+        """Return the dead part of the lab, its end, and its last output; empty while all of it lives."""
 
     def load(self) -> AbstractContextManager[Load]:
         """Measures what the lab takes of this machine while the block runs."""

@@ -152,7 +152,7 @@ class _Crew:
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
         self.abandoned = False
-        """Whether the user did not want to wait for the end: what is left of the labs ends with this process."""
+        """True if the user did not want to wait for the end: the rest of the labs ends with this process."""
         if cluster:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return

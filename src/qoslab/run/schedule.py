@@ -83,7 +83,7 @@ class Schedule:
         """The workers whose cells wait for their turn."""
         self._measuring = 0
         self._by_itself = False
-        """Whether the cell that has traffic is to have it alone."""
+        """True if the cell with traffic is to run alone."""
         self._settled = 0.0
         """Time of the last change, or check, of the number of cells with traffic."""
         self._clock: dict[int, float] = {}

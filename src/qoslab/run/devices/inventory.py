@@ -128,7 +128,7 @@ Access = IosAccess | LinuxAccess
 
 @dataclass(frozen=True)
 class HostAccess:
-    """How a host is reached: by the system's ssh, with a key."""
+    """Access to a host: by the system's ssh, with a key."""
 
     host: str
     port: int | None = None
@@ -250,7 +250,7 @@ def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
 
 
 def read_nodes(source: Path) -> LabInventory:
-    """As `read_lab`, also of an inventory without hosts."""
+    """Read the nodes as `read_lab` does, also of an inventory without hosts."""
     return _parse_nodes(_listed(source), source)
 
 
@@ -309,7 +309,7 @@ def _refuse_unread(
 
 
 def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
-    """By node the environment variables that its passwords come from, by `password` and `enable`, where they do."""
+    """Return the environment variables of passwords by node, as `password` and `enable`."""
     found: dict[str, dict[What, str]] = {}
     for node, values in _listed(source)[AS_WRITTEN].items():
         for what, names in SECRETS.items():
@@ -370,7 +370,9 @@ def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
 
 
 def _listed(source: Path) -> dict[str, Any]:
-    """What `ansible-inventory --list` says, templates rendered and secrets decrypted; and what was given besides."""
+    """Return the output of `ansible-inventory --list` with rendered templates and decrypted secrets, and further given
+    values.
+    """
     if not source.exists():
         raise UserError(
             f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
@@ -409,7 +411,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """These variables of the nodes with templates rendered and secrets decrypted, which `--list` leaves alone."""
+    """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves alone."""
     wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
     printed = _ansible(
@@ -423,7 +425,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
-    """What one of Ansible's programs prints about the inventory."""
+    """Return the output of one of Ansible's programs for the inventory."""
     program = Path(sys.executable).parent / name
     playbooks = shipped("playbooks")
     # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from beside it.
@@ -465,7 +467,7 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
 
 
 def _to_unlock(said: str) -> str:
-    """What to do where Ansible came by no secret."""
+    """Return the hint for a missing secret."""
     if "LOOKUP(keyring)" in said:
         return how_to_get("keyring")
     if "servicename:" in said:

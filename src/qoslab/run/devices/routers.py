@@ -32,11 +32,11 @@ class Base(Protocol):
     """The configuration that a router has before the experiment's own."""
 
     def __call__(self, router: str) -> str:
-        """Its text."""
+        """Return its text."""
 
 
 class Guard(Protocol):
-    """What takes the routers' configurations back where this run is cut off."""
+    """Rollback of the routers' configurations if this run is interrupted."""
 
     def arm(self, traffic: Duration) -> None:
         """Before lines are sent, for each cell, whose traffic takes so long: its time begins anew."""
@@ -86,9 +86,9 @@ class Routers:
         self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
         self._prepared = False
         self._touched = False
-        """Whether something may have been pushed that is not restored yet."""
+        """True if lines may have been pushed that are not restored yet."""
         self._known = True
-        """Whether what the routers have in force is known, of what was pushed to them."""
+        """True if the active part of the pushed configuration is known."""
         self._note = note
         self._noted: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Why a device lets nobody in, in the words that a door (`qoslab.run.door`) says to those who come to it."""
+"""Reasons for a refused login, in the words of an access proxy (`qoslab.run.door`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Why a device lets nobody in."""
+    """Reason for a refused login."""
 
     LOGIN_REFUSED = "login refused"
     ENABLE_REFUSED = "enable refused"
@@ -22,4 +22,4 @@ class Kind(StrEnum):
 
 
 PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
-"""What another try may not meet."""
+"""Reasons that may not occur at another try."""

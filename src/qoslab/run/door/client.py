@@ -29,9 +29,9 @@ HOST = "127.0.0.1"
 PASSWORD_BYTES = 18
 START_S = 30.0
 END_S = 5.0
-"""For goodbyes on consoles."""
+"""Time for logging out of consoles."""
 PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
-"""Of `pause_of`."""
+"""Parameters of `pause_of`."""
 
 
 class DoorFault(DeviceError):  # noqa: N818 - the field's word
@@ -76,9 +76,9 @@ class Door:
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
         self._round_trips: dict[str, float] = {}
-        """In seconds, of devices that were logged in to."""
+        """Round-trip times in seconds, of devices with a login."""
         self.gone = ""
-        """What it is that its process has ended, and why; empty while it is there."""
+        """Reason for the end of its process; empty while it runs."""
         self._told: list[Callable[[str], None]] = []
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
@@ -137,7 +137,7 @@ class Door:
             raise _fault(troubles)
 
     def ask(self, device: str, *lines: str) -> list[str]:
-        """What a device says to each of these lines, in one login; a question about them is answered.
+        """Return a device's answers to these lines, in one login; its questions about them are answered.
 
         Nothing is saved by that, and what was asked for is confirmed. `DoorFault` or `DoorClosed` where it is not
         reached, or does not answer.

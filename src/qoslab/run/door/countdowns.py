@@ -21,7 +21,7 @@ Said = Callable[..., Sequence[str]]
 """`said("show clock")`: what the router answers to each line."""
 
 COPY = "flash:qoslab-before.cfg"
-"""Where the configuration lies that an applet puts in force."""
+"""Path of the configuration that an applet restores."""
 MAXRUN = "maxrun 300"
 """An applet has 20 s by default; to put a configuration in force may take longer."""
 _CONFIGURE, _END = "configure terminal", "end"
@@ -40,19 +40,19 @@ _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \
 
 @dataclass(frozen=True)
 class Kept:
-    """What a router has that some countdown needs, as it shows it."""
+    """Router data that some rollback method needs, as shown."""
 
     running: str = field(repr=False)
     startup: str = field(repr=False)
     flash: str = ""
-    """What `dir` says of the file system that takes the copy."""
+    """Output of `dir` for the file system of the copy."""
 
 
 class Countdown(ABC):
     """One kind of them. Where it leads is fixed when it is started: to begin it anew leads there too."""
 
     effect: str
-    """What it does at its end, in a few words."""
+    """Effect at its end, in a few words."""
     most_minutes: int
     """Longer ones it does not take."""
     looks: Lines
@@ -72,7 +72,7 @@ class Countdown(ABC):
 
     @abstractmethod
     def left(self, shown: Sequence[str]) -> str:
-        """What is left of it, by what the router says to `looks`; empty where nothing is."""
+        """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
     def can(self, kept: Kept) -> str:
@@ -224,11 +224,11 @@ class Restart(Countdown):
 COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
     {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
 )
-"""In the order in which they are tried where nobody has chosen: the last takes the router's time, and its counters."""
+"""Rollback methods in the default order: the last takes the router's time, and its counters."""
 
 
 def refusal_of(lines: Sequence[str], said: Sequence[str]) -> str:
-    """By which words a router refused one of the lines that it has to take; empty where it did not."""
+    """Return the router's refusal of one of the required lines; empty without one."""
     refused = (refusal_in(answer) for line, answer in zip(lines, said, strict=True) if not line.endswith(MAXRUN))
     return next(filter(None, refused), "")
 

@@ -1,4 +1,4 @@
-"""What takes a router's configuration back when nobody is there any more to do it: a countdown on the router itself.
+"""Rollback timer on the router itself, for the case that nobody else can restore it.
 
 It is started before the first line is sent, started anew before each cell, and stopped when the router is proven to be
 as it was.
@@ -40,9 +40,9 @@ class DeadMan:
         self._longest = longest
         self._keep = keep
         self.armed: dict[str, Choice] = {}
-        """What counts down, by router."""
+        """Running timers by router."""
         self._times: dict[str, int] = {}
-        """How often each was started."""
+        """Number of starts of each timer."""
 
     def arm(self, traffic: Duration) -> None:
         """Start the countdowns for a cell, or start them anew. `UserError` where a router cannot do what is wanted."""
@@ -112,7 +112,7 @@ def too_long(choice: Choice, minutes: int) -> str:
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:
-    """What is tried, in order, for what the inventory says; None: nothing."""
+    """Return the methods to try, in order, for the inventory's setting; None: nothing."""
     return tuple(COUNTDOWNS) if wanted is None else (wanted,)
 
 

@@ -25,13 +25,13 @@ from qoslab.run.labs.external.agent import source
 
 LENGTHS = struct.Struct("!II")
 BEAT_S = 0.5
-"""How often the agent hears of us; see `PATIENCE_S` there."""
+"""Interval of messages to the agent; see `PATIENCE_S` there."""
 ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
-"""Until ssh takes a silent connection for lost: 4 s."""
+"""Options of ssh for a silent connection: lost after 4 s."""
 START_S = 30.0
-"""To log in and to have the agent there."""
+"""Time limit to log in and to start the agent."""
 REPLY_S = 60.0
-"""For whatever is asked; moving a card into a namespace takes longest."""
+"""Time limit of any request; moving a NIC into a namespace takes longest."""
 END_S = 5.0
 UNVERIFIED = "Host key verification failed."
 """The last that ssh says where the host's key is another, or unknown."""
@@ -44,14 +44,14 @@ class HostLost(PassingFault):
 
 @dataclass
 class Output:
-    """Where what a program prints goes, and how it ended."""
+    """Destination of a program's output, and its end."""
 
     stdout: BinaryIO | None
     stderr: BinaryIO
     ended: threading.Event
     status: int | None = None
     began_ns: int | None = None
-    """By the host's CLOCK_MONOTONIC."""
+    """Start time by the host's CLOCK_MONOTONIC."""
 
     def write(self, stream: str, data: bytes) -> None:
         """Add to one of the files."""
@@ -97,12 +97,11 @@ class Channel:
         self._files: dict[int, tuple[BinaryIO, Any]] = {}
         self._outputs: dict[int, Output] = {}
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
-        """What was said of programs that nobody here knows yet: the answer to their start is handled in another
-        thread."""
+        """Messages of programs that are not known here yet: the answer to their start is handled in another thread."""
         self._last = 0
         self._closed = threading.Event()
         self.lost = ""
-        """Why the host is out of reach; empty while it is not."""
+        """Reason why the host is unreachable; empty while it is reachable."""
         self._ready: Future[dict[str, Any]] = Future()
         self._write(text)
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
@@ -118,7 +117,7 @@ class Channel:
     # asking
 
     def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
-        """What the agent answers. `MachineError` where it refuses, in the host's words."""
+        """Return the agent's answer. `MachineError` where it refuses, in the host's words."""
         return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
 
     def read(self, *paths: str) -> bytes:
@@ -308,7 +307,7 @@ def ssh_command(access: HostAccess) -> list[str]:
 
 
 def _advice(said: str, access: HostAccess) -> str:
-    """What to do about the last words of ssh, or of the host."""
+    """Return the hint for the last words of ssh, or of the host."""
     if "Permission denied" in said:
         return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
     if UNVERIFIED in said and "has changed" in said:

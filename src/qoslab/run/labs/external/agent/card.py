@@ -65,7 +65,7 @@ def check_movable(device: str) -> None:
 
 
 def as_it_is(device: str) -> list[dict[str, Any]]:
-    """What makes it so again once it is back, as entries of a journal: what has to come first is the last."""
+    """Return the entries of a journal that restore the interface once it is back, in reverse order."""
     settings = _settings(device)
     tried = {key: value for key, value in settings.items() if key.endswith("/" + TRIED_OUT)}
     # An address that is tried out first may be no route's source.
@@ -115,7 +115,7 @@ def _routes(device: str, own_local: bool) -> list[list[str]]:
 
 
 def _words(each: dict[str, Any], device: str) -> list[str]:
-    """What gives an interface such an address."""
+    """Return the words that give an interface such an address."""
     words = [f"{each['local']}/{each['prefixlen']}"]
     if "address" in each:
         words = [each["local"], "peer", f"{each['address']}/{each['prefixlen']}"]

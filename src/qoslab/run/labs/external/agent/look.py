@@ -1,4 +1,4 @@
-"""What there is on the host, and who answers on its cables. Nothing is changed.
+"""Facts of the host, and the answers on its cables, without changes. Nothing is changed.
 
 A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so whoever answers is on
 that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1).
@@ -35,7 +35,7 @@ PACE_S = 0.003
 """Between requests that do not wait for an answer."""
 CAPTURE = "dumpcap"
 CAPTURE_S = 10.0
-"""For it to say whether it may capture."""
+"""Time limit for dumpcap to report whether it may capture."""
 SIOCETHTOOL = 0x8946
 ETHTOOL_GSET, ETHTOOL_GDRVINFO = 0x1, 0x3
 DUPLEX = {0: "half", 1: "full"}
@@ -91,7 +91,7 @@ def management() -> dict[str, str]:
 
 
 def congestion_controls() -> list[str]:
-    """Those that the kernel has, loaded or as a module."""
+    """Return the congestion controls of the kernel, loaded or as a module."""
     with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
         loaded = file.read().split()
     modules = glob.glob(f"/lib/modules/{os.uname().release}/kernel/net/ipv4/tcp_*.ko*")
@@ -99,7 +99,7 @@ def congestion_controls() -> list[str]:
 
 
 def refuses_to_capture(program: str) -> str:
-    """What dumpcap says where this user may not capture; empty where he may.
+    """Return the message of dumpcap if this user may not capture; empty otherwise.
 
     To tell the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
     """
@@ -120,7 +120,7 @@ def refuses_to_capture(program: str) -> str:
 
 
 def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
-    """What the host is for an experiment: cards, routes to far addresses, programs that it lacks, rights, free disk."""
+    """Return the host's facts for an experiment: NICs, routes to far addresses, missing programs, rights, free disk."""
     return {
         "cards": cards(),
         "routes": {address: leaves_by(address) for address in far},

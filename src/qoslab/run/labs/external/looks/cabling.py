@@ -1,4 +1,4 @@
-"""Whether each link leads where the experiment says: by hardware addresses, a switch's table, CDP and LLDP, pings."""
+"""Check that each link leads to the experiment's node: by hardware addresses, a switch's table, CDP and LLDP, pings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether routers have something of their own where the experiment would put what it brings."""
+"""Check that the experiment overwrites no part of the routers' configurations."""
 
 from __future__ import annotations
 

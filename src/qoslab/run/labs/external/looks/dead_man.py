@@ -1,4 +1,4 @@
-"""Whether a router can take its configuration back by itself, in the way that the inventory wants or in any."""
+"""Check that a router can roll back by itself, by the inventory's method or by any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 
 
 def dead_man(facts: Facts) -> Iterator[Found]:
-    """What stands against each way that would be tried; what only starting it tells is found when it is started."""
+    """Report the obstacles to each method; those that only a start shows are found then."""
     for name, router in facts.routers.items():
         if not router.ios or router.refused or router.kept is None:
             continue

@@ -1,4 +1,4 @@
-"""Whether routers are what the experiment takes them for, and have its interfaces."""
+"""Check that routers are of the experiment's model, and have its interfaces."""
 
 from __future__ import annotations
 

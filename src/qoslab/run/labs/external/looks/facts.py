@@ -1,4 +1,4 @@
-"""What was seen of the nodes of an experiment before its first packet: values, under the devices' own names."""
+"""Facts of an experiment's nodes before its first packet: values, under the devices' own names."""
 
 from __future__ import annotations
 
