@@ -1,4 +1,4 @@
-"""Whose a TCP connection over the loopback interface is."""
+"""Owner of a TCP connection over the loopback interface."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Telnet:
         return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)
 
     def opening(self) -> bytes:
-        """What a server says first: what it is going to perform."""
+        """Return the first options of a server."""
         self._mine |= self._performs
         return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
 

@@ -23,7 +23,7 @@ from qoslab.ios.parse import apply
 from qoslab.ios.running_config import render
 
 LOOKS = 3
-"""How often what is left of the difference is looked at: a macro changes more than its own line."""
+"""Number of passes over the remaining difference: a macro changes more than its own line."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Block:
 
 
 Anew = Literal["nothing", "differing", "all"]
-"""Which policies, classes and addresses are taken off and written anew."""
+"""Policies, classes and addresses that are removed and written again."""
 LATER: Anew = "nothing"
 """The same once it was looked at: what was written anew stays."""
 

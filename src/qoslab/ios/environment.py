@@ -1,4 +1,4 @@
-"""What the command line asks of the router that it stands in front of; `lab.iosd` answers with a live one."""
+"""Interface of the command line to its router; `lab.iosd` provides a live one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Port:
     mtu: int
     """Bytes of IP packet."""
     link_local: IPv6Address | None = None
-    """Its IPv6 link-local address; None without IPv6."""
+    """IPv6 link-local address; None without IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Neighbour:
     interface: str
     age_minutes: int
     state: str = "REACH"
-    """Of IPv6: REACH, STALE, DELAY or PROBE."""
+    """Neighbour state of IPv6: REACH, STALE, DELAY or PROBE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ProcessCpu:
     pid: int
     runtime_ms: int
     invoked: int
-    """How often it was given the processor."""
+    """Number of times that it ran."""
     five_seconds: float
     one_minute: float
     five_minutes: float
@@ -117,7 +117,7 @@ class ProcessCpu:
 
 @dataclass(frozen=True, slots=True)
 class PingOptions:
-    """What `ping` sends; both addresses are of one family."""
+    """Options of `ping`; both addresses are of one family."""
 
     address: IPv4Address | IPv6Address
     count: int = 5
@@ -131,7 +131,7 @@ class PingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """When an interface last received and sent a packet, to a few seconds; None for never."""
+    """Times of an interface's last received and sent packet, to a few seconds; None for never."""
 
     last_input: datetime | None = None
     last_output: datetime | None = None
@@ -188,7 +188,7 @@ class Environment(Protocol):
         """The policy-maps in force with defaults filled in."""
 
     async def ip_sla(self) -> formats.IpSlaReport:
-        """What IP SLA has measured, as the data plane says it (docs/internals/control-protocol.md)."""
+        """Return the results of IP SLA in the form of the data plane (docs/internals/control-protocol.md)."""
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""

@@ -36,7 +36,8 @@ Value = TypeVar("Value")
 def configuration_differences(
     asked: str, running: str, *, before: str | None = None, family: str = "router", generation: Generation | None = None
 ) -> list[str]:
-    """What of the configuration `asked` is not in force on a router that prints `running`; a sentence each.
+    """Return the parts of the configuration `asked` that are not active on a router that prints `running`; a sentence
+    each.
 
     `before` is the running configuration from before `asked` was entered, where it is known: without it, policies,
     classes, access lists and operations that `asked` names are expected to hold nothing else. `generation` is that of
@@ -110,7 +111,7 @@ class _Comparison:
         return not line.reason.startswith("% Invalid input")
 
     def _below(self, place: Chain, wanted: _Pair, present: _Pair) -> Iterator[str]:
-        """What differs below one line."""
+        """Yield the differences below one line."""
         for key, block in wanted.plain.children.items():
             has = present.plain.children.get(key)
             asked_line = wanted.line(key)

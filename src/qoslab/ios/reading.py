@@ -47,11 +47,11 @@ class Unread:
     text: str
     """One blank between words."""
     reason: str
-    """Why: what the command line says."""
+    """Reason from the command line."""
     head: Chain = field(default=(), compare=False)
     """The lines above it that are known, outermost first, as they stand in a running configuration."""
     depth: int = field(default=0, compare=False)
-    """How many lines are above it there, known or not."""
+    """Number of parent lines, known or not."""
     number: int = field(default=0, compare=False)
     """Line of the text, from 1."""
 
@@ -70,12 +70,12 @@ class Carried:
 
 @dataclass(slots=True)
 class Reading:
-    """What was read of a configuration."""
+    """Result of reading a configuration."""
 
     device: Device
     unread: list[Unread] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
-    """Where lines were carried out: mode and names."""
+    """Places of the executed lines: mode and names."""
     carried: list[Carried] = field(default_factory=list)
     """The lines that were carried out, in order."""
 

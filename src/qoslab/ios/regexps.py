@@ -77,7 +77,7 @@ class Regexp:
         return self._closed(taken, first=False, last=last)
 
     def _closed(self, states: list[int], *, first: bool, last: bool) -> frozenset[int]:
-        """These states and those that are reached from them without a character."""
+        """Return these states and those reached from them without a character."""
         seen = set[int]()
         while states:
             number = states.pop()

@@ -17,10 +17,10 @@ from qoslab.units import DSCP_NUMBERS
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """How an argument is read."""
+    """Reader of an argument."""
 
     placeholder: str
-    """What `?` prints in its place."""
+    """Placeholder printed by `?`."""
     match: Callable[[str], object | None]
     begins: Callable[[str], bool] = lambda text: False
     """True if the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""

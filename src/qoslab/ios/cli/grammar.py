@@ -39,7 +39,7 @@ MAX_TOKENS = 128
 """Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
 
 NOT_SUPPORTED = "Not supported: "
-"""How the help of a keyword begins whose lines are refused, in front of the reason."""
+"""Beginning of the help for keywords of refused lines, before the reason."""
 
 
 class CliError(IosError):
@@ -143,7 +143,7 @@ class Capture(NamedTuple):
 
 
 class Args:
-    """What a matched line says: its arguments by name and its keywords."""
+    """Arguments of a matched line by name, and its keywords."""
 
     def __init__(self, form: Form, captures: Iterable[Capture], keywords: Iterable[Capture], end: Column) -> None:
         self.form: Form = form
@@ -296,7 +296,7 @@ class Compiled(Generic[Handler]):
 
     @cached_property
     def automaton(self) -> syntax.Automaton:
-        """Its automaton."""
+        """Return its automaton."""
         node = _node(self.text, shorten=self.shorten)
         return syntax.Automaton(node if self.form == "set" else syntax.prefixed(self.form, node))
 

@@ -117,7 +117,7 @@ class Shell:
 
     @property
     def _capabilities(self) -> frozenset[str]:
-        """By which exec commands are chosen: what the device is."""
+        """Return the capabilities of the device that select its exec commands."""
         return commands_of(self.session.device.hardware)
 
     async def _exec(self, line: str, start: Column) -> None:

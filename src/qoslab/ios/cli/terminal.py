@@ -189,7 +189,7 @@ class Terminal:
         return not self._room.is_set()
 
     def go_on(self) -> None:
-        """It does again."""
+        """Resume the output."""
         self._room.set()
 
     def write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""How a line of a printed configuration is known again and taken back: what `diff` asks of each command."""
+"""Recognition and undo of printed configuration lines, for `diff`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What a command's `no` form alone does not tell of taking its lines back.
+    """Undo of a command's lines beyond its `no` form.
 
     The syntaxes are filled with the keywords and arguments of a line, as many of them as fit, in order.
     """
@@ -54,4 +54,4 @@ class Undo:
 
 
 PLAIN = Undo()
-"""Of a command whose `no` form tells all."""
+"""Undo of a command by its `no` form alone."""

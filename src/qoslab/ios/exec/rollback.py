@@ -16,7 +16,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 120
-"""Of the timer for a confirmation."""
+"""Greatest time of the confirmation timer."""
 
 _WARNING = (
     "This will apply all necessary additions and deletions\n"

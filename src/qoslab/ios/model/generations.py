@@ -19,7 +19,7 @@ class QosGeneration:
     """A description of a generation."""
 
     title: str
-    """Its releases in words."""
+    """Releases in words."""
     capabilities: frozenset[str]
     """Forms of commands that this generation has."""
     max_classes: int

@@ -36,7 +36,7 @@ class Operation:
     target: IPv4Address | IPv6Address | None = None
     target_port: int | None = None
     source: IPv4Address | IPv6Address | None = None
-    """Of the target's version of IP."""
+    """Source address, of the target's IP version."""
     source_interface: str | None = None
     source_port: int | None = None
     control: bool = True
@@ -72,7 +72,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a scheduled operation starts."""
+    """Start time of a scheduled operation."""
 
     kind: Literal["now", "pending", "after", "at"] = "pending"
     seconds: int = 0

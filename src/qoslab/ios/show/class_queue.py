@@ -1,4 +1,4 @@
-"""What `show policy-map interface` says of the queue of a class, in the print of both software generations.
+"""Queue part of a class in `show policy-map interface`, for both software generations.
 
 All lines are without the indentation of the class's body.
 """
