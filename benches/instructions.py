@@ -110,7 +110,7 @@ def section(counts: Counts, of: str) -> str:
     shown = ["git", "log", "-1", "--format=%h of %cs"]
     commit = of or subprocess.run(shown, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     compiler = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
-    head = f"Commit {commit}, Rust {compiler}. Made by `benches/instructions.py`, whose docstring tells how."
+    head = f"Commit {commit}, Rust {compiler}. Made by `benches/instructions.py`; its docstring describes the method."
     return "\n".join([HEADING, "", *textwrap.wrap(head, WIDTH), "", *tables(counts), ""])
 
 

@@ -32,7 +32,7 @@ from qoslab.results import RunFolder, find_run, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
-HEADING = "## Load beside a run"
+HEADING = "## Load in parallel to a run"
 METRIC = "rtt.max"
 MOVED_MS = 1.0
 """By so much a maximum may lie outside of those of quiet cells: IP SLA's stamps are whole milliseconds."""
@@ -110,8 +110,8 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     table, counted, trusted, moved = rows(quiet, loaded)
     stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
     text = (
-        f"Beside {arguments.busy} busy processes {trusted} of {counted} cells were valid; the longest round trip of a "
-        f"valid one lies at most {moved:g} ms outside of what quiet ones had. {MOVED_MS:g} ms is allowed (stamps are "
+        f"Next to {arguments.busy} busy processes {trusted} of {counted} cells were valid; the longest round trip of a "
+        f"valid one is at most {moved:g} ms out of the range of quiet ones. {MOVED_MS:g} ms is allowed (stamps are "
         f"whole milliseconds), and three cells of four have to be valid: {'met' if stays else '**not met**'}."
     )
     return [*table, "", *textwrap.wrap(text, page.WIDTH)], stays
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only such cells")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/load.py`, whose docstring tells what is measured.")
+    head = page.head("Made by `benches/load.py`; its docstring describes the measurement.")
     body, stays = measure(arguments)
     section = "\n".join([HEADING, "", head, "", *body, ""])
     page.tell(section, write_it=arguments.write)

@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of traffic in each row")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/switch.py`, whose docstring tells what is measured.")
+    head = page.head("Made by `benches/switch.py`; its docstring describes the measurement.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
     page.tell(section, write_it=arguments.write)
 

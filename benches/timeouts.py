@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5, help="of each variant")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/simulator.md")
     arguments = parser.parse_args()
-    head = page.head("Made by `benches/timeouts.py`, whose docstring tells what is counted.")
+    head = page.head("Made by `benches/timeouts.py`; its docstring describes the counts.")
     with tempfile.TemporaryDirectory(prefix="qoslab-timeouts-") as place:
         folder = Path(place)
         shutil.copytree(EXPERIMENTS / "templates", folder / "templates")

@@ -262,17 +262,17 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "counters that are words": (
         counted(lambda reply: classes(reply).update(packets="many")),
         3,
-        r"policed/1: what the table classes is made of is damaged: Could not convert 'many'",
+        r"policed/1: the source data of the table classes is damaged: Could not convert 'many'",
     ),
     "counters below zero": (
         counted(lambda reply: classes(reply).update(packets=-5)),
         3,
-        r"policed/1: what the table classes is made of is damaged: found packets below zero",
+        r"policed/1: the source data of the table classes is damaged: found packets below zero",
     ),
     "counters beyond all": (
         counted(lambda reply: classes(reply).update(packets=2**63)),
         3,
-        r"policed/1: what the table classes is made of is damaged: ",
+        r"policed/1: the source data of the table classes is damaged: ",
     ),
     "counters of an interface with a script": (
         counted(lambda reply: reply["interfaces"].update({SCRIPT: interface(reply)})),
@@ -289,7 +289,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "bytes below zero": (
         received(lambda stream: stream.update(bytes=-5)),
         3,
-        r"policed/1: what the table intervals is made of is damaged: found bytes below zero",
+        r"policed/1: the source data of the table intervals is damaged: found bytes below zero",
     ),
     "bytes without number": (
         received(lambda stream: stream.update(bytes=float("nan"))),
@@ -299,7 +299,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "a print that nobody understands": (
         misunderstood,
         3,
-        r'policed/1: what is understood of "show policy-map interface" of R1 is damaged',
+        r'policed/1: the parsed output of "show policy-map interface" of R1 is damaged',
     ),
     "segments of nothing": (
         changed(f"{CELL}/traffic/transfer.client.json", lambda said: said["start"].update(tcp_mss_default=0)),
@@ -434,11 +434,11 @@ TABLES: dict[str, tuple[Change, str]] = {
     ),
     "a column that none of ours is": (
         table(lambda: figures(1, mine=pa.array([1]))),
-        "found int64 for the column mine, which none of ours is",
+        "found int64 for the column mine, expected a column of this format",
     ),
     "a parameter of another kind": (
         table(lambda: figures(1, **{"matrix.p": pa.array([[1]])})),
-        r"found list<.*> for the column matrix\.p, which none of ours is",
+        r"found list<.*> for the column matrix\.p, expected a column of this format",
     ),
     "rows without end": (table(lambda: figures(MANY), 65), "found 68157440 rows, expected at most 67108864"),
     "texts without end": (table(lambda: figures(MANY, arm=ONE_TEXT)), r"found \d{11,} bytes of text, expected at most"),

@@ -58,7 +58,7 @@ def _command_line() -> int:
 
 
 def _closed() -> set[int]:
-    """Which of the three standard descriptors are closed."""
+    """Return which of the three standard descriptors are closed."""
     closed = set()
     for number in range(3):
         try:

@@ -40,7 +40,7 @@ class Checked:
 
     file: Path
     sweep: Sweep
-    """What it is checked into; may change at any time."""
+    """Sweep of the checked file; may change at any time."""
 
     @property
     def experiment(self) -> Experiment:
@@ -49,7 +49,7 @@ class Checked:
 
     @property
     def name(self) -> str:
-        """As the folder of its runs."""
+        """Return the name, also of the folder of its runs."""
         return self.experiment.name
 
     @property

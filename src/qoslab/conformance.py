@@ -1,4 +1,4 @@
-"""Whether a plug-in is what qoslab asks for: for the tests of the package that has it, and as a command.
+"""Conformance of plug-ins: for the tests of their packages, and as a command.
 
     from qoslab import conformance
 
@@ -31,7 +31,7 @@ from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, Tra
 from qoslab.units import Duration, Rate, Size
 
 ROLES = (None, "ios", "ios_switch", "linux_router")
-"""Of playbooks/roles: what can push a configuration."""
+"""Roles in playbooks/roles that can push a configuration."""
 SECONDS = 3
 ENDS: dict[Family, Endpoints] = {
     4: Endpoints(IPv4Address("192.0.2.1"), IPv4Address("198.51.100.1"), 5201, 40_000),
@@ -48,7 +48,7 @@ def require(kind: Kind, name: str) -> None:
 
 
 def problems_of(kind: Kind, name: str) -> Iterator[str]:
-    """What does not hold of it, one sentence each."""
+    """Yield the errors of a plug-in, one sentence each."""
     registry, examine = _OF_KIND[kind]
     if name in registry.own:
         yield f"the name is taken: qoslab has a {ONE[kind]} of its own that is called so"
@@ -65,7 +65,7 @@ def problems_of(kind: Kind, name: str) -> Iterator[str]:
 
 
 def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
-    """What does not hold of a traffic tool: commands for flows that it takes, refusals, output that is broken."""
+    """Yield the errors of a traffic tool: commands for accepted flows, refusals, broken output."""
     if not tool.programs or not all(isinstance(each, str) and each for each in tool.programs):
         yield f"programs is {tool.programs!r}, expected the names of programs"
     if not tool.suffix.isalnum():
@@ -135,7 +135,7 @@ def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> I
         if not isinstance(words, tuple) or not words or not all(isinstance(word, str) and word for word in words):
             yield f"the {side}'s command is {words!r}, expected words"
         elif words[0] not in tool.programs:
-            yield f"the {side}'s command starts {words[0]}, which programs does not name"
+            yield f"the {side}'s command starts {words[0]}, a program that `programs` does not list"
     if not 0 < commands.listener.port <= 65_535:
         yield f"the listener's port is {commands.listener.port}"
     if not commands.deadline_s > duration.seconds:
@@ -143,7 +143,7 @@ def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> I
 
 
 def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
-    """What does not hold of a platform: how it is reached, what pushes its configuration, what it says of a node."""
+    """Yield the errors of a platform: access, role that pushes its configuration, properties of a node."""
     if platform.reached_by not in get_args(Reach):
         yield f'reached_by is "{platform.reached_by}", expected one of {", ".join(get_args(Reach))}'
     node = Node.model_validate({"platform": name})
@@ -170,7 +170,7 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
 
 
 def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
-    """What does not hold of a metric: its words, and what it makes of no rows."""
+    """Yield the errors of a metric: its words, and its result without rows."""
     if not metric.description.strip():
         yield "its description is empty"
     try:
@@ -184,7 +184,7 @@ def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
 
 
 def problems_of_figure(name: str, figure: Any) -> Iterator[str]:
-    """What does not hold of a figure without a run: its title."""
+    """Yield the errors of a figure without a run: its title."""
     if not isinstance(figure.title, str) or not figure.title.strip() or "\n" in figure.title:
         yield f"its title is {figure.title!r}, expected one line"
     if not callable(figure.draw):

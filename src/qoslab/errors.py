@@ -38,20 +38,20 @@ class ExitStatus(IntEnum):
 
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Of files that are open, memory or room on a disk."""
+"""Errors due to a shortage of open files, memory or disk space."""
 _NO_LIBRARY = (
     *map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM)),
     "failed to map segment from shared object",
     "cannot allocate memory in static TLS block",
 )
-"""How the message of an import ends whose library could not be opened for that."""
+"""End of the message of an import if its library could not be opened for that reason."""
 _NO_THREAD = "can't start new thread"
 """Python's words where the kernel gives no thread, for lack of memory or because of a limit on processes."""
 
 
 def shortage_behind(error: BaseException) -> str:
-    """What this machine had no more of, where an error, or what led to it, comes from that, or nothing can be opened
-    now; else empty.
+    """Return the exhausted resource of this machine behind an error or its cause, or if nothing can be opened now; else
+    empty.
     """
     reason: BaseException | None = error
     while reason is not None:
@@ -98,9 +98,9 @@ class Finding:
     file: str
     """The file; empty where a command-line option is to blame."""
     line: int
-    """From 1; 0 where there is no line."""
+    """Line from 1; 0 without a line."""
     column: int
-    """From 1; 0 where there is no line."""
+    """Column from 1; 0 without a line."""
     option: str
     """The command-line option that is to blame, as typed; empty where it is a file."""
     path: str

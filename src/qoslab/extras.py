@@ -16,7 +16,7 @@ PURPOSE = {
     "figures": "drawing figures for papers",
     "keyring": "taking passwords of inventories from the desktop's keyring",
 }
-"""What each extra is for; its packages are in pyproject.toml."""
+"""Purpose of each extra; its packages are in pyproject.toml."""
 
 
 def packages(extra: str | None) -> Iterator[str]:
@@ -29,7 +29,7 @@ def packages(extra: str | None) -> Iterator[str]:
 
 
 def lacking(extra: str | None) -> list[str]:
-    """Those of `packages` that are not installed."""
+    """Return the missing ones of `packages`."""
     return [name for name in packages(extra) if not _installed(name)]
 
 
@@ -38,7 +38,7 @@ def need(extra: str) -> None:
     if names := lacking(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
-            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy, which installs everything.",
+            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy to install everything.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What the runs of a folder found, read as plain JSON: listing them needs none of what `qoslab.results` loads.
+"""Results of the runs of a folder, from plain JSON: listing them needs none of the imports of `qoslab.results`.
 
 Other people's runs are read, too: what is damaged is said, never obeyed.
 """
@@ -30,20 +30,20 @@ class RunSummary:
     state: str
     """`finished`, `unfinished` (nothing was computed yet) or `damaged`."""
     name: str = ""
-    """Of its experiment, by the manifest; a folder that was kept may stand anywhere."""
+    """Name of its experiment in the manifest; a saved folder may be anywhere."""
     title: str = ""
     lab: str = DEFAULT_LAB
     started: str = ""
-    """As the manifest has it: UTC, ISO 8601."""
+    """Start time in the manifest: UTC, ISO 8601."""
     version: str = ""
-    """Of qoslab, and the commit of its working copy."""
+    """Version of qoslab, and the commit of its working copy."""
     overrides: tuple[str, ...] = ()
     cells: int = 0
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
-    """Of its comparison, and its averages."""
+    """Values of its comparison, and its averages."""
     left_out: LeftOut = field(default=lambda figure: False, repr=False, compare=False)
-    """Whether it was not asked for a figure that another run has."""
+    """Function that is true for values that the run was not asked for, and another run has."""
 
     @property
     def experiment(self) -> str:
@@ -52,7 +52,7 @@ class RunSummary:
 
     @property
     def report(self) -> Path | None:
-        """Its report, where there is one."""
+        """Return the path of its report, if there is one."""
         file = self.folder / "report.html"
         return file if file.exists() else None
 
@@ -74,12 +74,12 @@ class RunSummary:
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
-        """How many figures have this verdict."""
+        """Return how many figures have this verdict."""
         return sum(figure.verdict == verdict for figure in self.figures)
 
     @property
     def words(self) -> str:
-        """How many figures are within, of what part of the file, and how many cells must not be trusted."""
+        """Return how many figures are within, of what part of the file, and how many cells must not be trusted."""
         if self.state != FINISHED:
             return self.state
         part = part_of(self.overrides)
@@ -94,7 +94,7 @@ def read_runs(root: Path) -> list[RunSummary]:
 
 
 def read_run(folder: Path) -> RunSummary:
-    """What a run found, or one that is kept as a baseline, by its manifest, its comparison and its averages."""
+    """Read the results of a run, or of a baseline, from its manifest, its comparison and its averages."""
     try:
         rows, manifest = _rows(folder), _json(folder / "manifest.json")
     except (OSError, ValueError, RecursionError, FileRefusedError):
@@ -114,14 +114,14 @@ def _rows(folder: Path) -> Any:
 
 
 def _json(path: Path) -> Any:
-    """What a JSON file holds; `FileRefusedError` where it may have too many values."""
+    """Read a JSON file; `FileRefusedError` if it may have too many values."""
     text = read_bytes(path, RECORD_LIMIT)
     check_values(path, text)
     return json.loads(text)
 
 
 def _averages(folder: Path) -> list[dict[str, Any]]:
-    """Those over cells, which count for the verdict as well; only of an experiment that has some."""
+    """Read the averages over cells, which count for the verdict as well; only if the experiment has some."""
     kept = folder / "averages.csv"
     return _table(kept) if kept.exists() else []
 

@@ -26,7 +26,7 @@ TCP, UDP = 6, 17
 PIECE = 65_536
 """Packets at a time: while one piece is worked on, the next is read."""
 PIPE_BYTES = 1 << 20
-"""Of the pipe from the reader; what an ordinary user may ask for (`/proc/sys/fs/pipe-max-size`)."""
+"""Size of the pipe from the reader; the limit of an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
 BEHIND = 64
 """Bytes behind the IP header by which packets are recognised; captures of runs keep at least so many."""
 

@@ -1,4 +1,4 @@
-"""Whose a TCP connection over the loopback interface is."""
+"""Owner of a TCP connection over the loopback interface."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def owner_of_peer(connection: Any) -> int | None:
 
 
 def is_own(connection: Any) -> bool:
-    """Whether the other end is this process's own user's."""
+    """Return whether the other end is this process's own user's."""
     try:
         return owner_of_peer(connection) == os.geteuid()
     except OSError as error:
-        print(f"cannot tell whose a connection is: {error}", file=sys.stderr, flush=True)
+        print(f"cannot determine the owner of a connection: {error}", file=sys.stderr, flush=True)
         return False

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Kind = Literal["tools", "platforms", "metrics", "figures"]
 KINDS: tuple[Kind, ...] = ("tools", "platforms", "metrics", "figures")
 ONE: dict[Kind, str] = {"tools": "tool", "platforms": "platform", "metrics": "metric", "figures": "figure"}
-"""What one of a kind is called."""
+"""Name of one object of a kind."""
 
 _T = TypeVar("_T")
 
 LEFT_OUT: dict[tuple[Kind, str], MachineError] = {}
-"""What did not load where everything of a kind was wanted; the command line tells it in the end."""
+"""Plug-ins that did not load when all of a kind were wanted; the command line lists them at the end."""
 
 
 class PluginError(MachineError):
@@ -57,7 +57,7 @@ def members(protocol: type) -> frozenset[str]:
 
 
 def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
-    """What a value lacks to be of a protocol and to be called `name`."""
+    """Return the missing parts of a value for a protocol and the name `name`."""
     for member in sorted(members(protocol)):
         if not hasattr(value, member):
             yield f"it has no {member}"
@@ -109,7 +109,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
                 yield name, value
 
     def fingerprint(self, name: str) -> str:
-        """What a result depends on of another package: its version, the SHA-256 of the module; empty of one of ours."""
+        """Return the identity of another package in a result: version, and SHA-256 of the module; empty for ours."""
         if name in self.own or name not in installed(self.kind):
             return ""
         point = installed(self.kind)[name]
@@ -122,7 +122,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
 
     def _load(self, point: EntryPoint) -> _T:
         what = f'the {ONE[self.kind]} "{point.name}" of the package {package_of(point)} ({point.value})'
-        hint = f"Mend or remove that package; docs/internals/extending.md says what a {ONE[self.kind]} has to be."
+        hint = f"Fix or remove that package; docs/internals/extending.md describes the interface of a {ONE[self.kind]}."
         try:
             value: Any = point.load()
             value = value() if isinstance(value, type) else value

@@ -1,4 +1,4 @@
-"""How much of the machine a process may have while packets of a measurement are beside it.
+"""Priority of a process next to packets of a measurement.
 
 Linux groups processes by session (`sched_autogroup`, sched(7)) and shares processors out between the groups first: a
 nice value counts within its session only. What leads a session of its own, as everything here does that starts behind a
@@ -27,7 +27,7 @@ TRIES = 50
 
 
 def processors() -> int:
-    """Those that this process may use, as a container or `taskset` leaves it; all where a system has no such bounds."""
+    """Return the processors that this process may use within a container or `taskset`; all without such limits."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 

@@ -1,4 +1,4 @@
-"""Where the programs are that `crates/` build, how our Python is started once more, and how any program ended."""
+"""Paths of the programs that `crates/` build, the start of another Python of ours, and the end of any program."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ OWN_PROGRAMS = {
 
 
 _ELF, _ELF_ORDER, _ELF_MACHINE, _ELF_HEAD = b"\x7fELF", 5, 18, 20
-"""How a program of Linux begins, and where its header has the order of bytes and the processor, which ends there."""
+"""Beginning of a Linux program, and the positions of byte order and processor in its header."""
 _MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22, "armv7l": 40, "i686": 3}
-"""What `uname -m` says, and the same in that header (https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html)."""
+"""Architecture in `uname -m`, and in that header (https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html)."""
 
 
 def how_ended(status: int) -> str:
-    """What became of a process in words that follow its name; the status is negative where a signal killed it."""
+    """Describe the end of a process in words that follow its name; the status is negative for a signal."""
     if status >= 0:
         return f"ended with status {status}"
     known = {each.value: each.name for each in signal.Signals}
@@ -62,7 +62,7 @@ def own_program(name: str) -> Path:
     named = os.environ.get(variable)
     if named is not None:
         if not Path(named).is_file() or not os.access(named, os.X_OK):
-            raise MachineError(f"{variable} names {named}, which is no program")
+            raise MachineError(f"{variable} names {named}, not an executable file")
         return _for_this_machine(name, Path(named).absolute())
     top = checkout()
     ours = packed("bin") / name if top is None else top / "target/release" / name
@@ -85,7 +85,7 @@ def _for_this_machine(name: str, program: Path) -> Path:
             head = file.read(_ELF_HEAD)
     except OSError as error:
         raise MachineError(
-            f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs keep its hash",
+            f"{program} cannot be read: {error.strerror}; expected {name} to be readable, since runs record its hash",
             hint=f"As its owner or root: chmod a+r {shlex.quote(str(program))}",
         ) from error
     here = os.uname().machine
@@ -97,7 +97,7 @@ def _for_this_machine(name: str, program: Path) -> Path:
         return program
     built = next((machine for machine, each in _MACHINES.items() if each == number), f"machine {number} of ELF")
     raise MachineError(
-        f"{program} is built for {built}, expected {name} for {here}, which this machine is",
+        f"{program} is built for {built}, expected {name} for {here}, the architecture of this machine",
         hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
         f"and name it in {variable_of(name)}.",
     )

@@ -26,11 +26,11 @@ from qoslab.results import Cell, RunFolder
 FEWEST = 8
 """Cells for which a helper is started: it loads as long as some of them take to be read."""
 END_S = 30.0
-"""Until a helper has ended which is told to, at most while it reads one cell."""
+"""Time limit for the end of a helper, at most one cell."""
 
 
 def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> Outcome:
-    """As `qoslab.analysis.analyse`, by all processors that this process may use."""
+    """Analyse as `qoslab.analysis.analyse` does, with all processors that this process may use."""
     if readings is None:
         manifest = folder.manifest()
         readings = Readings(references(manifest.experiment, manifest.published))
@@ -63,7 +63,7 @@ def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> 
 
 
 def _taken(left: deque[Cell]) -> Iterator[Cell]:
-    """What is left, one after the other, while others take of it, too."""
+    """Yield the remaining cells, one after the other, while others take some, too."""
     with suppress(IndexError):
         while True:
             yield left.popleft()

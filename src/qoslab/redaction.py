@@ -11,7 +11,7 @@ from qoslab.ios.secrets import REMOVED, without_secrets
 LITERAL = 8
 """Characters from which a secret is looked for anywhere; a shorter one may be a part of any word."""
 _CONTEXT = r"(?:pass(?:word|wd|phrase)?|secret|key|community|token)\W{1,5}(?:[0-9] )?"
-"""What a shorter one stands behind."""
+"""Text before a short secret."""
 
 
 class Redaction:
@@ -36,7 +36,7 @@ class Redaction:
 
     @property
     def values(self) -> frozenset[str]:
-        """What is hidden."""
+        """Return the hidden values."""
         return self._values
 
     def hidden(self, text: str) -> str:
@@ -44,7 +44,7 @@ class Redaction:
         return text if self._pattern is None else self._pattern.sub(_replacement, text)
 
     def masked(self, text: str) -> str:
-        """What a device printed or was told, as it may be kept and shown."""
+        """Return the text of a device without secrets."""
         return self.hidden(without_secrets(text))
 
 
@@ -53,4 +53,4 @@ def _replacement(found: re.Match[str]) -> str:
 
 
 KNOWN = Redaction()
-"""What this process has read of secrets, as from an inventory."""
+"""Secrets that this process has read, as from an inventory."""

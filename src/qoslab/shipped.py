@@ -14,7 +14,7 @@ from qoslab.errors import MachineError
 _PACKAGE = Path(str(files("qoslab"))).resolve()
 
 JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
-"""What `pyats run job` takes."""
+"""File for `pyats run job`."""
 
 
 def checkout() -> Path | None:

@@ -1,4 +1,4 @@
-"""How packages of the system are installed: the command of this distribution, and what it calls them."""
+"""Installation of system packages: the command of this distribution, and its package names."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ELSEWHERE = {
     "rustfmt": ("rustfmt", "rust"),
     "tshark": ("wireshark-cli", "wireshark-cli"),
 }
-"""What a package of Debian is called on Fedora and on Arch, as in the script `qoslab`, which starts without Python."""
+"""Names of Debian packages on Fedora and on Arch, as in the script `qoslab` (it starts without Python)."""
 MANAGERS = (("dnf", "sudo dnf install", 0), ("pacman", "sudo pacman -S --needed", 1))
-"""Of other distributions: the program, how it is called, and its column there."""
+"""Package managers of other distributions: the program, its command, and its column there."""
 
 
 def how_to_install(*packages: str) -> str:

@@ -40,7 +40,7 @@ class Telnet:
         return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)
 
     def opening(self) -> bytes:
-        """What a server says first: what it is going to perform."""
+        """Return the first options of a server."""
         self._mine |= self._performs
         return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
 
@@ -100,7 +100,7 @@ class Telnet:
 
 
 def _end_of_command(data: bytes, at: int) -> int | None:
-    """Where the command that begins at `at` ends; None where its end has not arrived."""
+    """Return where the command that begins at `at` ends; None where its end has not arrived."""
     if at + 1 >= len(data):
         return None
     if data[at + 1] == SB:

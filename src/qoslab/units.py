@@ -47,7 +47,7 @@ def _decimal(value: int, factor: int) -> str:
 
 
 class Quantity:
-    """What the four types share; not used by itself.
+    """Common base of the four types; not used by itself.
 
     Quantities compare, add and subtract with their own kind only. `*` and `//` take an integer; `/` with the same
     kind gives the ratio. A result below zero is a `ValueError`.
@@ -57,11 +57,11 @@ class Quantity:
     _value: int
 
     KIND: ClassVar[str]
-    """What the quantity is called in messages."""
+    """Name of the quantity in messages."""
     UNITS: ClassVar[dict[str, int]]
     """Every accepted spelling, and its size in base units; the first of each size is the proposal's."""
     LARGEST: ClassVar[int] = 10**36
-    """What no text may exceed, in base units, so that none takes long to read. What can be run is far less."""
+    """Greatest value of any text, in base units, so that none takes long to read. What can be run is far less."""
     PATTERN: ClassVar[str]
     """Regular expression (ECMA 262) of accepted texts, for JSON Schema."""
     EXAMPLES: ClassVar[tuple[str, ...]]
@@ -92,14 +92,14 @@ class Quantity:
         factor = cls.UNITS.get(unit)
         if factor is None:
             raise QuantityError(
-                f'found "{text.strip()}", whose unit "{unit}" is not one of {", ".join(cls._proposed_units())}',
+                f'found "{text.strip()}" with the unit "{unit}", expected one of {", ".join(cls._proposed_units())}',
                 hint=cls._doubtful_unit(number, unit),
             )
         # Decimal multiplication rounds to the context's 28 digits; integers do not.
         digits, exponent = int(found["number"].replace(".", "")), len(found["number"].partition(".")[2])
         value, rest = divmod(digits * factor, 10**exponent)
         if rest:
-            raise QuantityError(f'found "{text.strip()}", which is not a whole number of {cls._base_unit()}')
+            raise QuantityError(f'found "{text.strip()}", not a whole number of {cls._base_unit()}')
         if value > cls.LARGEST:
             raise QuantityError(f'found "{text.strip()}", expected at most {cls(cls.LARGEST)}')
         return cls(value)

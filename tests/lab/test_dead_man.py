@@ -111,8 +111,8 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
     status, _, errors = run(clean, "run", str(experiment), "--lab", str(inventory))
     assert status == 2, errors
     assert (
-        "R3: found nothing that would take its configuration back (reload: it has changes that are not saved, which a "
-        "restart would take away (write memory)), expected qoslab_dead_man: reload; mend that, or do without: "
+        "R3: found no rollback method that works (reload: it has unsaved changes that a reload would remove (write "
+        "memory)), expected qoslab_dead_man: reload; mend that, or do without: "
     ) in errors
     assert (shown(lab), hosts(lab)) == (before, left)
     transcripts = list((clean / "runs").rglob("door/**/*.txt"))
@@ -180,7 +180,7 @@ def test_a_run_sends_what_plan_has_told(clean: Path, rack: tuple[Lab, Path, Path
 
 def _promised(told: str, router: str) -> list[str]:
     """The lines that `plan` has for a router, but for show commands and headings."""
-    block = told.split(f"sent to {router}, but for show commands, in order\n")[1].split("\nsent to ")[0]
+    block = told.split(f"sent to {router}, in order, without show commands\n")[1].split("\nsent to ")[0]
     lines = [line[4:].rstrip() for line in block.split("  show commands")[0].splitlines() if line.startswith("    ")]
     return [_timeless(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
 

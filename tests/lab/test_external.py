@@ -176,7 +176,7 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     (file,) = latest(clean).glob("restore/*/changes.json")
     changes = json.loads(file.read_text())["R1"]
     assert "+policy-map Police" in changes["arms"]["policed"] and changes["left"] == [], changes
-    assert "It is as it was found." in (latest(clean) / "report.html").read_text()
+    assert "It is in the state before the run." in (latest(clean) / "report.html").read_text()
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0 and lab.alive()
 
@@ -236,7 +236,7 @@ def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed:
     assert status == 3, errors + output
     record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
     assert record["fault"] and not record["valid"]
-    assert record["reasons"][0].startswith("the lab has died: the host client is out of reach: "), record["reasons"]
+    assert record["reasons"][0].startswith("the lab stopped:  the host client is out of reach: "), record["reasons"]
     assert record["reasons"][0].endswith("(in the step: traffic)")
     wait_until_clean(lab, before)
     assert "Police" not in _running(lab, file), "the router is restored although a host is gone"
@@ -290,13 +290,13 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     assert f"eth0 is held by {whose}" in errors
     assert f"alias exec qoslab {whose}" in _running(lab, file)
     status, _, errors = run(clean, "lab", "check", str(others), str(EXPERIMENT))
-    assert status == 2 and f"R1: found the mark of another run, {whose}" in errors, errors
+    assert status == 2 and f"R1: found the run lock of another run, {whose}" in errors, errors
     command.process.kill()
     wait_until_clean(lab, before)
     command.end()
     # The hosts are free, and the router carries what it had.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
-    assert status == 2 and f"R1 is marked by another run: {whose}" in errors, errors
+    assert status == 2 and f"R1 is locked by another run: {whose}" in errors, errors
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     # Nobody was there to restore the router; the next run says so, and it can be done later.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")

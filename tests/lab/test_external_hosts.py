@@ -215,7 +215,7 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
         told = f"client: found eth0 held by {run_of}, expected it free"
     else:
         session(lab, "configure terminal", f"alias exec qoslab {run_of}", "end")
-        told = f"R1: found the mark of another run, {run_of}, expected none"
+        told = f"R1: found the run lock of another run, {run_of}, expected none"
     with Collector() as collector:
         before = sent()
         checked = check_lab(file, plan, collector)

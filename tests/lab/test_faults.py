@@ -60,7 +60,7 @@ def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
         cell = record(clean, f"{arm}/1")
         assert cell["fault"] and not cell["valid"]
         (reason,) = cell["reasons"]
-        assert reason.startswith("the lab has died: " + said.format(killed[arm])), reason
+        assert reason.startswith("the lab stopped:  " + said.format(killed[arm])), reason
         assert reason.endswith("(in the step: configure the routers)")
         assert reason in output
     assert "refused" not in errors and "Traceback" not in errors

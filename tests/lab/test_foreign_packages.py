@@ -151,8 +151,8 @@ def test_fakenos_is_refused_for_what_it_says_of_itself(
         for argv in (("lab", "check", str(file), str(EXPERIMENT)), ("run", str(EXPERIMENT), "--lab", str(file))):
             status, _, errors = run(clean, *argv)
             assert status == 2 and "Traceback" not in errors, errors
-            assert "R1: found release 17.03.01, whose queueing is hqf, expected classic" in errors, errors
-            assert "R1: found no interface FastEthernet0/0 for the link lan, expected it beside Fast" in errors, errors
+            assert "R1: found release 17.03.01 with hqf queueing, expected classic" in errors, errors
+            assert "R1: found no interface FastEthernet0/0 for the link lan, expected one of Fast" in errors, errors
         assert hosts(lab) == kept
         with Door({"R1": Way("127.0.0.1", port, **words)}) as door:
             assert door.ask("R1", "show running-config") == [before]

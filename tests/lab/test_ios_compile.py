@@ -27,7 +27,7 @@ from undoing import undo_lines
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 
 #: What only the data plane refuses: a share of this interface's bandwidth that is too little or too much to be kept.
-FIGURES = re.compile("per cent of .* cannot be kept|ms of .* gives a burst of|gives an interval of")
+FIGURES = re.compile("per cent of .* a rate that is not possible|ms of .* gives a burst of|gives an interval of")
 
 
 class Bench(Lab):

@@ -96,4 +96,4 @@ def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "none"))
     done = qoslab("doctor")
     assert done.returncode == 2
-    assert f"missing   qos-router: QOSLAB_QOS_ROUTER names {tmp_path}/none, which is no program" in done.stdout
+    assert f"missing   qos-router: QOSLAB_QOS_ROUTER names {tmp_path}/none, not an executable file" in done.stdout

@@ -104,7 +104,7 @@ def test_a_router_may_not_have_the_name_of_the_labs_own_files(name: str) -> None
 
 def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "absent"))
-    with pytest.raises(MachineError, match="which is no program"):
+    with pytest.raises(MachineError, match="not an executable file"):
         Lab.up(ROUTED, name=name)
     # One that fails says why, and the lab is taken down again.
     program = tmp_path / "failing"

@@ -138,8 +138,8 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
     lab.run("client", ["sh", "-c", card], check=True)
     try:
         assert said(check_lab(file, PLAN, collector)).splitlines() == [
-            "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
-            "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
+            "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
+            "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
         ]
     finally:
         lab.run("client", ["ip", "link", "del", "mgmt0"], check=True)
@@ -191,7 +191,7 @@ def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> 
         assert said(check_lab(file, PLAN, collector)) == ""
         configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
         assert said(check_lab(file, PLAN, collector)).splitlines() == [
-            "link lan: found nobody who answers for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
+            "link lan: found no answer for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "see the cable, and the VLAN of switch ports between",
         ]
 
@@ -218,8 +218,8 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
     )
     with exposed(tmp_path, "device", other) as (_, file):
         assert said(check_lab(file, PLAN, collector)).splitlines() == [
-            "R1: found a 2811, expected a 3725; see whether it is the right device, or run with --set R1.model=2811",
-            "R1: found release 12.4(24)T2, whose queueing is hqf, expected classic; "
+            "R1: found a 2811, expected a 3725; check that it is the right device, or run with --set R1.model=2811",
+            "R1: found release 12.4(24)T2 with hqf queueing, expected classic; "
             "load another release, or run with --set R1.generation=hqf",
         ]
 
@@ -377,7 +377,7 @@ def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tup
         )
         assert status == 2, errors + output
         assert "R1: found FastEthernet0/0 shut down" in errors and "R1: found FastEthernet0/1 half duplex" in errors
-        assert "R1: found that it has `policy-map Police` of its own, with other content" in errors
+        assert "R1: found that it has its own `policy-map Police`, with other content" in errors
         assert session(lab, "show running-config") == running
         status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
         assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output

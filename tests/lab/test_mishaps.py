@@ -167,7 +167,7 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
     (cut,) = (each for each in said if PUSHED[0] in each and PUSHED[1] not in each)
     assert "= the device hung up" in cut, cut
     assert any(PUSHED[0] in each and PUSHED[1] in each for each in said), said
-    lost = "R1: hung up: the connection to R1 was lost; what was sent last may not have been carried out"
+    lost = "R1: hung up: the connection to R1 was lost; the last commands may not have been executed"
     assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
     record = borne(clean, ended, attempt="1.2")
     assert not [each for each in record["warnings"] if "somebody changed" in each]
@@ -190,10 +190,10 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
         status, output, errors = command.end()
     assert status == 3 and "Traceback" not in errors, errors + output
     (reason,) = cell(clean, "policed")["reasons"]
-    killed = "the process behind the routers' doors was killed by SIGKILL"
-    lost = f"the lab has died: no router is reached any more: {killed}"
+    killed = "the access proxy of the routers was killed by SIGKILL"
+    lost = f"the lab stopped:  no router is reached any more: {killed}"
     assert reason == f"{lost} (in the step: configure the routers)"
-    assert f"routers may not be as they were; try again: qoslab lab rescue {file}" in errors
+    assert f"routers may not be restored; try again: qoslab lab rescue {file}" in errors
     status, output, errors = run(clean, "lab", "rescue", str(file))
     assert status == 0, errors + output
     assert running(lab) == before
@@ -237,7 +237,7 @@ def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Pa
         status, output, errors = command.end()
     record = cell(clean, "policed")
     assert status == 3, errors + output
-    lost = "R1 has lost its configuration during this cell: asked for `policy-map Police`, nothing like it is in force"
+    lost = "R1 has lost its configuration during this cell: configured `policy-map Police`, but no such line is active"
     assert any(each.startswith(lost) for each in record["reasons"]), record["reasons"]
     assert running(lab) == before
     wait_until_clean(lab, kept)
@@ -367,7 +367,7 @@ def test_a_router_that_falls_silent_costs_its_cell(rack: tuple[Lab, Path], clean
         (reason,) = record["reasons"]
         assert record["fault"] and not record["valid"]
         assert reason.startswith("R1 cannot be reached: ") and reason.endswith(" (in the step: traffic)"), reason
-        assert f"routers may not be as they were; try again: qoslab lab rescue {mine}" in errors
+        assert f"routers may not be restored; try again: qoslab lab rescue {mine}" in errors
         assert any("service-policy output Police" in line for line in running(lab))
         relay.flow()
         status, output, errors = run(clean, "lab", "rescue", str(mine))

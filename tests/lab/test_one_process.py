@@ -95,7 +95,7 @@ def test_a_router_is_configured_while_others_run(chain: Lab) -> None:
 def test_a_router_that_is_told_to_stop_leaves_the_others_running(chain: Lab) -> None:
     ask(chain, "R2", "shutdown")
     failures = wait_until(chain.failures, "the lab reports the end of R2")
-    assert [str(failure) for failure in failures] == ["R2: it was told to stop"]
+    assert [str(failure) for failure in failures] == ["R2: it was asked to stop"]
     with pytest.raises(DataPlaneDownError):
         ask(chain, "R2", "hello")
     assert ping(chain, "client", SERVER, 0.3) is None

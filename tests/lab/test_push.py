@@ -260,7 +260,7 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
     assert "Shape" not in now
     assert sorted(set(significant(now)) ^ set(significant(was))) == [" description to Bob", "ip host bob 10.9.9.9"]
     assert told == [
-        "R1: somebody changed its configuration during the run; this is left as it is:\n"
+        "R1: somebody changed its configuration during the run; these changes stay:\n"
         "  interface FastEthernet0/0: `description to Bob` is new\n"
         "  `ip host bob 10.9.9.9` is new"
     ], "once"
@@ -278,10 +278,10 @@ def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: 
             Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE}, [], traffic=NO_TIME
         )
     assert caught.value.message == (
-        "R1 is left as it is, since the experiment would overwrite what it has:\n"
-        "  it has `policy-map Police` of its own, with other content"
+        "R1 was not changed, since the experiment would overwrite a part of its configuration:\n"
+        "  it has its own `policy-map Police`, with other content"
     )
-    with pytest.raises(UserError, match="`service-policy output Police` is in force already"):
+    with pytest.raises(UserError, match="`service-policy output Police` is already active"):
         routers_of_a_run(rig, []).configure(
             Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE}, [], traffic=NO_TIME
         )
@@ -316,8 +316,8 @@ def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) 
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=tmp_path)
     assert caught.value.message.startswith(
-        "R1 does not have in force what was asked for:\n  interface FastEthernet0/1: "
-        "asked for `service-policy output Missing`, nothing like it is in force"
+        "R1: the running configuration differs from the pushed one:\n  interface FastEthernet0/1: "
+        "configured `service-policy output Missing`, but no such line is active"
     )
 
 
@@ -342,8 +342,8 @@ def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=rig.folder / "other")
     assert caught.value.message == (
-        "R1 does not have in force what was asked for:\n"
-        "  policy-map Police, class Voice: asked for `police 2000000 20000`, in force is `police 2000000 10000`"
+        "R1: the running configuration differs from the pushed one:\n"
+        "  policy-map Police, class Voice: configured `police 2000000 20000`, but `police 2000000 10000` is active"
     )
     rig.restored("unpasted")
 

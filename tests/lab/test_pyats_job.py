@@ -122,7 +122,7 @@ def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
 
 def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> None:
     _, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", "--lab", "simulated")
-    assert "found --lab, which pyATS takes for its own --label; expected --in-lab" in printed
+    assert "found --lab (pyATS reads it as --label), expected --in-lab" in printed
     assert not any("/" in name for name in found)
 
 
@@ -136,7 +136,7 @@ def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> 
     results = {
         "a/1": CellResult(True, ("R1: late",), "", ()),
         "a/2": CellResult(False, (), "two are enough", ()),
-        "a/3": CellResult(False, ("it broke off",), "", ()),
+        "a/3": CellResult(False, ("it was interrupted",), "", ()),
     }
     for name, signal in (
         ("a/1", signals.AEtestErroredSignal),

@@ -225,8 +225,8 @@ KILLED = {
     "iperf -s": 'iperf server, traffic "session": was killed by SIGKILL',
     "flood send": 'flood client, traffic "load": was killed by SIGKILL',
     "flood receive": 'flood server, traffic "load": was killed by SIGKILL',
-    "sla probe": 'probe "probe": sla was killed by SIGKILL: it printed no reason',
-    "sla respond": "the responder on server was killed by SIGKILL: it printed no reason",
+    "sla probe": 'probe "probe": sla was killed by SIGKILL: it gave no reason',
+    "sla respond": "the responder on server was killed by SIGKILL: it gave no reason",
     "dumpcap": 'capture "server" at server eth0: dumpcap was killed by SIGKILL',
 }
 """A program of a cell, and what is said of its end."""

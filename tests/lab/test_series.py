@@ -162,7 +162,7 @@ def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> N
     cell = json.loads((newest / "cells/policed/1/cell.json").read_text())
     assert cell["fault"] and not cell["valid"]
     (reason,) = cell["reasons"]
-    assert reason.startswith("the lab has died: R2: it was told to stop") and reason in output
+    assert reason.startswith("the lab stopped:  R2: it was asked to stop") and reason in output
 
 
 @pytest.mark.long

@@ -1,7 +1,8 @@
-"""Checks of `docs/internals/style.md` that a program can make: help, metric descriptions, and plain pages."""
+"""Checks of `docs/internals/style.md` that a program can make: help, messages, docstrings, metrics, and pages."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from qoslab.cli import group
 from qoslab.model.metrics import METRICS
 
 TOP = Path(__file__).parents[2]
+SHORTEST = 100
+"""Bytes of a page that has text of its own, and not only an include."""
 
 PRIVATE = re.compile(
     r"\b(mend(s|ed)?|told|anew|beside|but for|way back|one's own|likewise|meanwhile|who(m|so)?ever|what(so)?ever)\b",
@@ -24,21 +27,39 @@ RELATIVE = re.compile(r"\b(what|which|where|whose)\b", re.IGNORECASE)
 
 PLAIN_PAGES = (
     "README.md",
-    *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md")),
-    *(
-        f"docs/reference/{name}.md"
-        for name in ("api", "commands", "gallery", "glossary", "index", "metrics", "pyats", "python", "tables")
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *sorted(
+        path.relative_to(TOP).as_posix()
+        for path in (TOP / "docs").rglob("*.md")
+        # The guide lists the words; results quote experiment files.
+        if path.name not in ("style.md", "results.md") and path.stat().st_size > SHORTEST
     ),
-    "docs/internals/real-labs.md",
-    "docs/internals/testing.md",
 )
-"""Pages that meet the style guide: README, every user page, and others once they are rewritten."""
+"""Pages that meet the style guide."""
+
+PLAIN_PACKAGES = (
+    *("analysis", "capture", "cli", "exchange", "generated", "genie", "lab", "labs", "live", "model", "plan", "policy"),
+    *("pyats_job", "report", "results", "schema", "simulation", "traffic", "verification"),
+)
+"""Packages in which every docstring starts with a noun phrase or an imperative."""
+
+UNREWRITTEN = ("limiter_inference",)
+"""Folders within them that are not rewritten yet."""
+
+FRAGMENT = re.compile(
+    r"(What|Whether|How|Where|Which|Who|Whose|When|Why|Of|In|To|By|For|With|From|As|That|Those|Its|It|They|Until)\b"
+)
+"""First words of a text that neither names its subject nor gives an instruction."""
 
 USER_PAGES = 12
 """Greatest number of user pages, the index of the reference included."""
 
 PER_THOUSAND = 8
 """Greatest number of relative words in a thousand words of a page."""
+
+PER_THOUSAND_IN_MESSAGES = 6
+"""The same, of messages and hints."""
 
 
 def commands(command: click.Command, name: str = "qoslab") -> Iterator[tuple[str, click.Command]]:
@@ -67,6 +88,52 @@ def prose(page: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith(("    ", "|")))
 
 
+def sources(*packages: str) -> Iterator[Path]:
+    """The modules of these packages, of all without any, except generated ones."""
+    for package in packages or ("",):
+        for path in sorted((TOP / "src/qoslab" / package).rglob("*.py")):
+            if path.name != "formats.py" and not set(path.parts) & set(UNREWRITTEN):
+                yield path
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """The text literals below a node, with `{}` for each value in them."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    else:
+        for each in ast.iter_child_nodes(node):
+            yield from texts(each)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """The texts of errors, hints and yielded findings, with their module."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found: ast.AST | None = None
+            if isinstance(node, ast.Raise):
+                found = node.exc
+            elif isinstance(node, ast.Yield) or (isinstance(node, ast.keyword) and node.arg in ("hint", "message")):
+                found = node.value
+            if found is not None:
+                yield from ((path.name, text) for text in texts(found) if len(text.split()) > 2)
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """The docstrings of a module: its own, and those of classes, functions, constants and fields."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        body = getattr(node, "body", None)
+        for before, each in zip([None, *body], body, strict=False) if isinstance(body, list) else ():
+            first = before is None and isinstance(
+                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+            )
+            if (first or isinstance(before, ast.Assign | ast.AnnAssign)) and isinstance(each, ast.Expr):
+                value = each.value
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield value.value.strip()
+
+
 def test_help_has_full_phrases_in_plain_words() -> None:
     fragment = re.compile(r"(Of|In|To|By|For|What|How|Whether|Which|Where|Who)\b")
     found = [f"{place}: {text}" for place, text in helps() if not text[:1].isupper() or fragment.match(text)]
@@ -85,6 +152,19 @@ def test_plain_page_has_few_relative_clauses_and_no_private_words(page: str) -> 
     text = prose((TOP / page).read_text(encoding="utf-8"))
     assert PRIVATE.findall(text) == []
     assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND
+
+
+def test_messages_have_few_relative_clauses_and_no_private_words() -> None:
+    found = list(messages())
+    assert [f"{place}: {text}" for place, text in found if PRIVATE.search(text)] == []
+    words = sum(len(text.split()) for _, text in found)
+    assert sum(len(RELATIVE.findall(text)) for _, text in found) * 1000 / words <= PER_THOUSAND_IN_MESSAGES
+
+
+@pytest.mark.parametrize("package", PLAIN_PACKAGES)
+def test_docstrings_start_with_a_noun_phrase_or_an_imperative(package: str) -> None:
+    found = [f"{path.name}: {text}" for path in sources(package) for text in docstrings(path) if FRAGMENT.match(text)]
+    assert found == []
 
 
 def test_there_are_few_user_pages() -> None:

@@ -94,8 +94,8 @@ def with_warm_up() -> Iterator[None]:
 ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     ("payload-with-headers", "goodput counts headers of 40 bytes in 1500", table("flows", flows(1500 / 1460))),
     ("rates-in-1024", "rates are in units of 1024 bits", table("flows", flows(1000 / 1024))),
-    ("goodput-of-sender", "goodput is what was sent", table("flows", of_sender)),
-    ("whole-reads", "goodput lacks what does not fill a read of 128 KiB", table("flows", whole_reads)),
+    ("goodput-of-sender", "goodput counts the sent bytes", table("flows", of_sender)),
+    ("whole-reads", "goodput omits a partial read of 128 KiB", table("flows", whole_reads)),
     ("time-longer", "a flow is taken to be a second longer", table("flows", longer)),
     ("first-stream-lost", "the first stream of a flow is left out", table("flows", lambda r: r[r["stream"] != 1])),
     (

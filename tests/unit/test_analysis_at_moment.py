@@ -145,9 +145,9 @@ def test_a_figure_that_one_reading_alone_tells_is_that_of_its_moment() -> None:
 def test_a_figure_at_a_time_that_readings_hardly_tell_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
-    said = "@ time 1 s: its readings only tell that it is between 80 and 120"
+    said = "@ time 1 s: its readings only show that it is between 80 and 120"
     assert known(timed, named, cell=slow) == {
-        timed: (None, None, f"what the classes count {said}"),
+        timed: (None, None, f"the class counters {said}"),
         named: (None, None, f"class-default {said}"),
     }
 

@@ -391,12 +391,12 @@ class TestPredictions:
         table = self.table(possible=("$(wait)", "$(wait + 8 ms)"))
         assert list(table["verdict"]) == ["within", "impossible", "informative"]
         assert comparing.impossible(table) == [
-            "cbr: rtt.max with line = 128 kb/s, ring = 2 came out as 52 ms, which cannot be: a mistake of the analysis "
-            "or of a measurement"
+            "cbr: rtt.max with line = 128 kb/s, ring = 2 came out as 52 ms, an impossible value: an error in the "
+            "analysis or in a measurement"
         ]
         everywhere = expectation(arm="cbr", metric="rtt.max", at_most="1 s", possible=["0 ms", "41 ms"])
         assert comparing.impossible(comparing.compare("", self.measured, [], [everywhere])) == [
-            "cbr: rtt.max came out as 42 ms, which cannot be: a mistake of the analysis or of a measurement"
+            "cbr: rtt.max came out as 42 ms, an impossible value: an error in the analysis or in a measurement"
         ]
 
     def test_how_many_are_reproduced(self) -> None:

@@ -157,7 +157,7 @@ def test_counters_that_say_nothing_of_the_traffic_time() -> None:
         return dict(queue_figures(places_of(cell, None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
-    assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read once, which says nothing of the traffic time"
+    assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read only once, so the traffic time is not covered"
     assert dropped((0.0, 5), (5.0, 4), (9.0, 8)) == f"SW {PORT}: its counters went back"
     assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are not known of 1 of 2"
 

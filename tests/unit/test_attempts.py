@@ -92,7 +92,7 @@ def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> 
     run_cell(again, folder, names[2])
     by_name = {summary.name: summary for summary in again.summaries()}
     assert by_name[names[0]].folder == f"cells/{names[0]}" and by_name[names[0]].earlier == ()
-    for name, reason in ((names[1], "it was late"), (names[2], "it broke off")):
+    for name, reason in ((names[1], "it was late"), (names[2], "it was interrupted")):
         assert by_name[name].valid and by_name[name].folder == f"cells/{name}.2"
         assert [(each.folder, each.reasons) for each in by_name[name].earlier] == [(f"cells/{name}", (reason,))]
     assert not by_name[names[3]].valid and by_name[names[3]].folder == ""
@@ -115,7 +115,7 @@ def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -
         run_cell(changed, folder, cell.name)
     summary = next(each for each in changed.summaries() if each.arm == "policed")
     assert summary.folder.endswith("/1.2")
-    assert summary.earlier[0].reasons == ("what defines the cell was another then",)
+    assert summary.earlier[0].reasons == ("the definition of the cell was different then",)
     template.write_text(before)
     back = cells(folder, planned(grid))
     assert back.find_results() == len(back.states), "the first attempts are results again"

@@ -553,7 +553,7 @@ compare:
         'found "bukket", expected a parameter of arm "cost"',
         'found "linkk", expected a parameter, ',
         "pir <= rtt: found a rate <= a duration",
-        'found "pir > link", which holds for no cell of arm "coupled"',
+        'found "pir > link", true in no cell of arm "coupled"',
         'found "policy", expected a parameter of arm "coupled"',
         'found "900 kb/s", expected a percentage',
         "found dynamic twice, expected two values",

@@ -60,13 +60,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_is_compared_with_the_one_that_is_kept(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = len(rows_of(KEPT / COMPARISON))
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
-    assert capsys.readouterr().out == f"{rows} figures, 0 not as in {KEPT}\n"
+    assert capsys.readouterr().out == f"{rows} values, 0 different from {KEPT}\n"
     comparison = run / COMPARISON
     was, now = (f",31250.0,31250.0,{','.join([found] * 3)}," for found in ("31250.0", "62500.0"))
     comparison.write_text(comparison.read_text().replace(was, now))
     assert main(["compare", str(run), "--difference", "1 %"]) == ExitStatus.OUTSIDE
     said = "policed police.bc: 62500 B, was 31250 B\n"
-    assert capsys.readouterr().out == f"{said}{rows} figures, 1 not as in {KEPT}\n"
+    assert capsys.readouterr().out == f"{said}{rows} values, 1 different from {KEPT}\n"
 
 
 def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_a_run_is_compared_with_the_one_that_a_project_keeps(
         shutil.copy(run / name, kept)
     capsys.readouterr()
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
-    assert capsys.readouterr().out.endswith(f" figures, 0 not as in {kept}\n")
+    assert capsys.readouterr().out.endswith(f" values, 0 different from {kept}\n")
 
 
 def test_where_nothing_is_kept_the_hint_can_be_followed(
@@ -110,7 +110,7 @@ def test_where_nothing_is_kept_the_hint_can_be_followed(
     said = capsys.readouterr().err
     assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/kept/simul" in said
     assert "qoslab baseline" not in said
-    told = re.search(r"or keep one: (.*)", said)
+    told = re.search(r"or save one: (.*)", said)
     assert told is not None
     subprocess.run(["bash", "-c", told.group(1)], check=True)
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
@@ -125,7 +125,10 @@ def test_the_baseline_of_a_checkouts_experiment_is_kept_by_its_command(
     monkeypatch.setattr(compare, "checkout", lambda: tmp_path)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     said = capsys.readouterr().err
-    assert "or one of tcp-friendly-policer (simulated)\n" in said and "qoslab baseline keeps a run as one" in said
+    assert (
+        "or one of tcp-friendly-policer (simulated)\n" in said
+        and "`qoslab baseline` saves a run as the baseline" in said
+    )
 
 
 def test_a_run_of_another_file_is_not_kept(
@@ -133,7 +136,7 @@ def test_a_run_of_another_file_is_not_kept(
 ) -> None:
     monkeypatch.setattr(command, "checkout", lambda: tmp_path)
     assert main(["baseline", str(run)]) == ExitStatus.USER_MISTAKE
-    assert "found a run of policing-vs-shaping, which is not in experiments/" in capsys.readouterr().err
+    assert "found a run of policing-vs-shaping, not an experiment in experiments/" in capsys.readouterr().err
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/policing-vs-shaping.yml").write_text("name: policing-vs-shaping\n")
     (run / "experiment.yml").write_text("name: policing-vs-shaping # was\n")
@@ -222,7 +225,7 @@ def test_experiments_are_measured_and_kept_by_one_command(
     # Each record says that its cell is valid; what is in the files tells otherwise.
     (tmp_path / "runs/first-policy/latest").resolve().joinpath("cells/policed/1/counters/R1.jsonl").unlink()
     assert main(["baseline", "first-policy"]) == ExitStatus.USER_MISTAKE
-    assert "found a run whose figures must not be trusted (policed/1: " in capsys.readouterr().err
+    assert "found a run with unreliable results (policed/1: " in capsys.readouterr().err
 
 
 def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:
@@ -283,9 +286,9 @@ def test_a_run_of_another_version_is_told(run: Path, capsys: pytest.CaptureFixtu
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
     rows = len(rows_of(KEPT / COMPARISON))
     assert capsys.readouterr().out == (
-        f"{KEPT} is of another version of policing-vs-shaping, measured otherwise: duration, "
+        f"{KEPT} is of another version of policing-vs-shaping, with other measurements: duration, "
         "arms.policed-cubic (gone)\n"
-        f"{rows} figures, 0 not as in {KEPT}\n"
+        f"{rows} values, 0 different from {KEPT}\n"
     )
 
 

@@ -108,7 +108,7 @@ class TestFilters:
         waits = [sys.executable, "-c", "import time; time.sleep(600)"]
         monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: waits)
         monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
-        assert filter_problem("tcp") == "libpcap was not done with it after 0.1 s"
+        assert filter_problem("tcp") == "libpcap did not finish compiling it in 0.1 s"
 
     def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
@@ -122,7 +122,7 @@ class TestFilters:
         assert filter_program(" ") == ()
 
     def test_what_cannot_be_compiled_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(CaptureError, match=r"the filter 'tcp and and udp' does not hold: .*syntax error"):
+        with pytest.raises(CaptureError, match=r"the filter 'tcp and and udp' is not valid: .*syntax error"):
             filter_program("tcp and and udp")
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         with pytest.raises(CaptureError, match=r"libpcap is missing \(libnone.so.0\)"):

@@ -66,7 +66,7 @@ def test_a_host_with_a_message_of_another_form_is_given_up(
             channel.ask("clock")
         finally:
             channel.close()
-    assert "found output that is no message of the agent" in str(raised.value)
+    assert "its output is not that of the agent" in str(raised.value)
 
 
 def test_a_host_that_reads_nothing_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

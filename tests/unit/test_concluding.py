@@ -154,7 +154,7 @@ def test_of_a_configuration_lines_are_kept_without_secrets(cell: Cell, command: 
     # A parser that knows the command may have the secret alone, in which nothing tells what it is.
     raw, data = observed(cell, command, PRINTED, {"snmp": {"community": "PLANTED"}})
     assert raw == WITHOUT
-    assert data == {"unparsed": "a configuration, of which the secrets were removed"}
+    assert data == {"unparsed": "a configuration, with its secrets removed"}
 
 
 def test_what_no_command_is_known_to_print_is_kept_without_secrets_too(

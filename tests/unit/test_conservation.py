@@ -359,6 +359,6 @@ class TestCell:
         whole = cell.host_cards("client").read_text()
         for text in (whole[:-5], whole.replace("eth0", "eth1", 1), "[" * 100_000, "[]"):
             cell.host_cards("client").write_text(text)
-            assert self.told(cell) == ["what the interfaces of hosts counted is damaged"]
+            assert self.told(cell) == ["the interface counters of the hosts are damaged"]
         cell.counters("R1").write_text("")
-        assert self.told(cell) == ["what was counted cannot be read: R1 left no counters"]
+        assert self.told(cell) == ["the counters cannot be read: R1 left no counters"]

@@ -51,7 +51,7 @@ def add(path: Path) -> None:
 SAID: dict[Callable[[Path], None], str] = {
     cut: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (\d+ lines? \()?\d+ bytes\)? are there",
     empty: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (0 lines \()?0 bytes\)? are there",
-    flip: r"{}: found other content than was written, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
+    flip: r"{}: found content that was changed after the run, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
     remove: r"{} is missing, (\d+ lines? \()?\d+ bytes\)? were written",
     add: r"{} was not written by the run",
 }
@@ -88,7 +88,7 @@ def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 def test_what_is_whole_is_said_to_be(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, said = verified(run, capsys)
-    assert status == 0 and said.startswith("2 cells, ") and "all is what was written" in said
+    assert status == 0 and said.startswith("2 cells, ") and "all checksums match" in said
     assert RunFolder(run).damaged() == {}
     # A report, which is computed from what was written, damages nothing.
     before = {path: seal_of(path) for path in files_of_the_cell(run)}
@@ -200,7 +200,7 @@ def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytes
     before = RunFolder(run).experiment_text()
     (run / "experiment.9.yml").write_text("title: somebody else's\n")
     status, said = verified(run, capsys)
-    assert status == 0 and "experiment.9.yml: the manifest does not name it" in said
+    assert status == 0 and "experiment.9.yml: the manifest does not list it" in said
     assert RunFolder(run).experiment_text() == before != ""
     (run / "manifest.json").unlink()
     assert RunFolder(run).experiment_text() == "title: somebody else's\n", "a run that goes on was given it last"
@@ -237,7 +237,7 @@ def test_damage_of_what_was_changed_on_routers_is_named(
 def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "manifest.json").unlink()
     status, said = verified(run, capsys)
-    assert status == 0 and "manifest.json is missing: the run broke off" in said and "2 cells" in said
+    assert status == 0 and "manifest.json is missing: the run was interrupted" in said and "2 cells" in said
     cut(run / CELL / "cell.json")
     status, said = verified(run, capsys)
     assert status == 3 and f"{CELL}/cell.json: found " in said

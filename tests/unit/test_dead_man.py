@@ -77,10 +77,10 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     with pytest.raises(UserError) as found:
         guard.arm(MINUTE)
     assert found.value.message == (
-        "R1 cannot take its configuration back by itself, should this run be cut off:\n"
+        "R1 cannot roll back by itself if this run is interrupted:\n"
         "  archive: %No archive is configured: the path of `archive` is missing\n"
         "  eem: %Error opening flash:/ (Device not ready)\n"
-        "  reload: it has changes that are not saved, which a restart would take away (write memory)"
+        "  reload: it has unsaved changes that a reload would remove (write memory)"
     )
     assert "qoslab_dead_man: none" in found.value.hint
     assert router.reload_at is None and guard.armed == {}
@@ -193,7 +193,7 @@ def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: Doo
     longest = Duration.parse("120 min")
     wanted = RouterSettings(dead_man="archive", dead_man_after=MINUTE)
     # It is refused at once, since it would end in the middle of the longest cell.
-    with pytest.raises(UserError, match=r"archive: it counts 120 min at most, and the longest cell wants 121 min$"):
+    with pytest.raises(UserError, match=r"archive: its longest time is 120 min, and the longest cell needs 121 min$"):
         DeadMan(door.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.revert_at is None
     guard = DeadMan(door.ask, {"R1": replace(wanted, dead_man=None)}, longest)
@@ -210,7 +210,7 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
     guard = DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
-    with pytest.raises(UserError, match="reload: it counts 34560 min at most"):
+    with pytest.raises(UserError, match="reload: its longest time is 34560 min"):
         DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
 
@@ -218,15 +218,19 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
 @pytest.mark.parametrize(
     ("way", "denied", "left"),
     [
-        ("archive", "configure confirm", "its timer still counts (Command authorization failed.)"),
-        ("eem", "no event manager applet qoslab-1", "the applet qoslab-1 still counts (Command authorization failed.)"),
+        ("archive", "configure confirm", "its rollback timer is still running (Command authorization failed.)"),
+        (
+            "eem",
+            "no event manager applet qoslab-1",
+            "the applet qoslab-1 is still running (Command authorization failed.)",
+        ),
         (
             "eem",
             "delete /force flash:qoslab-before.cfg",
-            "flash:qoslab-before.cfg is still there, with all secrets of its configuration "
+            "flash:qoslab-before.cfg still exists, with all secrets of its configuration "
             "(Command authorization failed.)",
         ),
-        ("reload", "reload cancel", "it is still going to restart (Command authorization failed.)"),
+        ("reload", "reload cancel", "its reload is still scheduled (Command authorization failed.)"),
         ("reload", "show reload", "Command authorization failed."),
     ],
 )
@@ -258,7 +262,7 @@ def test_what_could_not_be_stopped_is_told_and_kept(
     door.ask("R1", *entered("the run of alice"))
     with pytest.raises(DeviceError) as found:
         marks.disarm()
-    assert f"could not be stopped:\n  R1: {left}; by hand: " in found.value.message
+    assert f"could not cancel the rollback timer:\n  R1: {left}; by hand: " in found.value.message
     assert denied in found.value.message or denied == "show reload"
     # Whoever rescues stops it, and takes out the mark that keeps others off until then.
     assert kept[-1] == {"R1": way} == guard.armed and marked(door.ask, "R1") == "the run of alice"
@@ -273,7 +277,10 @@ def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, d
     guard = dead_man(door, 7, None)
     guard.arm(MINUTE)
     device.router.revert_after(None)
-    with pytest.raises(UserError, match=r"R1 does not count on \(archive\): %No Rollback Confirmed Change pending"):
+    with pytest.raises(
+        UserError,
+        match=r"R1: the rollback timer could not be restarted \(archive\): %No Rollback Confirmed Change pending",
+    ):
         guard.arm(MINUTE)
     # To stop it nonetheless is no error: whoever rescues does not know.
     stop(door.ask, "R1", "archive")
@@ -299,7 +306,7 @@ def test_those_that_have_begun_are_stopped_where_another_cannot(device: FakeDevi
         }
         with Door(ways, transcripts=tmp_path / "door") as door:
             guard = dead_man(door, 7, None, "reload")
-            with pytest.raises(UserError, match="R2 cannot take its configuration back by itself"):
+            with pytest.raises(UserError, match="R2 cannot roll back by itself"):
                 guard.arm(MINUTE)
             assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None
             guard.disarm()

@@ -126,7 +126,7 @@ def test_who_wants_to_know_is_told_that_the_doors_are_gone(modern: FakeDevice) -
             door.ask("R1", "show privilege")
         door._helper.close(1.0)  # its reader has told by then
         door.when_gone(said.append)
-    gone = "no router is reached any more: the process behind the routers' doors was killed by SIGKILL"
+    gone = "no router is reached any more: the access proxy of the routers was killed by SIGKILL"
     assert said == [gone, gone]
 
 
@@ -418,7 +418,7 @@ def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
 
 
 def test_who_asks_is_answered_whatever_goes_wrong(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern)}) as door, pytest.raises(DoorFault, match="defect of the door: ") as caught:
+    with Door({"R1": by_ssh(modern)}) as door, pytest.raises(DoorFault, match="defect of the access proxy: ") as caught:
         door.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is Kind.DEFECT
 

@@ -208,8 +208,8 @@ def test_what_cannot_be_read_is_refused_where_it_stops_making_sense(text: str, s
         ("pir < rtt", "found a rate < a duration, expected two of a kind"),
         ("pir == 1", "found a rate == a number, expected two of a kind"),
         ("queue != 1", "found a text != a number, expected two of a kind"),
-        ("queue < queue", "found a text < a text, which have no order"),
-        ("on >= off", "found a truth value >= a truth value, which have no order"),
+        ("queue < queue", "found a text < a text; these cannot be ordered"),
+        ("on >= off", "found a truth value >= a truth value; these cannot be ordered"),
         ("on + 1", "found a truth value + a number, expected quantities"),
         ("true + 1", "found a truth value + a number, expected quantities"),
         ("(off or on) + 1", "found a truth value + a number, expected quantities"),
@@ -218,15 +218,15 @@ def test_what_cannot_be_read_is_refused_where_it_stops_making_sense(text: str, s
         ("1 * queue", "found a number * a text, expected quantities"),
         ("1 / 0", "found a division by zero"),
         ("pir / (1 s - 1 s)", "found a division by zero"),
-        ("pir + 1", "found a rate + a number, which means nothing"),
-        ("rtt - loss", "found a duration - a percentage, which means nothing"),
-        ("pir * link", "found a rate * a rate, which means nothing"),
-        ("pir * 1 B", "found a rate * a size, which means nothing"),
-        ("rtt * 1 B", "found a duration * a size, which means nothing"),
-        ("1 / pir", "found a number / a rate, which means nothing"),
-        ("pir / 1 %", "found a rate / a percentage, which means nothing"),
-        ("pir / 1 B", "found a rate / a size, which means nothing"),
-        ("rtt / pir", "found a duration / a rate, which means nothing"),
+        ("pir + 1", "found a rate + a number, a meaningless operation"),
+        ("rtt - loss", "found a duration - a percentage, a meaningless operation"),
+        ("pir * link", "found a rate * a rate, a meaningless operation"),
+        ("pir * 1 B", "found a rate * a size, a meaningless operation"),
+        ("rtt * 1 B", "found a duration * a size, a meaningless operation"),
+        ("1 / pir", "found a number / a rate, a meaningless operation"),
+        ("pir / 1 %", "found a rate / a percentage, a meaningless operation"),
+        ("pir / 1 B", "found a rate / a size, a meaningless operation"),
+        ("rtt / pir", "found a duration / a rate, a meaningless operation"),
         ("pir in B", "found a rate in B, expected a size"),
         ("1 in %", "found a number in %, expected a percentage"),
         ("queue in ms", "found a text in ms, expected a duration"),
@@ -287,7 +287,7 @@ def test_a_figure_is_the_nearest_whole_quantity_zero_at_least(text: str, value: 
     ("text", "said", "hint"),
     [
         ("1 / 0", "found a division by zero", ""),
-        ("rtt + 1", "found a duration + a number, which means nothing", ""),
+        ("rtt + 1", "found a duration + a number, a meaningless operation", ""),
         ("2 * most", "found a rate of more than 30 digits, expected a lesser one", ""),
     ],
 )
@@ -412,15 +412,15 @@ def test_a_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | f
     [
         (
             "10 mb/s",
-            'found "10 mb/s", whose unit "mb/s" is not one of b/s, kb/s, Mb/s, Gb/s; did you mean "10 Mb/s"?',
+            'found "10 mb/s" with the unit "mb/s", expected one of b/s, kb/s, Mb/s, Gb/s; did you mean "10 Mb/s"?',
         ),
         (
             "10 KB",
-            'found "10 KB", whose unit "KB" is not one of B, kB, KiB, MB, MiB, GB, GiB; '
+            'found "10 KB" with the unit "KB", expected one of B, kB, KiB, MB, MiB, GB, GiB; '
             'write "10 kB" for powers of 1000, "10 KiB" for powers of 1024',
         ),
-        ("5 MS", 'found "5 MS", whose unit "MS" is not one of ns, us, ms, s, min, h; did you mean "5 ms"?'),
-        ("0.5 B", 'found "0.5 B", which is not a whole number of B'),
+        ("5 MS", 'found "5 MS" with the unit "MS", expected one of ns, us, ms, s, min, h; did you mean "5 ms"?'),
+        ("0.5 B", 'found "0.5 B", not a whole number of B'),
     ],
 )
 def test_a_unit_that_is_nearly_one_is_refused(raw: str, said: str) -> None:

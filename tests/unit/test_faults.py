@@ -41,15 +41,15 @@ KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 def test_what_died_how_and_its_last_words() -> None:
     assert Dying([]).death() == ""
     assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
-        "the lab has died: R1: its daemon was killed by SIGKILL; it said: two / three / four / five / six; "
+        "the lab stopped:  R1: its daemon was killed by SIGKILL; it said: two / three / four / five / six; "
         "iosd: its daemon ended with status 1"
     )
     gone = LabError("its supervisor (process 7) was killed by SIGKILL")
-    assert Dying(gone).death() == "the lab has died: its supervisor (process 7) was killed by SIGKILL"
+    assert Dying(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
 
 
 def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab has died: R1")
+    assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
     monkeypatch.setattr(faults, "NOTICED_S", 0.1)
     assert Dying([]).death(wait=True) == ""
 
@@ -57,8 +57,8 @@ def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("states", "error", "fault"),
     [
-        ([[KILLED]], DeviceError("R1 refused the configuration"), "the lab has died: R1: its daemon was killed"),
-        ([[], [KILLED]], PassingFault("R1 cannot be reached"), "the lab has died: R1: its daemon was killed"),
+        ([[KILLED]], DeviceError("R1 refused the configuration"), "the lab stopped:  R1: its daemon was killed"),
+        ([[], [KILLED]], PassingFault("R1 cannot be reached"), "the lab stopped:  R1: its daemon was killed"),
         ([[]], PassingFault("R1 cannot be reached"), "R1 cannot be reached"),
         ([[]], DataPlaneDownError("control.sock: no answer to 'config'"), "control.sock: no answer to 'config'"),
         ([[]], DeviceError("R1 refused the configuration"), ""),

@@ -93,7 +93,7 @@ def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
     by_tshark = (RECORDED / "capture/four-streams.csv").read_text().splitlines()[1:]
     assert packets[packets["flow"] == "all"]["packets"].sum() == len(by_tshark)
     page = (folder / "report.html").read_text()
-    assert "Throughput as the tools report it, by file" in page and "What the capture has" in page
+    assert "Throughput as the tools report it, by file" in page and "Traffic in the capture" in page
 
 
 FLOW = ("traffic", "protocol", "seconds", "bytes", "goodput_bps", "sender_bps", "retransmits", "datagrams", "lost")
@@ -209,7 +209,7 @@ def test_bytes_of_iperf3_json_are_what_arrived(file: str, given: list[tuple[int,
     flows = [(row["bytes"], row["sender_bps"]) for row in found.rows["flows"]]
     assert flows == [(count, rate and pytest.approx(rate, abs=1)) for count, rate in given]
     # A server was not told what the client received.
-    assert any("no figures of the receiver" in note for note in found.notes) == ("both-ways.server" in file)
+    assert any("missing at the receiver" in note for note in found.notes) == ("both-ways.server" in file)
 
 
 IPERF2 = [
@@ -261,8 +261,8 @@ def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
     assert found.rows["flows"][0]["jitter_ms"] == 0.017
     sent = read_foreign(RECORDED / "foreign/iperf3-udp.client.txt")
     assert [row["bytes"] for row in sent.rows["intervals"]] == [357 * MIB] * 2
-    assert any("handed to its kernel" in note for note in sent.notes)
-    assert not any("handed to its kernel" in note for note in found.notes)
+    assert any("passed to its kernel" in note for note in sent.notes)
+    assert not any("passed to its kernel" in note for note in found.notes)
 
 
 def test_a_server_that_waited_for_more_may_be_ended(tmp_path: Path) -> None:
@@ -339,8 +339,8 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
             "ResultSet.load_file('OLD').dump_file('NEW.fl",
         ),
         ("old.flent", b'{"metadata": {}, "version": 3, "x_values": []}', "found format 3 of flent, expected 4"),
-        ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not what flent writes"),
-        ("other.json", b'{"start": {"version": "iperf 3.12"}}', "it is not what iperf3 writes"),
+        ("other.flent", b'{"metadata": {}, "version": 4, "x_values": [1]}', "it is not output of flent"),
+        ("other.json", b'{"start": {"version": "iperf 3.12"}}', "it is not output of iperf3"),
         ("failed.json", b'{"start": {"version": "iperf 3.12"}, "error": "no route"}', "ended with an error: no route"),
         ("odd.pcap", b"\xd4\xc3\xb2\xa1" + b"\0" * 10, "found 14 bytes, expected a pcap file"),
         ("none.pcap", PCAP_HEADER, "found a capture without a packet"),
@@ -365,7 +365,7 @@ def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
         (
             "trips.json",
             IRTT_VERSION + b"}",
-            "it is not what irtt writes: no 'round_trips'",
+            "it is not output of irtt: no 'round_trips'",
         ),
         (
             "none.flent",

@@ -136,7 +136,7 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
         ('"PC1:eth1", ', "", r"found 1 endpoints, expected two"),
         ('"PC1:eth1"', '"PC9:eth1"', r'found an end at "PC9", expected one of the nodes'),
         ("192.168.12.2/24", "192.168.12.2", r"expected an IPv4 address with its prefix length"),
-        ("192.168.12.2/24", "10.9.9.9/24", r"what comes of it is no topology of ours"),
+        ("192.168.12.2/24", "10.9.9.9/24", r"the converted topology is not valid"),
         (
             ENDS,
             ENDS.replace("2/24", "2/32").replace(", ipv4: 192.168.12.1/24", ""),

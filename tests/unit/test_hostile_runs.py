@@ -541,7 +541,7 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
-    "name", [b"not UTF-8 \xff", b"a\nqoslab: all is what was written", b"\x1b[2J", "\u202egnp".encode()], ids=repr
+    "name", [b"not UTF-8 \xff", b"a\nqoslab: all checksums match", b"\x1b[2J", "\u202egnp".encode()], ids=repr
 )
 @pytest.mark.parametrize("command", ["report", "verify", "watch"])
 def test_a_name_that_no_run_has_is_refused_by_name(
@@ -578,7 +578,7 @@ def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.C
         {"@id": "a%00b", "sha256": "0" * 64, "contentSize": 1},
         {"@id": "a", "sha256": "0" * 64, "contentSize": float("inf")},
         {"@id": "x" * 5000, "sha256": "0" * 64, "contentSize": 1},
-        {"@id": "a\nqoslab: all is what was written", "sha256": "0" * 64, "contentSize": 1},
+        {"@id": "a\nqoslab: all checksums match", "sha256": "0" * 64, "contentSize": 1},
     ],
 )
 def test_a_hostile_list_of_an_ro_crate_is_damage(

@@ -185,5 +185,5 @@ def test_a_run_names_what_made_it_and_resumes_with_that_only(
     assert status == status_of(run.path) in (0, 1)
     (cell,) = run.manifest().cells
     assert cell.folder == "cells/policed/1.2"
-    assert cell.earlier[0].reasons == ("what defines the cell was another then",)
+    assert cell.earlier[0].reasons == ("the definition of the cell was different then",)
     assert "QOSLAB_QOS_SIM" not in run.manifest().versions

@@ -177,63 +177,65 @@ def test_other_words_for_the_same(asked: str) -> None:
         (
             "police 2000000 10000",
             "police 2000001 10000",
-            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000001 10000`",
+            "policy-map Child, class Voice: configured `police 2000000 10000`, but `police 2000001 10000` is active",
         ),
         (
             "police 2000000 10000",
             "police 2000000 10001",
-            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10001`",
+            "policy-map Child, class Voice: configured `police 2000000 10000`, but `police 2000000 10001` is active",
         ),
         (
             "police 2000000 10000",
             "police 2000000 10000 pps",
-            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10000 pps`",
+            "policy-map Child, class Voice: configured `police 2000000 10000`, but `police 2000000 10000 pps` is "
+            "active",
         ),
         (
             "exceed-action drop",
             "exceed-action transmit",
-            "policy-map Child, class Voice, police: in force is `exceed-action transmit`, which was not asked for",
+            "policy-map Child, class Voice, police: `exceed-action transmit` is active, but was not configured",
         ),
         (
             " service-policy output Edge\n",
             "",
-            "interface FastEthernet0/1: asked for `service-policy output Edge`, nothing like it is in force",
+            "interface FastEthernet0/1: configured `service-policy output Edge`, but no such line is active",
         ),
         (
             " service-policy output Edge\n",
             " service-policy output Elsewhere\n",
-            "interface FastEthernet0/1: asked for `service-policy output Edge`, "
-            "in force is `service-policy output Elsewhere`",
+            "interface FastEthernet0/1: configured `service-policy output Edge`, "
+            "but `service-policy output Elsewhere` is active",
         ),
         (
             "  service-policy Child\n",
             "",
-            "policy-map Edge, class class-default: asked for `service-policy Child`, nothing like it is in force",
+            "policy-map Edge, class class-default: configured `service-policy Child`, but no such line is active",
         ),
         (
             "  shape average 4000000\n",
             "  shape peak 4000000\n",
-            "policy-map Edge, class class-default: asked for `shape average 4000000`, in force is `shape peak 4000000`",
+            "policy-map Edge, class class-default: configured `shape average 4000000`, but `shape peak 4000000` is "
+            "active",
         ),
         (
             "match-any Voice",
             "match-all Voice",
-            "asked for `class-map match-any Voice`, in force is `class-map match-all Voice`",
+            "configured `class-map match-any Voice`, but `class-map match-all Voice` is active",
         ),
         (
             " match dscp ef\n",
             " match dscp ef\n match cos 5\n",
-            "class-map Voice: in force is `match cos 5`, which was not asked for",
+            "class-map Voice: `match cos 5` is active, but was not configured",
         ),
         (
             "eq 5001\n",
             "eq 5001\naccess-list 101 deny ip any any\n",
-            "access-list 101: in force is `access-list 101 deny ip any any`, which was not asked for",
+            "access-list 101: `access-list 101 deny ip any any` is active, but was not configured",
         ),
         (
             "access-list 101 permit tcp any any eq 5001\n",
             "",
-            "access-list 101: asked for `access-list 101 permit tcp any any eq 5001`, nothing like it is in force",
+            "access-list 101: configured `access-list 101 permit tcp any any eq 5001`, but no such line is active",
         ),
     ],
 )
@@ -248,7 +250,7 @@ def test_the_order_of_classes_matters() -> None:
     asked = classes + "policy-map P\n class B\n  set dscp af11\n class A\n  set dscp af12\n"
     running = f"version 12.4\n{classes}policy-map P\n class A\n  set dscp af12\n class B\n  set dscp af11\nend\n"
     assert configuration_differences(asked, running) == [
-        "policy-map P: asked for the order `class B`, `class A`, in force is `class A`, `class B`"
+        "policy-map P: configured in the order `class B`, `class A`, active in the order `class A`, `class B`"
     ]
 
 
@@ -258,27 +260,27 @@ def test_what_was_there_before_may_stay() -> None:
     now = before.replace("0.1\n", "0.1\naccess-list 10 permit 10.0.0.2\n").replace("ef\n", "ef\n  set cos 1\n")
     assert configuration_differences(asked, now, before=before) == []
     assert configuration_differences(asked, now) == [
-        "policy-map P, class class-default: in force is `set dscp ef`, which was not asked for",
-        "access-list 10: in force is `access-list 10 permit 10.0.0.1`, which was not asked for",
+        "policy-map P, class class-default: `set dscp ef` is active, but was not configured",
+        "access-list 10: `access-list 10 permit 10.0.0.1` is active, but was not configured",
     ]
     assert configuration_differences(asked, before, before=before) == [
-        "policy-map P, class class-default: asked for `set cos 1`, nothing like it is in force",
-        "access-list 10: asked for `access-list 10 permit 10.0.0.2`, nothing like it is in force",
+        "policy-map P, class class-default: configured `set cos 1`, but no such line is active",
+        "access-list 10: configured `access-list 10 permit 10.0.0.2`, but no such line is active",
     ]
 
 
 def test_lines_that_take_away() -> None:
     asked = "interface FastEthernet0/0\n no ip nat inside\n no service-policy output Elsewhere\nno ip cef\n"
     assert configuration_differences(asked, RUNNING) == [
-        "interface FastEthernet0/0: asked for `no ip nat inside`, in force is `ip nat inside`",
-        "asked for `no ip cef`, in force is `ip cef`",
-        "interface FastEthernet0/0: in force is `service-policy output Elsewhere`, which was not asked for",
+        "interface FastEthernet0/0: configured `no ip nat inside`, but `ip nat inside` is active",
+        "configured `no ip cef`, but `ip cef` is active",
+        "interface FastEthernet0/0: `service-policy output Elsewhere` is active, but was not configured",
     ]
 
 
 def test_an_interface_that_the_router_does_not_have() -> None:
     (found, _) = configuration_differences("interface FastEthernet0/7\n description spare\n", RUNNING)
-    assert found.startswith("asked for `interface FastEthernet0/7`, nothing like it is in force")
+    assert found.startswith("configured `interface FastEthernet0/7`, but no such line is active")
 
 
 SWITCH = """\
@@ -311,10 +313,10 @@ def test_a_switch() -> None:
     assert configuration_differences(SWITCH, printed, family="switch") == []
     other = printed.replace("share 30 70 1 1", "share 30 60 1 1").replace("46 to 0", "46 to 8")
     assert configuration_differences(SWITCH, other, family="switch") == [
-        "mls qos map policed-dscp: asked for `mls qos map policed-dscp 46 to 0`, nothing like it is in force",
-        "mls qos map policed-dscp: in force is `mls qos map policed-dscp 46 to 8`, which was not asked for",
-        "interface GigabitEthernet1/0/15: asked for `srr-queue bandwidth share 30 70 1 1`, "
-        "in force is `srr-queue bandwidth share 30 60 1 1`",
+        "mls qos map policed-dscp: configured `mls qos map policed-dscp 46 to 0`, but no such line is active",
+        "mls qos map policed-dscp: `mls qos map policed-dscp 46 to 8` is active, but was not configured",
+        "interface GigabitEthernet1/0/15: configured `srr-queue bandwidth share 30 70 1 1`, "
+        "but `srr-queue bandwidth share 30 60 1 1` is active",
     ]
 
 

@@ -29,7 +29,7 @@ INVENTORY = """\
 all:
   vars:
     qoslab_emulated_by:
-      wan: line  # fill in: what makes its delay, the line itself or a node
+      wan: line  # fill in: the source of its delay, the line itself or a node
   children:
     ios:
       vars:
@@ -43,8 +43,8 @@ all:
         ansible_become_password: "{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}"
       hosts:
         R1:  # 3725
-          ansible_host: R1.fill-in.invalid  # fill in: the address by which it is managed
-          # qoslab_model: fill in what `show version` calls it, where it is no 3725
+          ansible_host: R1.fill-in.invalid  # fill in: its management address
+          # qoslab_model: fill in its model in `show version`, if not 3725
           qoslab_interfaces:  # as the experiment calls them, and as the router does
             FastEthernet0/0: FastEthernet0/0  # fill in; 192.168.10.1/24, lan to client eth0, 100 Mb/s
             FastEthernet0/1: FastEthernet0/1  # fill in; 192.168.20.1/24, wan to server eth0, 100 Mb/s
@@ -56,11 +56,11 @@ all:
         qoslab_isolate: namespace
       hosts:
         client:
-          ansible_host: client.fill-in.invalid  # fill in: the address by which it is managed
+          ansible_host: client.fill-in.invalid  # fill in: its management address
           qoslab_interfaces:  # as the experiment calls them, and as the host does
             eth0: eth0  # fill in; 192.168.10.2/24, lan to R1 FastEthernet0/0, 100 Mb/s
         server:
-          ansible_host: server.fill-in.invalid  # fill in: the address by which it is managed
+          ansible_host: server.fill-in.invalid  # fill in: its management address
           qoslab_interfaces:  # as the experiment calls them, and as the host does
             eth0: eth0  # fill in; 192.168.20.2/24, wan to R1 FastEthernet0/1, 100 Mb/s
 """

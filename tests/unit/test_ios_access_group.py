@@ -105,7 +105,9 @@ def test_what_is_in_force_is_compared_by_meaning() -> None:
     running = render(configured(FILTERS))
     assert configuration_differences(FILTERS, running) == []
     found = configuration_differences(FILTERS.replace("access-group 7 out", "access-group EDGE out"), running)
-    assert found == ["interface Serial0/0: asked for `ip access-group EDGE out`, in force is `ip access-group 7 out`"]
+    assert found == [
+        "interface Serial0/0: configured `ip access-group EDGE out`, but `ip access-group 7 out` is active"
+    ]
 
 
 def test_show_ip_interface_names_the_lists() -> None:

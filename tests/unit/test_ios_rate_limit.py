@@ -104,8 +104,8 @@ def test_what_is_in_force_is_compared_by_meaning() -> None:
     assert configuration_differences(LINES.replace("set-dscp-continue ef", "set-dscp-continue 46"), running) == []
     other = LINES.replace("64000 8000 8000", "64000 8000 9000")
     assert configuration_differences(other, running) == [
-        "interface Serial0/0: asked for `rate-limit input dscp af11 64000 8000 9000 conform-action transmit"
-        " exceed-action continue`, nothing like it is in force"
+        "interface Serial0/0: configured `rate-limit input dscp af11 64000 8000 9000 conform-action transmit"
+        " exceed-action continue`, but no such line is active"
     ]
 
 

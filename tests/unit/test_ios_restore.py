@@ -190,15 +190,15 @@ def test_what_is_not_undone_is_named() -> None:
     ("asked", "found"),
     [
         (PUSHED, []),
-        ("policy-map Own\n class Mine\n  bandwidth 50\n", ["it has `policy-map Own` of its own, with other content"]),
+        ("policy-map Own\n class Mine\n  bandwidth 50\n", ["it has its own `policy-map Own`, with other content"]),
         (
             "class-map match-any Mine\n match dscp af41\n",
-            ["it has `class-map match-any Mine` of its own, with other content"],
+            ["it has its own `class-map match-any Mine`, with other content"],
         ),
         ("class-map match-any Mine\n match dscp ef\n", []),
         (
             f"{PUSHED}interface fa0/1\n service-policy output Police\n",
-            ["`service-policy output Own` is in force already under `interface FastEthernet0/1`"],
+            ["`service-policy output Own` is already active under `interface FastEthernet0/1`"],
         ),
         ("interface fa0/1\n service-policy input Police\n", []),
     ],
@@ -226,9 +226,9 @@ def test_lines_that_no_model_knows_are_content(name: str) -> None:
     its_own = f"{asked}{strange}"
     assert [line.text for line in read_running(its_own, HARDWARE).unread] == [strange.strip()]
     (told,) = collisions(its_own, asked, HARDWARE)
-    assert told == f"it has `{strange.strip()}` of its own in `{name}`, which the experiment would take off with it"
+    assert told == f"it has its own `{strange.strip()}` in `{name}`; the experiment would remove it too"
     (told,) = collisions(asked, its_own, HARDWARE)
-    assert told == f"it has `{name}` of its own, without `{strange.strip()}`"
+    assert told == f"it has its own `{name}`, without `{strange.strip()}`"
     assert collisions(its_own, its_own, HARDWARE) == []
     assert collisions(its_own, PUSHED, HARDWARE) == [], "the experiment has none of that name"
     assert len(collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
@@ -508,11 +508,7 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
     touched = {name for name in chosen if was[name].differs(now.get(name))}
     told = collisions(filled(render(before), chosen), text, before.hardware)
     for name in touched:
-        assert [
-            each
-            for each in told
-            if each.endswith(f" of its own in `{name}`, which the experiment would take off with it")
-        ]
+        assert [each for each in told if each.endswith(f" in `{name}`; the experiment would remove it too")]
     return chosen - touched
 
 

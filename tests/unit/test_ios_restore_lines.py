@@ -120,8 +120,8 @@ def test_why_it_cannot_be_taken_back_alone_is_said() -> None:
     with pytest.raises(QoslabError) as raised:
         back(BEFORE, after, POLICY)
     assert (raised.value.message, raised.value.hint) == (
-        "no configuration lines are known that take back what the run configured and leave what others changed "
-        "meanwhile: `service-policy input Police`: % policy map Police not configured",
+        "no configuration lines are known that remove the run's configuration and keep the later changes of others: "
+        "`service-policy input Police`: % policy map Police not configured",
         "Compare the configurations by hand; both are in the run folder.",
     )
 
@@ -158,5 +158,5 @@ def test_a_policy_that_the_run_left_alone_is_not_written_anew() -> None:
 def test_a_list_of_the_devices_own_is_named() -> None:
     had = "access-list 101 permit ip any any\n"
     assert collisions(had, had.replace("permit", "deny"), HARDWARE) == [
-        "it has `access-list 101` of its own, with other content"
+        "it has its own `access-list 101`, with other content"
     ]

@@ -278,7 +278,7 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
     file = write(tmp_path, INVENTORY)
     (found,) = lacking(delayed(), nodes(), file)
     assert str(found) == (
-        f"{file}:1:1: found delay on the link wan, expected qoslab_emulated_by to say what makes it; "
+        f"{file}:1:1: found delay on the link wan, expected qoslab_emulated_by to name its source; "
         "under all: vars: qoslab_emulated_by: {wan: line}, or a node's name; it is measured"
     )
     text = INVENTORY.replace(
@@ -337,7 +337,7 @@ def test_another_model_may_stand_for_a_router(tmp_path: Path) -> None:
         text = INVENTORY.replace(plain, f"R1: {{ansible_host: 192.0.2.1, qoslab_model: {written}}}")
         assert parse_lab(listed(text), write(tmp_path, text)).nodes.routers["R1"].model == found
     text = INVENTORY.replace(plain, "R1: {ansible_host: 192.0.2.1, qoslab_model: []}")
-    with pytest.raises(UserError, match="expected what `show version` calls the router, as IOSv"):
+    with pytest.raises(UserError, match="expected the router's model in `show version`, as IOSv"):
         parse_lab(listed(text), write(tmp_path, text))
 
 

@@ -74,8 +74,8 @@ def test_a_run_of_one_arm_is_compared_in_what_it_has(
     own, all_rows = (len(read(each).rows) for each in (run, BEFORE))
     assert 0 < own < all_rows
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
-    apart = f"{all_rows - own} not compared, since one of the two was not asked for them"
-    assert capsys.readouterr().out == f"{own} figures, 0 not as in {BEFORE}; {apart}\n"
+    apart = f"{all_rows - own} not compared, since one of the two runs was not asked for them"
+    assert capsys.readouterr().out == f"{own} values, 0 different from {BEFORE}; {apart}\n"
     assert main(["compare", str(BEFORE), str(run)]) == ExitStatus.WITHIN
     assert main(["compare", str(run), "--json"]) == ExitStatus.WITHIN
     said = capsys.readouterr().out
@@ -138,7 +138,7 @@ def test_a_report_and_a_summary_say_of_what_part_they_are(tmp_path: Path) -> Non
 def test_a_notebook_of_the_whole_is_said_to_lack_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = narrowed(tmp_path / "a/b")
     notebook.tell_of_a_part(run)
-    told = f"{run} is of a part of its file (--arm policed): of the rest the notebook can show nothing\n"
+    told = f"{run} covers only a part of its file (--arm policed): the notebook shows only that part\n"
     assert capsys.readouterr().err == told
     for whole in (BEFORE, tmp_path / "none"):
         notebook.tell_of_a_part(whole)

@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "interface": (
         {"ports": {"FastEthernet0/0": UP["FastEthernet0/0"], "Serial0/0": port("")}},
-        ["R1: found no interface FastEthernet0/1 for the link wan, expected it beside FastEthernet0/0, Serial0/0; "],
+        ["R1: found no interface FastEthernet0/1 for the link wan, expected one of FastEthernet0/0, Serial0/0; "],
     ),
     "interfaces that nothing reads": (
         {"ports": {}, "unread": "nothing in it that the parser knows"},
@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a model that nobody knows": (
         {"model": "7301"},
         [
-            "R1: found a 7301, expected a 3725; see whether it is the right device, or give qoslab_model: 7301 for it "
+            "R1: found a 7301, expected a 3725; check that it is the right device, or give qoslab_model: 7301 for it "
             "in the inventory, if it is to stand for a 3725"
         ],
     ),
@@ -121,18 +121,18 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"server": {"unfit": {"flood": "flood: /lib/libc.so.6: version `GLIBC_2.34' not found (required by flood)"}}},
         [
             "server: found that flood cannot be run there, \"flood: /lib/libc.so.6: version `GLIBC_2.34' not found "
-            '(required by flood)", expected it for the experiment; take a host as this machine, or name a flood in '
+            '(required by flood)", expected it for the experiment; use a host like this machine, or name a flood in '
             "QOSLAB_FLOOD that needs no library (cargo build"
         ],
     ),
     "congestion control": (
         {"server": {"congestion": frozenset({"cubic"})}},
-        ["server: found no TCP congestion control reno, expected it beside cubic; modprobe tcp_reno"],
+        ["server: found no TCP congestion control reno, expected one of cubic; modprobe tcp_reno"],
     ),
     "disk": ({"server": {"free": 10**7}}, ["server: found 10 MB free for captures, expected 67 MB or more; make room"]),
     "reached by a test card": (
         {"client": {"management": "eth0"}},
-        ["client: found the way to it by eth0, expected another interface than that of the test; "],
+        ["client: found the path to it through eth0, expected another interface than that of the test; "],
     ),
     "test network elsewhere": (
         {
@@ -147,11 +147,11 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "two with an address": (
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},
-        ["link lan: found two that answer for 192.168.10.1 at eth0 of client (FastEthernet0/0 of R1 and "],
+        ["link lan: found two devices answering for 192.168.10.1 at eth0 of client (FastEthernet0/0 of R1 and "],
     ),
     "CDP": (
         {"neighbours": (("FastEthernet0/0", "R1", "FastEthernet0/1"),)},
-        ["link lan: found FastEthernet0/1 of R1 at FastEthernet0/0 of R1, as it says itself, expected "],
+        ["link lan: found FastEthernet0/1 of R1 at FastEthernet0/0 of R1according to that device, expected "],
     ),
     "delay": (
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (40.2,) * 20))}}},
@@ -164,8 +164,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "names that are taken": (
         {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
         [
-            "R1: found that it has `policy-map Police` of its own, with other content, expected nothing that the "
-            "experiment would overwrite; give it another name"
+            "R1: found that it has its own `policy-map Police`, with other content, expected nothing that the "
+            "experiment would overwrite; rename it in the"
         ],
     ),
     "interface with a policy": (
@@ -175,8 +175,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             ).replace("interface F", "policy-map Own\n class class-default\n  fair-queue\n!\ninterface F", 1)
         },
         [
-            "R1: found that `service-policy output Own` is in force already under `interface FastEthernet0/1`, "
-            "expected nothing that the experiment would overwrite; give it another name"
+            "R1: found that `service-policy output Own` is already active under `interface FastEthernet0/1`, "
+            "expected nothing that the experiment would overwrite; rename it in the"
         ],
     ),
     "interface that limits and queues": (
@@ -186,7 +186,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             )
         },
         [
-            f"R1: found `{line}` on FastEthernet0/1, expected only what is asked for to limit or queue for the link "
+            f"R1: found `{line}` on FastEthernet0/1, expected no policy or queueing except the experiment's on the "
+            f"link "
             "wan; take it off"
             for line in ("custom-queue-list 3", "rate-limit input who knows")
         ],
@@ -210,9 +211,9 @@ def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
 def test_nodes_that_another_run_has_are_named() -> None:
     found = held({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
-        "client: found eth0 held by the run of alice, expected it free; wait for its end",
-        "R1: found the mark of another run, the run of alice, expected none; wait for its end; where it is over, "
-        "`qoslab lab rescue` where it was started, or `no alias exec qoslab`",
+        "client: found eth0 held by the run of alice, expected it free; wait for it to finish",
+        "R1: found the run lock of another run, the run of alice, expected none; wait for it to finish; if it "
+        "crashed, run `qoslab lab rescue` on the machine that started it, or enter `no alias exec qoslab`",
     ]
 
 
@@ -233,7 +234,7 @@ crypto pki certificate chain TP-self-signed-2530094529
 crypto pki certificate chain rack
  certificate ca 00A1 nvram:rack#A1CA.cer
 """
-NOT_SAVED = "reload: it has changes that are not saved, which a restart would take away (write memory)"
+NOT_SAVED = "reload: it has unsaved changes that a reload would remove (write memory)"
 NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
 
 
@@ -266,10 +267,10 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
 )
 def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, kept: Kept, found: str) -> None:
     lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(dead_man=wanted))) if each.grave]
-    expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"
+    expected = f"qoslab_dead_man: {wanted}" if wanted else "one that works"
     assert lines == [
-        f"R1: found nothing that would take its configuration back ({each}), expected {expected}; mend that, or do "
-        "without: qoslab_dead_man: none"
+        f"R1: found no rollback method that works ({each}), expected {expected}; fix that, or run without a rollback "
+        f"timer: qoslab_dead_man: none"
         for each in (found,)
         if each
     ]
@@ -278,7 +279,7 @@ def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, ke
 def test_a_way_back_that_ends_before_the_longest_cell_is_refused() -> None:
     changed: dict[str, Any] = {"kept": Kept(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
     lines = [str(each) for each in look(facts(settings=RouterSettings(dead_man="archive"), **changed)) if each.grave]
-    assert len(lines) == 1 and "(archive: it counts 120 min at most, and the longest cell wants 210 min)" in lines[0]
+    assert len(lines) == 1 and "(archive: its longest time is 120 min, and the longest cell needs 210 min)" in lines[0]
     # Another may last.
     changed["kept"] = replace(SAVED, running=ARCHIVED)
     assert not [each for each in look(facts(**changed)) if each.grave]
@@ -344,9 +345,9 @@ def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:
     }
     assert others(began, began) == others({}, began) == others(began, devices_seen(facts(board=""))) == []
     assert others(began, devices_seen(facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))) == [
-        "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, on which "
-        "the run began",
-        "server: found machine b, expected machine a, on which the run began",
+        "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, the "
+        "device at the start of the run",
+        "server: found machine b, expected machine a, the device at the start of the run",
     ]
 
 
@@ -452,7 +453,8 @@ def emulated(**link: Any) -> Experiment:
         (
             {"delay": "50 ms", "jitter": {"size": "200 us"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (40 round trips do not tell 200 us of it from none), expected it to be "
+            "found its jitter not measured (40 round trips are too few to distinguish 200 us from none), expected it "
+            "to be "
             "compared",
         ),
         (
@@ -470,7 +472,8 @@ def emulated(**link: Any) -> Experiment:
         (
             {"loss": {"model": "random", "probability": "1 %"}},
             RoundTrips(20, (0.3,) * 20, 400, 392),
-            "found its loss not measured (420 requests do not tell 2 % of losses, there and back, from none), expected "
+            "found its loss not measured (420 requests are too few to distinguish 2 % round-trip loss from none), "
+            "expected "
             "it to be compared",
         ),
         (
@@ -495,4 +498,4 @@ def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: Roun
 
 def test_an_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
     found = look(facts(release="17.03.04"))
-    assert [each.message for each in found] == ["found release 17.03.04, whose queueing is ios-xe, expected classic"]
+    assert [each.message for each in found] == ["found release 17.03.04 with ios-xe queueing, expected classic"]

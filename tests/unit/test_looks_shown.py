@@ -166,7 +166,8 @@ def test_a_neighbour_that_lldp_tells_proves_a_cable_or_refuses_it() -> None:
     refused = refusal(look(facts(neighbours=swapped)))
     assert refused is not None
     assert refused.message.startswith(
-        "link wan: found FastEthernet0/0 of R1 at FastEthernet0/1 of R1, as it says itself, expected eth0 of server"
+        "link wan: found FastEthernet0/0 of R1 at FastEthernet0/1 of R1according to that device, expected eth0 of "
+        "server"
     )
 
 

@@ -88,7 +88,7 @@ def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: D
     for refused in (lambda: second.arm(MINUTE), lambda: refuse_marked(door.ask, ["R1"])):
         with pytest.raises(UserError) as found:
             refused()
-        assert found.value.message == f"R1 is marked by another run: {ALICE}"
+        assert found.value.message == f"R1 is locked by another run: {ALICE}"
         assert "qoslab lab rescue" in found.value.hint and "`no alias exec qoslab`" in found.value.hint
     second.disarm()
     unmark(door.ask, "R1", "the run of bob")
@@ -103,7 +103,7 @@ def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDev
     guard = marks(door, ALICE)
     guard.arm(MINUTE)
     door.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
-    with pytest.raises(UserError, match="R1 is marked by another run: the run of bob"):
+    with pytest.raises(UserError, match="R1 is locked by another run: the run of bob"):
         guard.arm(MINUTE)
     guard.disarm()
     assert marked(door.ask, "R1") == "the run of bob"
@@ -137,7 +137,7 @@ def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
     with monkeypatch.context() as patch:
         # As a router that lets nobody enter that.
         patch.setattr(type(stops), "stop", lambda _: ("show clock",))
-        with pytest.raises(DeviceError, match=r"R1: it is still going to restart; by hand: show clock"):
+        with pytest.raises(DeviceError, match=r"R1: its reload is still scheduled; by hand: show clock"):
             rescue(inventory, pytest.fail)
     assert state.is_there() and state.countdowns() == {"R1": "reload"} and marked(door.ask, "R1") == ALICE
     assert rescue(inventory, pytest.fail) is not None
@@ -154,7 +154,7 @@ def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
     marks(door, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:
         rescue(inventory, pytest.fail)
-    assert found.value.message == "R1 is marked by another run: the run of bob"
+    assert found.value.message == "R1 is locked by another run: the run of bob"
     assert device.router.reload_at is not None and marked(door.ask, "R1") == "the run of bob"
     assert state.is_there() and state.mark() == ALICE
     state.hold()

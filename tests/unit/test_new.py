@@ -152,7 +152,7 @@ def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
     assert status == 0, shown
     asked = [
         "Routers between client and server (2: with a WAN between them)",
-        "What R1 does towards the server (police, shape, fair, priority)",
+        "Policy of R1 towards the server (police, shape, fair, priority)",
         "Rate",
         "Rate",
         "Traffic (tcp, voice, both)",

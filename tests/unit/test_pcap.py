@@ -308,7 +308,7 @@ def test_a_compressed_file_is_read_as_it_was(tmp_path: Path) -> None:
         (packet("<", 1, IP, 20), "begins with"),
         (section("<", 9) + packet("<", 2**64 - 1, IP, 20), "stamped at no time that there is"),
         (section("<", 19), "found time stamps of resolution 0x13"),
-        (section("<", 9)[:28] + packet("<", 1, IP, 20), "of interface 0, which the file does not describe"),
+        (section("<", 9)[:28] + packet("<", 1, IP, 20), "of interface 0, not described in the file"),
     ],
 )
 def test_what_is_no_capture_is_told(tmp_path: Path, content: bytes, said: str) -> None:

@@ -40,7 +40,7 @@ def test_plan_as_json(golden: Callable[[Path, str], None]) -> None:
 def test_probes_need_time_to_come_to_their_end() -> None:
     ring = load_sweep(TOP / "experiments" / "tx-ring-limit.yml", {})
     for short in (2, 3):
-        with pytest.raises(ExperimentError, match=f'found the duration {short} s, in which the probe "echo"'):
+        with pytest.raises(ExperimentError, match=f'found the duration {short} s, too short for the probe "echo"'):
             make_plan(ring, Options(duration=seconds(short)))
     assert make_plan(ring, Options(duration=seconds(8))).cells
 

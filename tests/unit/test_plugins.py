@@ -121,7 +121,7 @@ def test_a_figure_whose_function_fails_is_missing_with_the_reason(acme: None) ->
     selection = SimpleNamespace(rows=pd.DataFrame({"flow": [1]}))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
     assert name == "acme.fails"
-    assert figure == Missing("what computes it failed: ZeroDivisionError: division by zero")
+    assert figure == Missing("its function failed: ZeroDivisionError: division by zero")
 
 
 def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:

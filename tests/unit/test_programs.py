@@ -43,7 +43,10 @@ def test_a_program_for_another_machine_is_named_with_both(
     monkeypatch.setenv(variable_of(name), str(made))
     with pytest.raises(MachineError) as told:
         own_program(name)
-    assert told.value.message == f"{made} is built for {OTHER}, expected {name} for {HERE}, which this machine is"
+    assert (
+        told.value.message
+        == f"{made} is built for {OTHER}, expected {name} for {HERE}, the architecture of this machine"
+    )
     assert told.value.hint == (
         f"Install the wheel for {HERE}, or build it in a working copy (cargo build --release) "
         f"and name it in {variable_of(name)}."
@@ -109,7 +112,7 @@ def test_a_program_that_may_be_executed_and_not_read_is_told(
 
 def test_a_folder_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable_of(SIMULATOR), str(tmp_path))
-    with pytest.raises(MachineError, match="which is no program"):
+    with pytest.raises(MachineError, match="not an executable file"):
         own_program(SIMULATOR)
 
 

@@ -172,17 +172,17 @@ class TestPage:
     @pytest.mark.parametrize(
         ("left", "why", "sentence", "headings"),
         [
-            ((), "", "It is as it was found.", ["Policed to 1 Mb/s"]),
+            ((), "", "It is in the state before the run.", ["Policed to 1 Mb/s"]),
             (
                 ("-hostname R1", "+hostname <elsewhere>"),
                 "",
-                "All that the run changed was put back; this differs from what was found:",
+                "All changes of the run were rolled back; these lines differ from the state before it:",
                 ["After the run", "Policed to 1 Mb/s"],
             ),
             (
                 None,
                 "R1 cannot be reached: Connection refused",
-                "It may not be as it was found: R1 cannot be reached: Connection refused",
+                "It may not be in the state before the run: R1 cannot be reached: Connection refused",
                 ["Policed to 1 Mb/s"],
             ),
         ],

@@ -75,7 +75,7 @@ def test_what_a_run_left_that_was_killed_while_it_made_this_is_taken_away(
     assert "another process is under way on these routers" in capsys.readouterr().err
     state.release()
     assert main(["lab", "rescue", str(inventory)]) == 0
-    assert "nothing is to be restored" in capsys.readouterr().err
+    assert "nothing to restore" in capsys.readouterr().err
     assert not state.folder.exists()
 
 
@@ -142,9 +142,7 @@ def test_a_state_that_cannot_be_read_says_where_it_is(inventory: Path) -> None:
 def test_nothing_to_rescue_is_told(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
     assert main(["lab", "rescue", str(inventory)]) == 0
-    assert capsys.readouterr().err == (
-        f"nothing is to be restored: no run has left anything on the routers of {inventory}\n"
-    )
+    assert capsys.readouterr().err == (f"nothing to restore: no run has left changes on the routers of {inventory}\n")
     assert main(["lab", "rescue", str(inventory.parent / "none.yml")]) == 2
     assert "there is no inventory" in capsys.readouterr().err
 

@@ -166,7 +166,7 @@ def test_two_flows_on_one_port_are_found(tmp_path: Path, ports: str, *, holds: b
         f"traffic: [{flows}]",
     )
     assert (not found) == holds
-    assert holds or 'found port 5201 of server, on which traffic "a" is received' in found[0]
+    assert holds or 'found port 5201 of server, in use by traffic "a"' in found[0]
 
 
 def test_an_interface_of_another_model_in_a_template_lists_those_that_there_are(tmp_path: Path) -> None:

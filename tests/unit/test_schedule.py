@@ -187,7 +187,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     )
     assert fake.errors == []
     assert sum(name == late for _, name in fake.ran) == 2
-    assert fake.said.notes == [f"{late} is invalid: R1 was late, it is tried again", f"{late} is invalid: R1 was late"]
+    assert fake.said.notes == [f"{late} is invalid: R1 was late; it is run again", f"{late} is invalid: R1 was late"]
     (summary,) = [each for each in fake.cells.summaries() if not each.valid]
     assert summary.reasons == ("R1 was late",) and len(summary.earlier) == 1
     assert ATTEMPTS == 3, "of a sweep, where nobody says otherwise"
@@ -266,7 +266,7 @@ class TestSpare:
 
 
 def broken(task: CellTask) -> dict[str, Any]:
-    return {"valid": False, "fault": True, "reasons": ("the lab has died: R1: its daemon was killed by SIGKILL",)}
+    return {"valid": False, "fault": True, "reasons": ("the lab stopped:  R1: its daemon was killed by SIGKILL",)}
 
 
 def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
     assert fake.errors == []
     assert tried == {name: 2 if name == names[1] else 1 for name in names}
     assert all(entry.valid for entry in fake.cells.states.values())
-    assert any("killed by SIGKILL, it is tried again" in note for note in fake.said.notes)
+    assert any("killed by SIGKILL; it is run again" in note for note in fake.said.notes)
 
 
 def test_a_cell_whose_hosts_and_routers_did_not_count_the_same_is_tried_again(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_cell_whose_hosts_and_routers_did_not_count_the_same_is_tried_again(tm
     fake.crew(disagree_once)
     assert fake.errors == [] and tried.count(name) == 2 and len(tried) == len(fake.plan.cells) + 1
     assert fake.cells.states[name].valid
-    assert f"{name} is invalid: R1 counts 9 packets that are nowhere, it is tried again" in fake.said.notes
+    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; it is run again" in fake.said.notes
 
 
 def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_difference_is_said_in_whole_sentences(tmp_path: Path) -> None:
     )
     other = hashlib.sha256(b"hallo").hexdigest()[:12]
     assert difference(path, "x/a.txt", written(b"hallo", 0)) == (
-        "x/a.txt: found other content than was written, in 0 lines (5 bytes) "
+        "x/a.txt: found content that was changed after the run, in 0 lines (5 bytes) "
         f"(SHA-256 2cf24dba5fb0…, expected {other}…)"
     )
     assert difference(tmp_path / "b.txt", "x/b.txt", written(b"1\n", 1)) == (

@@ -69,8 +69,8 @@ def test_each_cell_begins_its_own_time_and_a_way_that_does_not_last_is_left_out(
     file.write_text(LONG)
     plan = make_plan(load_sweep(file, {}), Options(lab="external"))
     shown = "\n".join(sent_lines(plan, {"R1": RouterSettings()}))
-    assert "archive is not taken: it counts 120 min at most, and the longest cell wants 210 min" in shown
+    assert "archive is not used: its longest time is 120 min, and the longest cell needs 210 min" in shown
     assert "configure terminal revert" not in shown
     assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
     alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(dead_man="archive")}))
-    assert "dead man: none that lasts long enough, so a run is refused" in alone
+    assert "rollback timer: none is long enough, so a run is refused" in alone

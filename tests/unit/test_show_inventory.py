@@ -83,7 +83,8 @@ def test_the_log_tells_what_has_no_effect() -> None:
     log = parsed("show logging")
     assert log["logging"]["buffer"]["messages_logged"] == 2
     assert log["logs"] == [
-        '*Mar  2 10:20:30.123: %QOSLAB-5-NOEFFECT: "snmp-server location X" is kept without effect: network management',
+        '*Mar  2 10:20:30.123: %QOSLAB-5-NOEFFECT: "snmp-server location X" is accepted without effect: network '
+        "management",
         "*Mar  2 10:20:30.123: %SYS-5-CONFIG_I: Configured from console by vty0",
     ]
 

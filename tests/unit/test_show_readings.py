@@ -518,7 +518,7 @@ class TestEstimates:
         found = self.figures(700)
         assert found["class.offered"] == pytest.approx(40 * 700 * 8)
         assert isinstance(found["class.passed"], Missing)
-        assert "R1 Serial0/0 output A: its readings only tell that it is between" in found["class.passed"]
+        assert "R1 Serial0/0 output A: its readings only show that it is between" in found["class.passed"]
 
     def test_readings_that_took_long_make_a_rate_uncertain(self) -> None:
         assert error_of(self.figures(1500, 0.1)["class.offered"]) > error_of(self.figures(1500)["class.offered"])  # type: ignore[arg-type]

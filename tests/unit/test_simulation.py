@@ -188,7 +188,7 @@ def test_a_probe_between_hosts_and_their_responder() -> None:
 def test_a_switched_port_is_told() -> None:
     topology = tasks("srr-3750")[0].experiment.topology
     told = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
-    assert told == ["GigabitEthernet1/0/1, which is no routed port"]
+    assert told == ["GigabitEthernet1/0/1, not a routed port"]
     assert not list(configured(topology, "SW", "").problems)
 
 
@@ -387,11 +387,11 @@ def test_a_flow_that_did_not_get_through() -> None:
 
 @pytest.mark.parametrize("change", [{"bytes": -1}, {"bytes": 1.5}, {"seconds": None}, {"seconds": 0}, {"stream": True}])
 def test_broken_figures_are_no_figures(change: dict[str, Any]) -> None:
-    with pytest.raises(TrafficError, match="is not what it prints"):
+    with pytest.raises(TrafficError, match="is not in its format"):
         read_flow(FLOW, flow_text(**change))
 
 
 @given(st.text() | st.binary().map(repr) | st.sampled_from(["{}", "[]", '{"program": "qos-sim", "format": 2}']))
 def test_what_is_no_result_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(SimulationError, match="what it printed is no result"):
+    with pytest.raises(SimulationError, match="its output is not a result"):
         read_result(text)

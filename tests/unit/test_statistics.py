@@ -75,8 +75,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
 
 
 NONE = "no values: a statistic needs at least one"
-NOT_MEASURED = "a value is not a number: leave out what was not measured"
-NOT_FINITE = "a value is not a finite number: leave out what was not measured"
+NOT_MEASURED = "a value is not a number: leave out values that were not measured"
+NOT_FINITE = "a value is not a finite number: leave out values that were not measured"
 
 
 def refused(call: Callable[..., object], *values: object) -> str:
@@ -267,7 +267,7 @@ def test_advice_where_nothing_varies_is_two() -> None:
 
 
 def test_advice_needs_a_pilot_and_a_difference() -> None:
-    few = "one repetition says nothing of the spread between repetitions: run at least two first"
+    few = "one repetition does not show the spread between repetitions: run at least two first"
     assert refused(repetitions_for, [1.0], 1.0) == few
     none = "a difference of 0 cannot be looked for: give one above 0"
     assert refused(repetitions_for, [1.0, 2.0], 0.0) == none

@@ -332,7 +332,7 @@ ip route 10.1.0.0 255.255.255.0 10.0.100.1
         (
             CORE.format(native="") + "interface FastEthernet0/1.5\n encapsulation dot1Q 5\n",
             "found VLAN 5 on FastEthernet0/1.5 of core as arm shaped configures it, expected no tags on a link to "
-            "gold, a host, which takes frames without",
+            "the host gold",
         ),
     ],
 )

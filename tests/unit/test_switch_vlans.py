@@ -184,7 +184,7 @@ def test_what_is_in_force_is_compared_by_meaning() -> None:
         assert configuration_differences(asked, running, before=before, family="switch") == []
     other = BASE.replace("police 1000000 8000", "police 3000000 8000")
     found = configuration_differences(other, running, family="switch")
-    assert "policy-map Ports, class One: asked for `police 3000000 8000 exceed-action drop`" in found[0]
+    assert "policy-map Ports, class One: configured `police 3000000 8000 exceed-action drop`" in found[0]
 
 
 @pytest.mark.parametrize("text", ["ipv6 access-list V6\n permit tcp any any", "class-map Voice\n match protocol ipv6"])

@@ -62,8 +62,8 @@ TRUNK = "switchport mode trunk"
 
 def test_parallel_links_are_a_circle() -> None:
     assert found(PAIR, {}) == [
-        'found link "L2", which closes a circle with L1 in VLAN 1 of A, B as arm a configures them, expected none: '
-        "without spanning tree, which does not run here, a broadcast goes round it for ever"
+        'found link "L2", closing a loop with L1 in VLAN 1 of A, B as arm a configures them, expected no loop: '
+        "spanning tree is not modelled, a broadcast would circulate forever"
     ]
 
 
@@ -88,7 +88,7 @@ def test_a_circle_may_be_open_one_way_round_only() -> None:
 def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
     crossed = {"A": port(1, "switchport access vlan 10") + port(2, "switchport access vlan 10")}
     assert [text.partition(" as arm")[0] for text in found(PAIR, crossed)] == [
-        'found link "L2", which closes a circle with L1 in VLAN 1 of B and VLAN 10 of A'
+        'found link "L2", closing a loop with L1 in VLAN 1 of B and VLAN 10 of A'
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_topology_file_is_refused_at_the_link(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as caught:
         load_topology(file)
     assert [str(each).partition(", expected")[0] for each in caught.value.findings] == [
-        f'{file}:10:5: topology.links.L2: found link "L2", which closes a circle with L1 in VLAN 1 of A, B'
+        f'{file}:10:5: topology.links.L2: found link "L2", closing a loop with L1 in VLAN 1 of A, B'
     ]
 
 

@@ -345,8 +345,8 @@ class TestFlood:
             ({"rate": Rate(1), "size": Size(55)}, "expected an IP packet of 56 B to 65535 B"),
             ({"rate": Rate(1), "size": Size(75), "family": 6}, "expected an IP packet of 76 B to 65535 B"),
             ({"rate": Rate(1), "random": ("size",)}, "with random sizes, expected a delay"),
-            ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "beside a random size"),
-            ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "beside a random port"),
+            ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "in addition to a random size"),
+            ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "in addition to a random port"),
             ({"delay": Duration(1), "random": ("size", "size")}, "each at most once"),
             ({"delay": Duration(1), "size": Size(100), "window": Size(1)}, "on flows of iperf only"),
             ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "cannot fail"),
@@ -362,7 +362,7 @@ class TestFlood:
         assert (stream.datagrams, stream.lost, stream.bytes) == (46_776, 46_588, 188 * 72)
         assert stream.goodput_bps == 188 * 72 * 8 / 10
         assert stream.sender_bytes == 46_776 * 72
-        assert result.warnings == ("flood client: kept from working, it left out 3224 datagrams of 50000",)
+        assert result.warnings == ("flood client: it got no CPU time and skipped 3224 of 50000 datagrams",)
         assert sum(interval.bytes for interval in result.intervals) == stream.bytes
 
     def test_streams_are_told_apart(self) -> None:

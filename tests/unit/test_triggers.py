@@ -218,7 +218,9 @@ def test_a_lab_is_asked_until_the_moment_has_come(monkeypatch: pytest.MonkeyPatc
 def test_a_moment_that_never_comes_is_told() -> None:
     ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).said
     assert kind == "warning" and re.fullmatch(
-        rf'R1: "{SHOW}" was to be taken at time 100 s, which never came: the traffic was over after \d+\.\d+ s', late
+        rf'R1: "{SHOW}" was to be taken at time 100 s, a time that was never reached: '
+        r"the traffic was over after \d+\.\d+ s",
+        late,
     )
     ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).said
     assert few.startswith(f'R1: "{SHOW}" was to be taken at conformed_bytes 1') and few.endswith(" B at the end")

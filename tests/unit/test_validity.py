@@ -91,7 +91,7 @@ class TestRouters:
     def test_a_maximum_tolerates_no_frame_out_of_turn(self) -> None:
         assert health(late_arrivals=0).lateness("R1", TRAFFIC_S, one_decides=True) == ()
         (reason,) = health(late_arrivals=1).lateness("R1", TRAFFIC_S, one_decides=True)
-        assert reason.endswith("their turn, none can be trusted where a maximum is expected")
+        assert reason.endswith("their turn, none is acceptable, since a maximum is expected")
         assert health(late_arrivals=1).lateness("R1", TRAFFIC_S) == ()
 
     def test_a_maximum_tolerates_no_late_packet_of_a_series(self) -> None:
@@ -217,10 +217,10 @@ class TestSenders:
         kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
         assert kept.lateness('traffic "x"') == ()
         short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
-        assert len(short.lateness("x")) == 1 and "left out 1.01%" in short.lateness("x")[0]
+        assert len(short.lateness("x")) == 1 and "skipped 1.01%" in short.lateness("x")[0]
         late = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01)
         assert late.lateness('probe "x"') == (
-            'probe "x": more than 1% of its datagrams left over 1 ms late (99 %: 1.01 ms), which makes bursts of them',
+            'probe "x": more than 1% of its datagrams left over 1 ms late (99 %: 1.01 ms), so they left in bursts',
         )
 
     def test_a_maximum_tolerates_no_late_datagram(self) -> None:
@@ -231,7 +231,7 @@ class TestSenders:
         late = record(7.25)
         assert late.lateness("x") == ()
         assert late.lateness('probe "x"', one_decides=True) == (
-            'probe "x": a datagram left 7.25 ms late, at most 1 ms can be trusted where a maximum is expected',
+            'probe "x": a datagram left 7.25 ms late, at most 1 ms is acceptable, since a maximum is expected',
         )
         # One that loses so much keeps its queue full: what is late finds others before it.
         assert record(7.25, lost=SENDER_FILLS).lateness("x", one_decides=True) == ()
@@ -325,7 +325,7 @@ class TestHosts:
         late = self.stall(behind_ns=10**8 + 1, latest_ns=40_000_000)
         (reason,) = late.lateness("client")
         assert late.is_late and late.warnings("client") == ()
-        assert reason.startswith("client: the machine kept its programs from working for 1.00% of the traffic time")
+        assert reason.startswith("client: its programs got no CPU time for 1.00% of the traffic time")
         assert "3 of 950 wake-ups were more than 5 ms late, at most 40 ms, at most 1% can be trusted" in reason
         (warning,) = self.stall(waited_ns={"iperf3": 6 * 10**8, "dumpcap": 10**8}).warnings("client")
         assert warning == "client: iperf3 waited for a processor during 6% of the traffic time"

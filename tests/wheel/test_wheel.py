@@ -153,7 +153,7 @@ def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> Non
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "qoslab: the virtual lab needs Python packages that are not installed: asyncssh, pyroute2",
-        "  pip install 'qoslab-….whl[lab]', or start ./qoslab in a working copy, which installs everything.",
+        "  pip install 'qoslab-….whl[lab]', or start ./qoslab in a working copy to install everything.",
     ]
 
 

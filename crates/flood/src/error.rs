@@ -35,7 +35,7 @@ pub enum Error {
     First(SocketAddr, Errno),
     /// No right to see datagrams to all ports.
     #[error(
-        "receiving on any port needs a raw socket, which takes CAP_NET_RAW: start as root, \
+        "receiving on any port needs a raw socket (CAP_NET_RAW): start as root, \
          or receive on one port with --port"
     )]
     Raw,

@@ -34,7 +34,7 @@ fn decimal(text: &str, digits: usize) -> Result<Quantity, String> {
         // As times, greater ones would not fit a clock.
         Ok(0) => Err(wrong()),
         Ok(number) if number <= u64::MAX / 4 => Ok(Quantity(number)),
-        _ => Err(format!("found {text:?}, which is too great")),
+        _ => Err(format!("found {text:?}, a value that is too large")),
     }
 }
 

@@ -211,7 +211,7 @@ impl Receiver {
             };
             let mut stamped = None;
             for said in
-                message.cmsgs().map_err(|e| Error::System("cannot read what the kernel says of a datagram", e))?
+                message.cmsgs().map_err(|e| Error::System("cannot read the kernel's data about a datagram", e))?
             {
                 match said {
                     ControlMessageOwned::ScmTimestampns(time) => {

@@ -196,7 +196,7 @@ impl Flood {
         let mut sending = Sending::new(self.open()?);
         let gap = self.gap.divided(u32::from(self.streams)).ok_or_else(|| {
             Error::Options(format!(
-                "found {} streams at this rate, which leaves no nanosecond between datagrams",
+                "found {} streams at this rate, with less than a nanosecond between datagrams",
                 self.streams
             ))
         })?;
@@ -204,7 +204,7 @@ impl Flood {
         let mut draw = Draw::new(self.port, length, self.seed);
         let mut batch = Batch::new(self.batch);
         let together = gap.times(self.batch).ok_or_else(|| {
-            Error::Options(format!("found batches of {}, which leave more than an hour between two", self.batch))
+            Error::Options(format!("found batches of {}, with more than an hour between two", self.batch))
         })?;
         let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::monotonic();

@@ -180,7 +180,10 @@ fn open_port(port: u16, open: impl Fn(Kind) -> io::Result<Socket>) -> io::Result
 }
 
 fn cannot_listen(port: u16, error: &io::Error) -> io::Error {
-    let advice =
-        if error.kind() == io::ErrorKind::AddrInUse { "; end what uses it, or choose another port" } else { "" };
+    let advice = if error.kind() == io::ErrorKind::AddrInUse {
+        "; stop the program that uses it, or choose another port"
+    } else {
+        ""
+    };
     io::Error::new(error.kind(), format!("cannot listen on UDP port {port}: {error}{advice}"))
 }

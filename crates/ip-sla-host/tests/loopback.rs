@@ -157,5 +157,5 @@ fn a_port_that_is_taken_opens_nothing() {
     let port = taken.local_addr().unwrap().port();
     let open = |kind| Socket::open(kind, None, 0);
     let error = Responder::open_missing(&[port], None, open).unwrap_err().to_string();
-    assert!(error.contains(&format!("UDP port {port}")) && error.contains("end what uses it"), "{error}");
+    assert!(error.contains(&format!("UDP port {port}")) && error.contains("stop the program that uses it"), "{error}");
 }

@@ -295,7 +295,10 @@ impl OperationConfig {
         for (key, address) in [("target", Some(target)), ("source", self.source)] {
             // It would need an interface beside it.
             if let Some(IpAddr::V6(address)) = address.filter(|each| is_link_local(*each)) {
-                return Err((key, format!("found {address}, which is link-local; expected an address of wider scope")));
+                return Err((
+                    key,
+                    format!("found the link-local address {address}, expected an address of wider scope"),
+                ));
             }
         }
         if let Some(source) = self.source.filter(|source| source.is_ipv6() != target.is_ipv6()) {

@@ -46,9 +46,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => write!(f, "what came to the control port is no control message"),
+            Self::Malformed => write!(f, "a packet to the control port is no control message"),
             Self::Sender(sender) => {
-                write!(f, "a control message from {sender}, which is in none of the allowed prefixes")
+                write!(f, "a control message from {sender}, a sender in none of the allowed prefixes")
             }
             Self::Privileged(port) => {
                 write!(f, "asked to listen on port {port}; ports below {LEAST_PORT} have to be configured")

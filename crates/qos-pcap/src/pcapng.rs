@@ -100,7 +100,7 @@ impl Pcapng {
         }
         let number = if kind == OBSOLETE { u32::from(order.u16(block, 8)) } else { order.u32(block, 8) };
         let Some(interface) = self.interfaces.get(number as usize) else {
-            return Err(format!("the packet at byte {at} is of interface {number}, which the file does not describe"));
+            return Err(format!("the packet at byte {at} is of interface {number}, not described in the file"));
         };
         let stamp = (u64::from(order.u32(block, 12)) << 32) | u64::from(order.u32(block, 16));
         let (kept, length) = (order.u32(block, 20) as usize, order.u32(block, 24));

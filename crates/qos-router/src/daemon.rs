@@ -73,7 +73,8 @@ pub enum DaemonError {
     },
     /// The control socket.
     #[error(
-        "cannot listen at {path}: {source}; choose another path for the control socket, or stop what listens there"
+        "cannot listen at {path}: {source}; choose another path for the control socket, or stop the \
+         program that listens there"
     )]
     Control {
         /// The path as given.

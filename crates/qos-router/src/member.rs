@@ -36,7 +36,7 @@ impl Member {
 
     /// Ends it, as it was told to: closes its ports and removes its control socket.
     pub fn end(&mut self) {
-        self.tell("it was told to stop");
+        self.tell("it was asked to stop");
         self.service.plane.close();
         self.control = None;
     }

@@ -85,7 +85,7 @@ impl Captures {
                 return wrong("name", format!("found {:?} a second time", capture.name));
             }
             if let Some((other, _)) = captures.iter().find(|(other, _)| other.file == capture.file) {
-                return wrong("file", format!("found {:?}, which capture {} writes", capture.file, other.name));
+                return wrong("file", format!("found {:?}, already written by capture {}", capture.file, other.name));
             }
             if capture.snaplen == 0 {
                 return wrong("snaplen", "found 0, expected the bytes to keep of each frame".to_owned());
@@ -93,7 +93,7 @@ impl Captures {
             let node = network.node(&capture.node, &format!("{path}.node"))?;
             let link = network.interface(node, &capture.interface).filter(|end| network.physical(*end) == *end);
             let Some(end) = link else {
-                let message = format!("found {:?}, which no link of {} uses", capture.interface, capture.node);
+                let message = format!("found {:?}, used by no link of {}", capture.interface, capture.node);
                 return wrong("interface", message);
             };
             seen[end].push(number);

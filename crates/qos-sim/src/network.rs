@@ -118,7 +118,7 @@ impl Network {
     pub fn node(&self, name: &str, path: &str) -> Result<usize, ConfigError> {
         let Some(&number) = self.numbers.get(name) else {
             let known: Vec<_> = self.numbers.keys().map(String::as_str).collect();
-            return wrong(path, format!("found {name:?}, which is no node: there are {}", known.join(", ")));
+            return wrong(path, format!("found {name:?}, not a node: there are {}", known.join(", ")));
         };
         Ok(number)
     }
@@ -183,7 +183,7 @@ impl Network {
             return wrong(format!("{path}.node"), message);
         }
         if self.interface(node, &end.interface).is_some() {
-            let message = format!("found {:?}, which another link of {} uses", end.interface, end.node);
+            let message = format!("found {:?}, used by another link of {}", end.interface, end.node);
             return wrong(format!("{path}.interface"), message);
         }
         for (field, address) in end.addresses() {
@@ -213,7 +213,7 @@ impl Network {
             return wrong(format!("{path}.ends"), format!("found {}, expected two", vlan.ends.len()));
         };
         if near.address.trunc() != far.address.trunc() {
-            let message = format!("found {} and {}, which are not in one network", near.address, far.address);
+            let message = format!("found {} and {}, not in one network", near.address, far.address);
             return wrong(format!("{path}.ends"), message);
         }
         for (side, end) in vlan.ends.iter().enumerate() {
@@ -224,7 +224,7 @@ impl Network {
             let found = configured.and_then(|port| port.subinterfaces.get(&end.interface));
             if found.is_none_or(|found| (found.vlan, found.native) != (vlan.vlan, vlan.native)) {
                 let message = format!(
-                    "found {:?}, which is no subinterface of {} with VLAN {}: its configuration has to have it",
+                    "found {:?}, not a subinterface of {} with VLAN {} in its configuration",
                     end.interface, self.nodes[node].name, vlan.vlan
                 );
                 return wrong(format!("{path}.ends[{side}].interface"), message);
@@ -246,14 +246,15 @@ impl Network {
             return wrong(path, format!("found {address}, expected a network with room for two"));
         }
         if let Some(other) = self.ends.iter().position(|other| other.has(address.addr())) {
-            return wrong(path, format!("found {address}, which {} has", self.place(other)));
+            return wrong(path, format!("found {address}, already used by {}", self.place(other)));
         }
         for &end in &self.nodes[node].ends {
             let overlaps = |other: &&IpNet| other.contains(&address.network()) || address.contains(&other.network());
             if let Some(other) = self.ends[end].addresses.iter().find(overlaps) {
                 let interface = &self.ends[end].interface;
-                let message =
-                    format!("found {address}, whose network overlaps that of {interface} ({other}) on the same node");
+                let message = format!(
+                    "found {address}, in a network that overlaps that of {interface} ({other}) on the same node"
+                );
                 return wrong(path, message);
             }
         }
@@ -361,7 +362,7 @@ impl Network {
             Some(interface) => match self.interface(node, interface) {
                 Some(end) => Some(end),
                 None => {
-                    let message = format!("found {interface:?}, which no link of {name} uses");
+                    let message = format!("found {interface:?}, used by no link of {name}");
                     return wrong(format!("{path}.interface"), message);
                 }
             },
@@ -369,7 +370,7 @@ impl Network {
         let by_next_hop = match route.via {
             None => None,
             Some(via) if via.is_ipv4() != route.prefix.addr().is_ipv4() => {
-                let message = format!("found {via}, which is of another family than {}", route.prefix);
+                let message = format!("found {via}, of another family than {}", route.prefix);
                 return wrong(format!("{path}.via"), message);
             }
             Some(via) => {
@@ -386,7 +387,8 @@ impl Network {
                 return wrong(path, "found neither a next hop nor an interface: give via, interface or both")
             }
             (Some(one), Some(other)) if one != other => {
-                let message = format!("found {}, behind which the next hop is not", self.ends[one].interface);
+                let message =
+                    format!("found {}, an interface that does not lead to the next hop", self.ends[one].interface);
                 return wrong(format!("{path}.interface"), message);
             }
             (Some(end), _) | (None, Some(end)) => end,
@@ -413,7 +415,7 @@ impl Network {
         match best {
             Some((route, true)) if !self.ends[peer(route.end)].has(destination) => {
                 let interface = &self.ends[route.end].interface;
-                Err(format!("{destination} should be on interface {interface}, where nothing has that address"))
+                Err(format!("{destination} should be on interface {interface}, but no node there has that address"))
             }
             found => Ok(found.map(|(route, _)| route.end)),
         }
@@ -467,7 +469,7 @@ fn check_networks(near: &LinkEnd, far: &LinkEnd, path: &str) -> Result<(), Confi
             own.join(" ")
         }
     };
-    wrong(path, format!("found {} and {}, which are not in one network", listed(near), listed(far)))
+    wrong(path, format!("found {} and {}, not in one network", listed(near), listed(far)))
 }
 
 fn join_path(path: &str, rest: &str) -> String {

@@ -40,14 +40,14 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         }
         let Some(node) = scenario.nodes.get(&probe.node) else {
             let known: Vec<_> = scenario.nodes.keys().map(String::as_str).collect();
-            let message = format!("found {:?}, which is no node: there are {}", probe.node, known.join(", "));
+            let message = format!("found {:?}, not a node: there are {}", probe.node, known.join(", "));
             return wrong(format!("{path}.node"), message);
         };
         let operation = node.ip_sla.as_ref().and_then(|sla| sla.operations.get(&probe.operation));
         let message = match operation {
             None => format!("found {}, expected an operation of nodes.{}.ip_sla", probe.operation, probe.node),
             Some(operation) if operation.schedule.is_some() => {
-                format!("found {}, which has a schedule: leave that out, the probe starts it", probe.operation)
+                format!("found {} with a schedule: omit the schedule, the probe starts it", probe.operation)
             }
             Some(_) => continue,
         };

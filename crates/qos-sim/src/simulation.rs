@@ -86,7 +86,7 @@ fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         ("tick_ns", Some(scenario.tick_ns)),
     ] {
         if value.is_some_and(|value| value > LONGEST_NS) {
-            return wrong(path, format!("found more than {LONGEST_NS} ns, which is the longest time"));
+            return wrong(path, format!("found more than {LONGEST_NS} ns, the longest time"));
         }
     }
     let longest = scenario.flows.iter().map(|flow| flow.start_ns.saturating_add(flow.duration_ns.unwrap_or(0)));
@@ -101,7 +101,7 @@ fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     for (number, &at) in scenario.sample_at_ns.iter().enumerate() {
         if at > LONGEST_NS {
             let path = format!("sample_at_ns[{number}]");
-            return wrong(&path, format!("found more than {LONGEST_NS} ns, which is the longest time"));
+            return wrong(&path, format!("found more than {LONGEST_NS} ns, the longest time"));
         }
     }
     Ok(())

@@ -38,11 +38,11 @@ class LabRun:
     """A run, analysed."""
 
     lab: str
-    """Its kind; see `qoslab.labs`."""
+    """Kind of the lab; see `qoslab.labs`."""
     manifest: Manifest
     outcome: Outcome
     metrics: pd.DataFrame
-    """Its table `metrics`."""
+    """The lab's table `metrics`."""
 
     @property
     def valid(self) -> pd.DataFrame:
@@ -59,9 +59,9 @@ class LabFigure:
     estimate: Estimate | None
     """None where no cell that counts has it."""
     verdict: str
-    """Whether it is as expected; `INFORMATIVE` where nothing is, or where there is none."""
+    """Verdict on the value; `INFORMATIVE` without an expectation or without a value."""
     agreement: Agreement | None = None
-    """With the first lab; None of that itself, and where one of the two has no figure."""
+    """Agreement with the first lab; None for the first lab itself, and if one of the two has no value."""
 
 
 @dataclass(frozen=True)
@@ -71,45 +71,45 @@ class AcrossFigure:
     arm: str
     metric: str
     where: str
-    """Which cells of the arm; all where empty."""
+    """Cells of the arm, in words; empty for all."""
     unit: Unit
     predicted: float
     published: float
     tolerance: str
     reason: str
     expected: bool
-    """Whether anything is expected of it: else it decides nothing."""
+    """True if anything is expected of it: else it decides nothing."""
     margin: Margin | None
     """None where fewer than two labs have it."""
     labs: tuple[LabFigure, ...]
-    """In the order of the runs; the first is what the others are compared with."""
+    """Labs in the order of the runs; the others are compared with the first."""
 
     @property
     def contrary(self) -> bool:
-        """Whether a lab contradicts the first."""
+        """True if a lab contradicts the first."""
         return any(each.agreement is not None and each.agreement.contrary for each in self.labs)
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How near a lab is to the first one in a metric."""
+    """Closeness of a lab to the first one in a metric."""
 
     metric: str
-    """Its name, without selector."""
+    """Name of the metric, without selector."""
     unit: Unit
     lab: str
     against: str
     median: float
-    """Of the relative differences of all its figures, cell by cell."""
+    """Median of the relative differences of all values, cell by cell."""
     greatest: float
     greatest_of: str
-    """Whose difference is the greatest: cell and figure."""
+    """Place of the greatest difference: cell and value."""
     figures: int
 
 
 @dataclass(frozen=True)
 class Across:
-    """What several labs made of one experiment."""
+    """Results of several labs for one experiment."""
 
     runs: tuple[LabRun, ...]
     """The first is what the others are compared with."""
@@ -118,7 +118,7 @@ class Across:
 
     @property
     def contrary(self) -> int:
-        """How many figures of which something is expected contradict each other."""
+        """Return how many figures of which something is expected contradict each other."""
         return sum(each.contrary for each in self.figures if each.expected)
 
     @property
@@ -128,11 +128,11 @@ class Across:
 
     @property
     def alone(self) -> int:
-        """How many figures of which something is expected are in fewer than two labs."""
+        """Return how many figures of which something is expected are in fewer than two labs."""
         return sum(each.expected and each.margin is None for each in self.figures)
 
     def count(self, word: str) -> int:
-        """How often labs agree so on a figure of which something is expected."""
+        """Return how often labs agree so on a figure of which something is expected."""
         found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
         return sum(each is not None and each.word == word for each in found)
 
@@ -213,11 +213,11 @@ class _Values:
 
     def __init__(self, sides: tuple[dict[str, Repetitions], ...]) -> None:
         self._sides = sides
-        """By cell without its repetition, the value of each repetition."""
+        """Values of the repetitions, by cell without its repetition."""
 
     @classmethod
     def of(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
-        """Those of an arm; of `A/B` those of the cells that both arms have, by parameters and repetition."""
+        """Return the values of an arm; for `A/B` those of the common cells of both, by parameters and repetition."""
         sides = [_by_cell(metrics, each, metric, where) for each in arm.split("/")]
         keys = [[key for repetitions in side.values() for key in repetitions] for side in sides]
         shared = alike(keys)
@@ -237,7 +237,7 @@ class _Values:
         return tuple(set(side) for side in self._sides)
 
     def estimate(self, shared: tuple[set[str], ...]) -> Estimate | None:
-        """As the comparison of a run has it, over these cells; None where there is none, or only 0 below."""
+        """Return the estimate over these cells, as in a run's comparison; None if there is none, or only 0 below."""
         groups = [[list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._with(shared)]
         if not all(groups):
             return None
@@ -258,7 +258,7 @@ class _Values:
 
 
 def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, dict[CellKey, float]]:
-    """By cell without its repetition, the value of each repetition."""
+    """Group the values of repetitions by cell without its repetition."""
     rows = selected(metrics, arm, where)
     rows = rows[rows["metric"] == metric]
     found: dict[str, dict[CellKey, float]] = {}
@@ -281,7 +281,7 @@ def _shared(found: Sequence[_Values]) -> tuple[set[str], ...]:
 
 
 def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator[Fidelity]:
-    """For each further lab and each metric."""
+    """Yield the fidelity of each further lab and each metric."""
     medians = [_medians(metrics) for metrics in valid]
     for run, found in zip(runs[1:], medians[1:], strict=True):
         by_metric: dict[str, dict[tuple[str, float, float], tuple[float, str]]] = {}
@@ -307,7 +307,7 @@ def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator
 
 
 def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """By cell without its repetition and by metric the median of its repetitions."""
+    """Return the median of the repetitions, by cell without its repetition and by metric."""
     values: dict[tuple[str, str], list[float]] = {}
     for cell, metric, value in zip(metrics["cell"], metrics["metric"], metrics["value"], strict=True):
         values.setdefault((_place(cell), metric), []).append(float(value))

@@ -1,4 +1,4 @@
-"""What traffic tools report against what a capture at the receiver saw arrive. Pure.
+"""Reports of traffic tools compared with the arrivals in a capture at the receiver. Pure.
 
 A receiver that is prompt counts whatever has arrived in order, less than one read of each stream, and of what arrives
 near the end of the test perhaps nothing: each tool says how much that is (`TrafficTool.uncounted`). A connection's
@@ -32,14 +32,14 @@ class Arrived:
 
     time_ns: Array
     begin: Array
-    """Of their payload: the number of its first byte, which goes on where TCP's begins anew. Of UDP all 0."""
+    """Number of the first payload byte, continued after a wrap of TCP's; all 0 for UDP."""
     payload: Array
     in_order: bool
-    """Whether only what has no gap before it is given to whoever reads: TCP."""
+    """True if only what has no gap before it is given to whoever reads: TCP."""
 
     @classmethod
     def of(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:
-        """From columns of `qoslab.pcap.SCHEMA`."""
+        """Build from columns of `qoslab.pcap.SCHEMA`."""
         numbers = packets["sequence"]
         if tcp and len(numbers):
             steps = (np.diff(numbers) + _NUMBERS // 2) % _NUMBERS - _NUMBERS // 2
@@ -67,7 +67,7 @@ class Arrived:
         return int(reach[gaps[0] if len(gaps) else -1] - begin[0])
 
     def _pieces(self, which: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Where pieces begin, in the order of their numbers, and how far those up to each reach."""
+        """Return where pieces begin, in the order of their numbers, and how far those up to each reach."""
         begin = self.begin[which]
         order = np.argsort(begin, kind="stable")
         return begin[order], np.maximum.accumulate((begin + self.payload[which])[order])
@@ -83,7 +83,7 @@ class Report:
     uncounted: Uncounted
 
     def stream(self, arriving: Mapping[str, Array], port: int) -> Arrived:
-        """What arrived from a port of the client."""
+        """Return the arrivals from a port of the client."""
         found = (arriving["source_port"] == port) & (arriving["protocol"] == (UDP if self._udp else TCP))
         if "port" not in self.flow.random:
             found &= arriving["destination_port"] == self.ends.port
@@ -96,7 +96,7 @@ class Report:
 
 @dataclass
 class Arriving:
-    """What captures at receivers saw come in for them."""
+    """Arrivals at receivers, as seen by captures there."""
 
     reports: Sequence[Report]
     _seen: dict[str, list[dict[str, Array]]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
 
 
 def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord) -> bool:
-    """Whether every packet of the flow comes by the point. Of a filter only whole protocols are understood."""
+    """Return whether every packet of the flow comes by the point. Of a filter only whole protocols are understood."""
     if point.node != flow.destination:
         return False
     ports = (near for _, near, _ in topology.links_of(point.node))
@@ -148,7 +148,7 @@ def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord)
 
 
 def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
-    """Which tools do not report what arrived, of one cell; `flows` is its table of that name."""
+    """Yield which tools do not report what arrived, of one cell; `flows` is its table of that name."""
     for report in arriving.reports:
         packets = arriving.packets(report.capture)
         rows = flows[(flows["traffic"] == report.flow.name) & flows["local_port"].notna()]
@@ -169,7 +169,7 @@ def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
 
 
 def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
-    """When the receiver's test was over: it began with the first packet, or later.
+    """Return when the receiver's test was over: it began with the first packet, or later.
 
     One that may fail is cut off by the clock, whenever it began.
     """
@@ -181,7 +181,7 @@ def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
 
 
 def _is(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArray[np.bool_]:
-    """Which packets are for an address."""
+    """Return which packets are for an address."""
     number = int(address)
     low, high = (number, 0) if address.version == 4 else (number & (1 << 64) - 1, number >> 64)
     halves = (("destination", low), ("destination_high", high))

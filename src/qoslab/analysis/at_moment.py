@@ -16,7 +16,7 @@ _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
 def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
-    """When it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
+    """Return when it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
 
     Between two readings counters grow evenly. Missing where the moment never came, or nobody looked near it.
     """
@@ -43,7 +43,7 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
 
 
 def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
-    """By how much the readings around a moment may be of another instant, in seconds; 0 of a data plane's.
+    """Return the possible time error of the readings around a moment, in seconds; 0 for a data plane's.
 
     So it is 0 where the moment is that of a counter, too: that one was read together with all others.
     """

@@ -35,7 +35,7 @@ Others = tuple[tuple[str, Scalar], ...]
 
 
 def meets(condition: str, cell: CellSummary) -> bool:
-    """Whether the cell's parameters meet the condition; none is always met."""
+    """Return whether the cell's parameters meet the condition; none is always met."""
     return not condition or parse_expression(condition).holds({**cell.values, "arm": cell.arm})
 
 
@@ -82,7 +82,7 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
 
 
 def _publication(wanted: Average) -> dict[str, str]:
-    """Whether the published average is within the bounds of the average, and if not, or not by itself, why."""
+    """Return whether the published average is within the bounds of the average, and if not, or not by itself, why."""
     published = wanted.figure(wanted.published)
     if published is None:
         return {"publication": "", "explanation": wanted.fitted}
@@ -97,7 +97,7 @@ def _publication(wanted: Average) -> dict[str, str]:
 def _measured(
     wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary], every: Sequence[CellSummary]
 ) -> dict[str, object]:
-    """What comes of some cells; `every` are those in which something as good is looked for."""
+    """Return the values of some cells; `every` are the cells for the search of equally good ones."""
     found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
         found = over_least(wanted.least, found, metrics, every)
@@ -142,7 +142,7 @@ def cells_counted(row: Mapping[Any, Any]) -> str:
 
 
 def point_text(point: Point, names: Collection[str]) -> str:
-    """These parameters of a combination, for people."""
+    """Format these parameters of a combination."""
     return parameters_text({name: read_value(value) for name, value in point.parameters.items() if name in names})
 
 
@@ -253,7 +253,7 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
 
 
 def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
-    """How often each value of a pair was the better one: the columns of `qoslab.model.run_figures.Score`."""
+    """Return how often each value of a pair was the better one: the columns of `qoslab.model.run_figures.Score`."""
     rows = []
     for title, own in pairs.groupby("title", sort=False):
         won, equal, lost = score(own)
@@ -263,7 +263,7 @@ def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def claim(pairs: pd.DataFrame) -> str:
-    """What the publication says of the pairs of one title, and whether it is so; empty where it says nothing."""
+    """Return the publication's claim about the pairs of one title, and its verdict; empty without a claim."""
     row = pairs.iloc[0]
     won, equal, lost = score(pairs)
     match row["published"]:
@@ -279,7 +279,7 @@ def claim(pairs: pd.DataFrame) -> str:
 
 
 def score(pairs: pd.DataFrame) -> tuple[int, int, int]:
-    """How many the first value won, how many were equal, how many it lost."""
+    """Return how many the first value won, how many were equal, how many it lost."""
     counts = pairs["winner"].value_counts()
     won, equal, lost = (int(counts.get(name, 0)) for name in ("first", "equal", "second"))
     return won, equal, lost

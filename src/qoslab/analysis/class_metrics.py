@@ -28,7 +28,7 @@ from qoslab.model.metrics import ClassSelector
 from qoslab.model.moments import DURING, WINDOW_FROM
 
 _Key = tuple[str, str, str, str, str]
-"""What a class is known by: a row of CLASS."""
+"""Key of a class: a row of CLASS."""
 ANY_HEADER = 14
 """Bytes of layer 2 that are counted with a packet, where the line is not known."""
 _Figures = dict[str, float | Missing]
@@ -108,7 +108,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
         if "passed" in own:
             passed = own["passed"]
             of_level = classes.added(lambda key: _level(key) in levels, figures).get(
-                "passed", Missing("what its policy passed in all is not known")
+                "passed", Missing("the total passed by its policy is unknown")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
                 yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
@@ -148,7 +148,7 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
     def rate(count: pd.Series, what: str) -> float | Missing:
         ends = count.iloc[[0, -1]]
         if ends.isna().any():
-            return Missing(f"{_of(readings)}: its readings do not tell {what}")
+            return Missing(f"{_of(readings)}: its readings do not include {what}")
         return float(ends.iloc[1] - ends.iloc[0]) * 8 / seconds
 
     found: _Figures = {
@@ -162,7 +162,9 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
     if line is not None:
         framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
         if line.extra_bytes is None:
-            found["line_share"] = Missing(f"{_of(readings)}: its readings do not tell how many cells its packets took")
+            found["line_share"] = Missing(
+                f"{_of(readings)}: its readings do not give the number of ATM cells of its packets"
+            )
         elif isinstance(passed, Missing) or isinstance(framing, Missing):
             found["line_share"] = passed if isinstance(passed, Missing) else framing
         else:
@@ -199,7 +201,9 @@ def _printed_window(
     passed = found["passed"]
     if line is not None:
         if line.extra_bytes is None or math.isnan(went):
-            found["line_share"] = Missing(f"{_of(window)}: its readings do not tell what its packets took of the line")
+            found["line_share"] = Missing(
+                f"{_of(window)}: its readings do not give the share of the line that its packets used"
+            )
         elif isinstance(passed, Missing):
             found["line_share"] = passed
         else:
@@ -220,7 +224,7 @@ def _of(readings: pd.DataFrame) -> str:
 
 
 def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
-    """What the router prints at the moment of `during`."""
+    """Return the values that the router prints at the time of `during`."""
     running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
     if running.empty:
         return {}

@@ -14,7 +14,7 @@ from qoslab.model.metrics import ClassSelector
 from qoslab.results.tables import DROP_REASONS
 
 CLASS = ["device", "interface", "direction", "policy", "class"]
-"""What a class is known by."""
+"""Columns that identify a class."""
 PRINTED_RATE_BPS = 1000
 """Routers print rates in whole multiples of this."""
 
@@ -25,7 +25,7 @@ class Line:
 
     rate_bps: float
     extra_bytes: int | None
-    """What a packet takes of it beyond the bytes that the router counts: FCS and flag, or preamble, FCS and gap.
+    """Bytes of a packet on the line in addition to those counted by the router: FCS and flag, or preamble, FCS and gap.
 
     None on a line of cells, where it goes by the length of each packet.
     """
@@ -34,7 +34,7 @@ class Line:
 
 
 Lines = Mapping[tuple[str, str], Line]
-"""By router and interface."""
+"""Lines by router and interface."""
 
 
 def ends_of(lines: Lines, device: str) -> list[str]:
@@ -64,7 +64,7 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
 
 
 def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
-    """What each reading counts as dropped, in `packets` or `bytes`, for whatever reason; nan where it lacks one."""
+    """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
     return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1, skipna=False)
 
 
@@ -78,7 +78,7 @@ def printed_depth(classes: pd.DataFrame) -> pd.Series:
 
 
 def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
-    """What each reading has in the class's queue, in `packets` or `bytes`; nan where it does not say.
+    """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
     A class without a queue has nothing in it. So has a queue of no packets, whether its bytes are told or not.
     """

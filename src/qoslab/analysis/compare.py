@@ -43,7 +43,7 @@ COLUMNS = [
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
 _Key = tuple[str, str, str]
-"""What a row is of: arm, metric, and the cells that count, in words."""
+"""Key of a row: arm, metric, and the cells that count, in words."""
 
 
 CellKey = tuple[frozenset[tuple[str, object]], int, int]
@@ -51,7 +51,7 @@ CellKey = tuple[frozenset[tuple[str, object]], int, int]
 
 
 def alike(sides: Sequence[Sequence[CellKey]]) -> list[list[CellKey]]:
-    """Of the cells of each side those that every other side has too, by the parameters of all sides and repetition."""
+    """Return the cells of each side that every other side has too, by the parameters of all sides and repetition."""
     names = [{name for parameters, _, _ in side for name, _ in parameters} for side in sides]
     shared = set.intersection(*names)
 
@@ -75,16 +75,18 @@ class Planned:
                 self._keys.setdefault(cell.arm, []).append((cell.values, key))
 
     def count(self, arms: Sequence[str], where: Where) -> int:
-        """How many cells with these parameters an arm has, or how many pairs of them two arms; spared ones not."""
+        """Return the number of cells of an arm, or of pairs of cells of two arms, with these parameters, without spared
+        ones.
+        """
         sides = [[key for values, key in self._keys.get(arm, ()) if fits(values, where)] for arm in arms]
         return max(map(len, alike(sides)))
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
-        """Whether there is a cell with these parameters of each arm."""
+        """Return whether there is a cell with these parameters of each arm."""
         return all(any(fits(each, where) for each in self._cells.get(arm, ())) for arm in arms)
 
     def expected(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
-        """What is expected of these cells: one for each combination of the parameters that an expectation takes."""
+        """Return the expectations of these cells: one for each combination of the parameters in an expectation."""
         for expectation in wanted.expectations:
             cells = self._cells.get(expectation.arms[0], ())
             for each in resolved(expectation, wanted.quantities, cells, duration):
@@ -111,13 +113,13 @@ class Measured:
     estimate: Estimate | None
     """None where nothing was measured."""
     trusted: bool
-    """Whether it comes from valid cells; without a valid one it comes from the others."""
+    """True if it comes from valid cells; without a valid one it comes from the others."""
     excluded: int
     """Cells that were left out as they are not valid."""
     missing: str = ""
-    """Why the figure is missing in cells that count; empty where it is missing in none."""
+    """Reason of the missing value in cells that count; empty if none is missing."""
     effect: float = math.nan
-    """Of `A/B`: Cliff's delta, -1 to 1; nan where an arm has fewer than two values."""
+    """Cliff's delta of `A/B`, -1 to 1; nan if an arm has fewer than two values."""
     counted: int = field(default=0, compare=False, repr=False)
     """Cells that it comes from, each repetition by itself; of `A/B` pairs of them."""
     planned: int = field(default=0, compare=False, repr=False)
@@ -130,11 +132,11 @@ class Measured:
 
     @property
     def undecided(self) -> bool:
-        """Whether most of its cells are not valid or lack the value."""
+        """True if most of its cells are not valid or lack the value."""
         return undecided(self.counted, self.planned)
 
     def columns(self) -> dict[str, object]:
-        """Of the comparison."""
+        """Return the columns of the comparison."""
         found = self.estimate
         return {
             "measured": self.value,
@@ -175,7 +177,7 @@ def measured_figure(
 
 
 def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured:
-    """With the figure of one arm, or the ratio of two; `values` are of the same cells of both, by cell."""
+    """Add the value of one arm, or the ratio of two; `values` are of the same cells of both, by cell."""
     if len(values) == 1:
         return replace(found, estimate=statistics.average(values[0]))
     estimate = statistics.ratio(*values)
@@ -193,15 +195,15 @@ class _Side:
     """The cells of an arm, and their values of a metric."""
 
     values: dict[CellKey, float]
-    """Of those that count and have it, in the order of the table."""
+    """Values of the cells that count and have one, in the order of the table."""
     cells: dict[CellKey, None]
     """All that have a row of any metric."""
     trusted: bool
-    """Whether they are of valid cells."""
+    """True if they are of valid cells."""
     excluded: int
     """Cells that are left out as they are not valid."""
     missing: list[str]
-    """Why others have no value."""
+    """Reason of the missing values."""
 
 
 def _side(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Side:
@@ -217,7 +219,7 @@ def _side(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Side:
 
 
 def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
-    """Which cell each row is of."""
+    """Return which cell each row is of."""
     names = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
     values = rows[names].astype(object).where(rows[names].notna(), None).itertuples(index=False, name=None)
     found: list[CellKey] = []
@@ -317,7 +319,7 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
 
 
 def _publication(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
-    """Whether the publication agrees with what the router has to do, and if not, why."""
+    """Return whether the publication agrees with what the router has to do, and if not, why."""
     if published is None:
         return {"explanation": expectation.fitted}
     if not published.is_published:
@@ -335,7 +337,8 @@ def impossible(comparison: pd.DataFrame) -> list[str]:
     rows = comparison[comparison["verdict"] == IMPOSSIBLE].to_dict("records")
     return [
         f"{row['arm']}: {row['metric']}{' with ' + row['where'] if row['where'] else ''} came out as "
-        f"{format_value(row['measured'], row['unit'])}, which cannot be: a mistake of the analysis or of a measurement"
+        f"{format_value(row['measured'], row['unit'])}, an impossible value: an error in the analysis or in a "
+        f"measurement"
         for row in rows
     ]
 

@@ -1,4 +1,4 @@
-"""What hosts sent and received against what routers counted: each packet passed, was dropped, or still waits. Pure.
+"""Conservation of packets between hosts and routers: each packet passed, was dropped, or still waits. Pure.
 
 In packets, since bytes differ by the layer at which each counts, and over the traffic time, since counters of real
 devices are never cleared. What one side does not tell is not compared.
@@ -19,9 +19,9 @@ from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellRecord, tables
 
 SHARE = 0.005
-"""Of the packets that may be counted by one side alone: readings are not of the same instant."""
+"""Share of packets that one side may count alone: readings are not simultaneous."""
 PACKETS = 30
-"""That may be beyond it: ARP, and what else comes once."""
+"""Number of packets allowed beyond that share: ARP, and other single packets."""
 EVERY_S = {
     "keepalives": 10.0,  # `show interfaces` of the articles: `Keepalive set (10 sec)`
     "CDP": 60.0,  # the default of `cdp timer`, inferred from other releases' references
@@ -30,7 +30,7 @@ EVERY_S = {
     "EIGRP": 5.0,  # the hello interval on lines of more than T1, inferred
     "OSPF": 10.0,  # the hello interval but on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
 }
-"""How often real routers and switches say something by themselves on a line, each at most once."""
+"""Shortest time between packets that real routers and switches send by themselves, for each kind."""
 BY_ITSELF = sum(1 / seconds for seconds in EVERY_S.values())
 """Packets a second that may be beyond it on each line of a real router, while its counters grow."""
 UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast")
@@ -38,17 +38,18 @@ UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast"
 
 
 def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> list[str]:
-    """Who of a cell's hosts and routers does not count the same, or not to the end of the traffic, a sentence each.
+    """Return who of a cell's hosts and routers does not count the same, or not to the end of the traffic, a sentence
+    each.
 
     `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(row)):
-        return [f"what was counted cannot be read: {problem}" for problem in problems]
+        return [f"the counters cannot be read: {problem}" for problem in problems]
     try:
         cards = cards_of(cell)
     except (LookupError, TypeError, ValueError, RecursionError):
-        return ["what the interfaces of hosts counted is damaged"]
+        return ["the interface counters of the hosts are damaged"]
     interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
     real, uncounted = cell.devices_with_readings(), _uncounted(cell, experiment)
     compared = disagreements(experiment.topology, cards, interfaces, classes, uncounted=uncounted, talking=real)
@@ -74,7 +75,7 @@ def disagreements(
     uncounted: Collection[str] = (),
     talking: Collection[str] = (),
 ) -> Iterator[str]:
-    """Who disagrees with whom, of one cell. `hosts` are by interface.
+    """Yield who disagrees with whom, of one cell. `hosts` are by interface.
 
     `uncounted` routers drop what nobody counts, and on lines of `talking` ones there is what these and switches say by
     themselves, as there is on no virtual one.
@@ -95,7 +96,7 @@ class _Counted:
         self._each = {(str(key[0]), str(key[1])): rows for key, rows in readings}
 
     def grown(self, device: str, interface: str, *columns: str) -> float | None:
-        """How much counters grew together; None where one is not known."""
+        """Return how much counters grew together; None where one is not known."""
         rows = self._each.get((device, interface))
         if rows is None or len(rows) < 2:
             return None
@@ -104,7 +105,7 @@ class _Counted:
         return None if pd.isna(total) else total
 
     def tolerance(self, packets: float, device: str, *ports: str) -> float:
-        """By how many packets the router and another may differ that counts at these ports."""
+        """Return the allowed difference in packets between the router and another counter at these ports."""
         own = 0.0
         for port in ports if device in self._talking else ():
             times = self._each[device, port]["time_s"]
@@ -119,7 +120,7 @@ class _Counted:
 
 
 def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
-    """Where a host and the router at the other end of its link do not count the same."""
+    """Yield where a host and the router at the other end of its link do not count the same."""
     for host, cards in hosts.items():
         for link, near, far in topology.links_of(host):
             card = cards.get(near.interface)
@@ -144,7 +145,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
 
 
 def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.DataFrame) -> Iterator[str]:
-    """Where a router neither passed nor dropped what came in."""
+    """Yield where a router neither passed nor dropped what came in."""
     ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
     came = _sum(counted.grown(router, port, "input_packets") for port in ports)
     left = _sum(counted.grown(router, port, "output_packets") for port in ports)
@@ -167,7 +168,8 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.D
 
 
 def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
-    """What was dropped on the way out: software differs in whether a port's drops have its policy's, or policer's.
+    """Return the possible drops on output: software differs in whether a port's drops include its policy's, or
+    policer's.
 
     Empty where nothing tells.
     """
@@ -181,7 +183,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: pd
 
 
 def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
-    """What waits in the end: a port's queue may be that of its policy, or a shaper's may come before it.
+    """Return the packets that may wait at the end: a port's queue may be that of its policy, or follow a shaper's.
 
     Empty where a queue does not tell.
     """
@@ -195,7 +197,7 @@ def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: 
 
 
 def _class_drops(classes: pd.DataFrame, column: str | None = None) -> float | None:
-    """How many packets the classes of policies dropped, for whatever reason; None where one does not tell."""
+    """Return how many packets the classes of policies dropped, for whatever reason; None where one does not tell."""
     own = classes[~classes["class"].str.contains("/")].sort_values("time_s")
     found = 0.0
     for _, rows in own.groupby(CLASS):

@@ -1,4 +1,4 @@
-"""What routers and hosts of a cell counted, from its files."""
+"""Counters of routers and hosts of a cell, from its files."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from qoslab.results import Cell, CellRecord
 WHOLE_PACKET = 1600
 """Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
-"""What reading a file raises that has another shape than ours."""
+"""Errors raised by a file with an unexpected structure."""
 STRAY_S = 600.0
-"""How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
-each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
+"""Longest time before and after a cell's traffic for time stamps that belong to it. Graphs have a value for each tenth
+of a second from the first to the last, so that a stamp of another year would take all memory.
+"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class HostCount:
-    """What a host's card counted over the traffic time."""
+    """Counters of a host's NIC over the traffic time."""
 
     sent: int
     received: int
@@ -41,7 +42,7 @@ class HostCount:
 
     @property
     def is_of_the_line(self) -> bool:
-        """Whether it counts packets as they are on the line; one that cuts segments itself may count these."""
+        """True if it counts packets as they are on the line; one that cuts segments itself may count these."""
         return self.sent_bytes <= WHOLE_PACKET * self.sent
 
 
@@ -84,7 +85,7 @@ def add_counters(
                 measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
                 rows = list(observed_class_rows(entry.device, measured, 0.0))
             except DAMAGE:
-                problems.append(f'what is understood of "{entry.command}" of {entry.device} is damaged')
+                problems.append(f'the parsed output of "{entry.command}" of {entry.device} is damaged')
                 continue
             for row in rows:
                 add("classes", row | times)
@@ -123,7 +124,7 @@ def too_old(cell: Cell, record: CellRecord, experiment: Experiment) -> Iterator[
 
 
 def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
-    """When the last flow was over, in nanoseconds since 1970; None where none ran.
+    """Return when the last flow was over, in nanoseconds since 1970; None where none ran.
 
     One that was cut off, or had no more to send, was over before its time.
     """
@@ -171,7 +172,9 @@ def _counted_rows(
 
 
 def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
-    """Which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have none."""
+    """Return which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have
+    none.
+    """
     numbers = {"tcp": TCP, "udp": UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
     known: dict[tuple[object, ...], str] = {
@@ -187,7 +190,7 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
 
 
 def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
-    """What hosts counted over the traffic time, by interface."""
+    """Return the counters of hosts over the traffic time, by interface."""
     found = {}
     for host in cell.hosts_with_cards():
         counted = json.loads(cell.text(cell.host_cards(host)))

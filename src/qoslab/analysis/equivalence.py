@@ -1,4 +1,4 @@
-"""Whether two labs find the same: an equivalence test within a margin, and where the margin comes from. Pure.
+"""Equivalence test of two labs within a margin, and the source of the margin. Pure.
 
 Two one-sided tests (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for
 assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), here
@@ -19,7 +19,7 @@ from qoslab.model.metrics import Reference, Unit
 from qoslab.model.run_figures import NEGLIGIBLE
 
 SIGNIFICANCE = 0.05
-"""Of each of the two tests, so that two labs that differ by the margin are called equivalent in one case of twenty."""
+"""Significance of each of the two tests: labs that differ by the margin are called equivalent in one case of twenty."""
 WIDEST = 0.2
 """A window without a prediction is of what chance may do, and says little of what two labs may differ by: no more than
 this share of the figure, as in trials of bioequivalence (80 to 125 %)."""
@@ -29,11 +29,11 @@ EXACT_MOST = 10_000
 SAME = "the same"
 """Every repetition of both labs has one and the same value: nothing is left to be tested."""
 EQUIVALENT = "equivalent"
-"""That they differ by more than the margin is refuted."""
+"""The test refutes a difference greater than the margin."""
 OPEN = "open"
 """Neither that they differ by more than the margin is refuted, nor that they do not."""
 DIFFERENT = "different"
-"""They differ by more than the margin."""
+"""The labs differ by more than the margin."""
 NEAR = "near"
 """There are too few repetitions for a test; the figures differ by no more than the margin."""
 APART = "apart"
@@ -43,17 +43,17 @@ CONTRARY = (DIFFERENT, APART)
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """By how much two labs may differ in a figure."""
+    """Allowed difference of two labs in a value."""
 
     value: float
-    """In the metric's unit; 0 of what is the same in every lab."""
+    """Margin in the metric's unit; 0 for values that are equal in every lab."""
     basis: str
-    """Where it comes from, for people."""
+    """Source of the margin, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two labs' figures say of each other."""
+    """Agreement of two labs in a value."""
 
     word: str
     """`SAME`, `EQUIVALENT`, `OPEN`, `DIFFERENT`, `NEAR` or `APART`."""
@@ -62,16 +62,16 @@ class Agreement:
     p_value: float
     """The greater of the two one-sided tests that the labs differ by the margin or more; nan where none was made."""
     untested: str = ""
-    """Why there was no test."""
+    """Reason for the absence of a test."""
 
     @property
     def contrary(self) -> bool:
-        """Whether the labs contradict each other."""
+        """True if the labs contradict each other."""
         return self.word in CONTRARY
 
 
 def margin_of(expectation: Expectation | None, metric: str, unit: Unit, figure: float) -> Margin:
-    """What two labs may differ by in a figure, from its expectation; `figure` is the greater of what they found.
+    """Return the margin of a value, from its expectation; `figure` is the greater of the two values.
 
     From a prediction to the nearer end of its window; half of a window without a prediction, at most `WIDEST`; else
     what counts as negligible between runs. No less than what the figure is counted in.
@@ -104,7 +104,7 @@ def _share(part: float, figure: float) -> Margin:
 
 
 def _step(metric: str, unit: Unit) -> Margin:
-    """What a figure is counted in."""
+    """Return the counting unit of a value."""
     name = Reference.parse(metric).metric.name
     if unit == "packets":
         return Margin(1.0, "one packet")
@@ -121,7 +121,7 @@ def least_p_value(first: int, second: int) -> float:
 
 
 def agreement(first: Sequence[float], second: Sequence[float], difference: float, margin: float) -> Agreement:
-    """What the repetitions of a figure in two labs say, at least one each; `difference` is that of their figures."""
+    """Compare the repetitions of a value in two labs, at least one each; `difference` is that of their values."""
     if len({*first, *second}) == 1:
         return Agreement(SAME, difference, math.nan)
     near = abs(difference) <= margin

@@ -30,7 +30,7 @@ class Estimate(float):
 
     def __init__(self, value: float, error: float) -> None:
         self.error = error
-        """By so much at most, either way."""
+        """Greatest error in either direction."""
 
 
 def sampled_median(samples: Sequence[float]) -> Estimate:
@@ -51,7 +51,7 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
 
 
 def error_of(value: float) -> float:
-    """How wrong a figure may be; 0 of a plain one."""
+    """Return how wrong a figure may be; 0 of a plain one."""
     return value.error if isinstance(value, Estimate) else 0.0
 
 
@@ -60,7 +60,7 @@ def given(value: float | Missing, of: str) -> float | Missing:
     if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - error_of(value), value + error_of(value)
-    return Missing(f"{of}: its readings only tell that it is between {max(low, 0.0):.4g} and {high:.4g}")
+    return Missing(f"{of}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
 
 
 def scaled(value: float, factor: float) -> Estimate:
@@ -70,7 +70,7 @@ def scaled(value: float, factor: float) -> Estimate:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a number lies."""
+    """Interval that contains a number."""
 
     low: float
     high: float

@@ -144,7 +144,7 @@ def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "fr
 
 
 WIDE = 10.0
-"""From this ratio of the greatest mean to the least on lines share an axis only if it is logarithmic."""
+"""Ratio of the greatest mean to the least from which lines share a logarithmic axis."""
 
 
 def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, height: int = 400) -> Figure:
@@ -184,7 +184,9 @@ def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:
 
 
 def class_graph(rates: pd.DataFrame) -> Figure:
-    """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue or dynamic bucket."""
+    """Draw the offered, sent and dropped rate of a class over time (`series.class_rates`), and its queue or dynamic
+    bucket.
+    """
     below = [each for each in _STATE if bool(rates[each[0]].notna().any())]
     factor, unit = unit_of(float(rates["offered_bps"].max()) if len(rates) else 0.0)
     times = [round(float(time), 2) for time in rates["time_s"]]

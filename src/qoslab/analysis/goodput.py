@@ -1,4 +1,4 @@
-"""What the flows of a cell got: together, each, how fairly, and what they lost. Pure.
+"""Goodput of the flows of a cell: sum, each flow, fairness, and losses. Pure.
 
 Goodput is the payload that receivers got over a time. Of one flow it is the time from start to end of its test; of
 several flows together it is the time from the first start to the last end, whenever each of them ran in it.

@@ -1,4 +1,4 @@
-"""What did nothing in a run that went well otherwise: idle classes and policies, silent traffic, unread output."""
+"""Inactive parts of an otherwise good run: idle classes and policies, silent traffic, unread output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[
 
 
 def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
-    """Which arms it is said of, unless there are no others."""
+    """Return which arms it is said of, unless there are no others."""
     if len(arms) == count:
         return message
     named = ", ".join(arms[:SHOWN_ARMS]) + (f" and {len(arms) - SHOWN_ARMS} more" if len(arms) > SHOWN_ARMS else "")
@@ -60,7 +60,7 @@ def _of_arm(cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> Iterato
 
 
 def _same(static: Idle, idle: Idle) -> bool:
-    """Whether the configuration says why a class or policy met no packet."""
+    """Return whether the configuration says why a class or policy met no packet."""
     if (static.router, static.name) != (idle.router, idle.name):
         return False
     return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
@@ -138,7 +138,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _why_unparsed(cell: Cell, device: str, moment: str, command: str) -> str:
-    """Why nothing was parsed of what a router showed; empty where something was."""
+    """Return why nothing was parsed of what a router showed; empty where something was."""
     path = cell.observation(device, moment, command)
     path = path.with_name(f"{path.name}.json")
     try:

@@ -12,7 +12,7 @@ import numpy as np
 
 STATISTIC = (0.347, 0.463, 0.574, 0.739)
 PROBABILITY = (0.10, 0.05, 0.025, 0.01)
-"""Of a statistic as large as that where there is a level, which is all that the table has."""
+"""Probability of a statistic at least as large for a constant level; the table has no others."""
 
 MOST_LAGS_OF = 3
 """The rule may choose fewer lags than a third of the samples: with all of them the statistic is 0.5, whatever the
@@ -34,7 +34,7 @@ def level_probability(data: np.ndarray) -> float:
 
 
 def _long_run_variance(residuals: np.ndarray, lags: int) -> float:
-    """With Bartlett's weights (Newey and West, 1987)."""
+    """Return the long-run variance with Bartlett's weights (Newey and West, 1987)."""
     total = float(np.sum(residuals**2))
     for lag in range(1, lags + 1):
         total += 2 * (1 - lag / (lags + 1)) * _product(residuals, lag)
@@ -42,7 +42,7 @@ def _long_run_variance(residuals: np.ndarray, lags: int) -> float:
 
 
 def _lags(residuals: np.ndarray) -> int:
-    """How many lags count, by the series itself (Hobijn, Franses and Ooms, Statistica Neerlandica 58, 2004)."""
+    """Return how many lags count, by the series itself (Hobijn, Franses and Ooms, Statistica Neerlandica 58, 2004)."""
     n = len(residuals)
     few = int(n ** (2 / 9))
     products = [2 * _product(residuals, lag) / n for lag in range(1, few + 1)]

@@ -1,4 +1,4 @@
-"""How many times the least that would have done as well: figures over the least value of a parameter. Pure."""
+"""Ratio of values to the smallest equally good value of a parameter. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits between two captures of a cell, as far as metrics ask: rows of the table `limiters`, and its metrics."""
+"""Limiters between two captures of a cell, for metrics: rows of the table `limiters`, and its metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]
 
 
 def _figures(joined: Joined, dscp: int | None) -> Row:
-    """What limits the packets that went in with a DSCP, or all."""
+    """Return the limiter of the packets that went in with a DSCP, or of all."""
     if dscp is not None and dscp not in joined.dscps:
         # Other arms may have none, which is no fault of theirs.
         return {"kind": f"no packet of DSCP {dscp}"}
@@ -74,4 +74,4 @@ def limiter_figures(limiters: pd.DataFrame) -> Iterator[Figure]:
         if pd.notna(row[column]):
             yield name, float(row[column])
         else:
-            yield name, Missing(f"found {row['kind']} between {row['before']} and {row['after']}, which has none")
+            yield name, Missing(f"found {row['kind']} between {row['before']} and {row['after']}, without this value")

@@ -47,7 +47,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Carried:
-    """What is needed to hold a cell's figures against its links."""
+    """Data for the comparison of a cell's values with its links."""
 
     experiment: Experiment
     arm: str
@@ -55,9 +55,9 @@ class Carried:
     flows: pd.DataFrame
     intervals: pd.DataFrame
     policed: bool
-    """Whether a policer is in the cell."""
+    """True if a policer is in the cell."""
     most_bits: dict[str | None, float] = field(default_factory=dict)
-    """What the links can have carried, by selector of a metric; filled as it is asked for."""
+    """Capacity of the links in bits, by selector of a metric; filled on demand."""
 
 
 def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
@@ -77,12 +77,12 @@ def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFr
             why = "more than all there is" if name in SHARES else "more than the links on its path can carry"
             yield (
                 f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, as it is "
-                f"{why}: a mistake of the analysis or of a measurement"
+                f"{why}: an error in the analysis or in a measurement"
             )
     parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows["traffic"].unique()]
     if parts and abs(sum(parts) - 1) > ROUNDING:
         whole = f"found {sum(parts):.1%} for all traffic together, expected 100 %"
-        yield f"goodput.share: {whole}: a mistake of the analysis"
+        yield f"goodput.share: {whole}: an error in the analysis"
 
 
 def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
@@ -195,7 +195,7 @@ def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.
 
 
 def _line_bytes(framing: Framing, ip_bytes: int) -> float:
-    """As `line_bytes`, without what pads the last cell: of packets of another size it may be less."""
+    """Return `line_bytes` without the padding of the last cell: for packets of another size it may be less."""
     if MEDIUM[framing] == "atm":
         return (ip_bytes + COUNTED_HEADER[framing]) * CELL / CELL_PAYLOAD
     return line_bytes(framing, ip_bytes)

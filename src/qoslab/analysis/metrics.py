@@ -60,7 +60,7 @@ class _Source:
 
     @property
     def selector(self) -> Selector:
-        """What selectors of its metrics name."""
+        """Return the objects that selectors of its metrics name."""
         return SELECTOR_OF_TABLE[self.table]
 
 
@@ -69,17 +69,17 @@ def _named(column: str) -> Callable[[pd.DataFrame, str | None], pd.DataFrame]:
 
 
 def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
-    """Those that send, or the one that is named."""
+    """Return the sending hosts, or the named one."""
     return rows[rows["sends"] if selector is None else rows["host"] == selector]
 
 
 def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
-    """Those of two captures; without a selector the only ones."""
+    """Return the rows of two captures; without a selector those of the only pair."""
     return rows if selector is None else rows[_captures(rows) == selector]
 
 
 def _captures(rows: pd.DataFrame) -> pd.Series:
-    """What names each row."""
+    """Return the selector of each row."""
     named = (
         str(CapturesSelector(before, after, None if pd.isna(dscp) else int(dscp)))
         for before, after, dscp in zip(rows["before"], rows["after"], rows["dscp"], strict=True)
@@ -125,16 +125,16 @@ _MADE_PLAIN = ("classes", "interfaces", "queues")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What metrics need of the cells beside their tables, by the cell's name."""
+    """Further data of cells for metrics, by the cell's name."""
 
     traffic_s: Mapping[str, float]
     lines: Mapping[str, Lines]
-    """Those behind the routers' interfaces."""
+    """Lines behind the routers' interfaces."""
     paths: Mapping[str, Paths]
-    """Those of the traffic."""
+    """Paths of the traffic."""
 
     def of(self, name: str, found: Mapping[str, pd.DataFrame]) -> CellFacts:
-        """Those of one cell, whose tables are `found`."""
+        """Return the data of one cell with the tables `found`."""
         return CellFacts(found, self.traffic_s[name], self.lines.get(name, {}), self.paths.get(name, {}))
 
 
@@ -210,7 +210,7 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
             continue
         found = _as_of(selection, moment)
         if error := instant_error_s(selection.rows, at, moment):
-            of = f"{selection.selector or 'what the classes count'} @ {at}"
+            of = f"{selection.selector or 'the class counters'} @ {at}"
             around = [_as_of(selection, moment + shift) for shift in (-error, error)]
             found = {name: given(_within(value, name, around), of) for name, value in found.items()}
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)

@@ -9,22 +9,22 @@ import pandas as pd
 
 
 class Missing(str):
-    """Why a metric that applies has no figure."""
+    """Reason of the missing value of a metric that applies."""
 
     __slots__ = ()
 
 
 NEVER = "never came"
-"""In the reason of a value whose moment was not reached."""
+"""Text in the reason of a value with a moment that was not reached."""
 NOTHING_COUNTED = "nothing counted it"
 BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
-NOT_TOGETHER = "there is no time in which all of its flows ran"
-READ_ONCE = "its counters were read once, which says nothing of the traffic time"
+NOT_TOGETHER = "its flows never all ran at the same time"
+READ_ONCE = "its counters were read only once, so the traffic time is not covered"
 _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 
 
 def too_short(missing: str) -> bool:
-    """Whether a value is missing for a reason that longer traffic may remove.
+    """Return whether a value is missing for a reason that longer traffic may remove.
 
     A moment of a counter counts only if there was traffic on the way to it.
     """

@@ -21,7 +21,7 @@ _OF_A_QUEUE = (
     *("traffic_shaping", "shape_type", "random_detect", "priority", "flow_based_fair_queueing"),
     *(f"bandwidth_{unit}" for unit in _BANDWIDTHS),
 )
-"""What only a class with a queue prints, one or the other."""
+"""Keys printed only by a class with a queue, one or the other."""
 NOT_PRINTED = "not printed"
 """`queue_discipline` of a class with a queue: no print tells it."""
 _SHARED = "queue_stats_for_all_priority_classes"
@@ -46,15 +46,15 @@ def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -
 
 @dataclass(frozen=True)
 class _Around:
-    """What the class's policy says of its queue."""
+    """Queue data of the policy around a class."""
 
     queued: bool
-    """Whether it has one. Where other classes have, class-default has one too, though up to 12.4 none is printed."""
+    """True if it has one. Where other classes have, class-default has one too, though up to 12.4 none is printed."""
     shared: Mapping[str, Any]
     """The queue that priority classes share; empty where none is printed."""
 
     def in_all(self, counter: str) -> int | None:
-        """What all levels of the shared queue count together; None where one does not tell, or there is none."""
+        """Return the count of all levels of the shared queue; None if one is unknown, or there is no queue."""
         levels = self.shared.get("priority_level", {}).values()
         return _sum_of(level.get(counter) for level in levels) if levels else None
 
@@ -138,7 +138,7 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
 
 
 def _ecn_marks(red: Mapping[str, Any]) -> Row:
-    """What early detection has marked, where it marks."""
+    """Return the packets marked by early detection, if it marks."""
     if not red.get("explicit_congestion_notification"):
         return {}
     rows = red.get("class", {}).values()

@@ -40,7 +40,7 @@ def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> 
 
 
 def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:
-    """How a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`.
+    """Return how a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`.
 
     An IPv6 address stands in brackets (RFC 3986): `[2001:db8:10::2]:40000 > [2001:db8:20::2]:5201`.
     """
@@ -80,7 +80,7 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
 
 
 def packet_flow(version: int, *ends_and_ports: int) -> str:
-    """What the flow of a packet is called, by the columns of `qoslab.pcap.SCHEMA`; see `flow_name`."""
+    """Return the name of a packet's flow, by the columns of `qoslab.pcap.SCHEMA`; see `flow_name`."""
     if version < 0:
         return "not IP"
     source_high, source, destination_high, destination, protocol, source_port, destination_port = ends_and_ports

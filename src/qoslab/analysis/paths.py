@@ -23,7 +23,7 @@ class Hop:
     """A link in one direction."""
 
     node: str
-    """That sends on it."""
+    """Node that sends on the link."""
     interface: str
     rate_bps: float
     """Framing included."""
@@ -32,12 +32,12 @@ class Hop:
 
 @dataclass(frozen=True)
 class Path:
-    """From a sender to a receiver."""
+    """Path from a sender to a receiver."""
 
     rate_bps: float
-    """Of the slowest link, in IP bytes of full packets."""
+    """Rate of the slowest link, in IP bytes of full packets."""
     idle_rtt_ms: float
-    """Of a full packet and its acknowledgement while nothing else is there: propagation and line time.
+    """Idle round-trip time of a full packet and its acknowledgement: propagation and line time.
 
     RFC 6349, section 3.2.1, wants the baseline round trip without congestion. What TCP reports at its least was still
     measured under its own load, and smoothed; the configured path is known exactly.
@@ -51,7 +51,7 @@ class Path:
 
 
 Paths = Mapping[str, Path]
-"""By the name of the traffic."""
+"""Paths by the name of the traffic."""
 
 
 def paths_of(experiment: Experiment) -> dict[str, Path]:
@@ -95,7 +95,7 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
 
 
 def _connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
-    """Whether two nodes are connected where one link is gone."""
+    """Return whether two nodes are connected where one link is gone."""
     reached, fresh = {source}, {source}
     while fresh:
         ends = {far.node for node in fresh for link, _, far in topology.links_of(node) if link is not without}

@@ -12,7 +12,7 @@ from qoslab.analysis.missing import Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 
 SETTLED_WITHIN = 0.2
-"""Of the size over the second half of the traffic time."""
+"""Range of the bucket size over the second half of the traffic time that counts as settled."""
 
 _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
 """One of them every policer has."""
@@ -63,7 +63,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
         yield "police.tokens_lost.longest", longest if isinstance(longest, Missing) else longest / 1e6
     elif policed["time_error_s"].notna().any():
         for name in ("police.tokens_lost", "police.tokens_lost.longest"):
-            yield name, Missing("no show command tells of the tokens that overflowed a bucket")
+            yield name, Missing("no show command reports the tokens that overflowed a bucket")
 
 
 @metrics_of(

@@ -16,7 +16,7 @@ from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import QueueSelector, SelectorError
 
 Place = Literal["interface", "queue"]
-"""What counts at a place, as selectors name it; its table is called so in the plural."""
+"""Kind of counter place, as selectors name it; its table has the plural as its name."""
 
 _KEYS: dict[Place, list[str]] = {
     "interface": ["device", "interface"],
@@ -38,7 +38,7 @@ def each_of(place: Place, table: pd.DataFrame) -> list[str]:
 
 
 QUEUE = _KEYS["queue"]
-"""What a threshold of a queue is known by."""
+"""Columns that identify a threshold of a queue."""
 
 
 def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
         if len(delays):
             yield name, float(delays.max()) / 1e6
         elif mine["time_error_s"].notna().any():
-            yield name, Missing("no show command tells how long packets waited at an interface")
+            yield name, Missing("no show command reports the queueing delay at an interface")
 
 
 @metrics_of("queues", *_FIGURES["queue"])
@@ -125,7 +125,7 @@ def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
-    """What was counted over the traffic time, of all places together."""
+    """Return the counts over the traffic time, for all places together."""
     grown = []
     for _, one in mine.sort_values("time_s").groupby(_KEYS[place]):
         readings = one[column].astype(float)

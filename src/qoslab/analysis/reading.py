@@ -1,4 +1,4 @@
-"""What the files of cells say, and the metrics of each: a cell at a time, also while others are still running."""
+"""Content of the files of cells, and the metrics of each: one cell at a time, also while others are still running."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ TABLES = (
     "limiters",
     "health",
 )
-"""Those of rows that are read from a cell's files."""
+"""Tables of rows that are read from a cell's files."""
 
 
 class MisfitError(UserError):
-    """What a cell says of itself cannot be read, or is of another cell."""
+    """Error for a record of a cell that cannot be read, or is of another cell."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one cell's files say."""
+    """Content of one cell's files."""
 
     tables: dict[str, pd.DataFrame]
-    """Its rows of each table, `metrics` among them."""
+    """Rows of the cell by table, `metrics` among them."""
     problems: tuple[str, ...]
-    """Why the cell is invalid; empty where it is valid."""
+    """Reasons of an invalid cell; empty if it is valid."""
     beyond: tuple[str, ...] = ()
     """Figures of a valid cell that are more than there can be, for people."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What some cells came to."""
+    """Results of some cells."""
 
     tables: dict[str, pd.DataFrame]
     problems: dict[str, tuple[str, ...]]
-    """Why a cell is invalid, by its name; those that are valid are not in it."""
+    """Reasons of invalid cells, by name; valid ones are absent."""
     beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
 
@@ -88,16 +88,16 @@ class Readings:
 
     @property
     def asked(self) -> tuple[tuple[Reference, ...], bool]:
-        """What it was made with: the metrics that are named, whether captures are read."""
+        """Return the arguments of the reading: the named metrics, and whether captures are read."""
         return self._wanted, self._captures
 
     def lacks(self, cell: Cell) -> bool:
-        """Whether the cell was not read yet, or is another one by now."""
+        """Return whether the cell was not read yet, or is another one by now."""
         known = self._known.get(cell.path)
         return known is None or known[0] != cell.record_seal()
 
     def take(self, cell: Cell, seal: FileSeal | None, reading: Reading) -> None:
-        """What somebody else has read of the cell when its record had this seal."""
+        """Take the reading of a cell by another process, made when its record had this seal."""
         self._known[cell.path] = (seal, reading)
 
     def forget(self, cell: Cell) -> None:
@@ -105,8 +105,7 @@ class Readings:
         self._known.pop(cell.path, None)
 
     def of(self, cell: Cell) -> Reading:
-        """What the cell's files say; they are read where that was not done before. `MisfitError` where they are not
-        this cell's."""
+        """Return the content of the cell's files, read on first use. `MisfitError` where they are not this cell's."""
         if self.lacks(cell):
             seal = cell.record_seal()
             self.take(cell, seal, self._read(cell))
@@ -149,7 +148,9 @@ class Readings:
         return Reading(read, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
-        """How the cell went, and the experiment that it is; `MisfitError` where these are none, or of another cell."""
+        """Return how the cell went, and the experiment that it is; `MisfitError` where these are none, or of another
+        cell.
+        """
         try:
             record = cell.record()
             own = self._experiment(cell)
@@ -181,7 +182,7 @@ def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
     recorded = {flow.traffic for flow in record.flows}
     for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
         file, other = (cell.experiment_file, cell.record_file) if name in recorded else (cell.record_file, "")
-        of = f", of which {other} has a record" if other else ""
+        of = f", although {other} has a record of it" if other else ""
         raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
 
 
@@ -195,7 +196,7 @@ def _framed(rows: Mapping[str, list[raw.Row]]) -> tuple[dict[str, pd.DataFrame],
                 column = counts.columns[counts.lt(0).any()][0]
                 raise ValueError(f"found {column} below zero")
         except DAMAGE as error:
-            problems.append(f"what the table {name} is made of is damaged: {str(error).partition(chr(10))[0]}")
+            problems.append(f"the source data of the table {name} is damaged: {str(error).partition(chr(10))[0]}")
             found[name] = tables.frame(name, [])
     return found, problems
 

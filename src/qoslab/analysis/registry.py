@@ -23,15 +23,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class CellFacts:
-    """What a function may need of a cell beside the rows that it computes figures of."""
+    """Data of a cell for metric functions, in addition to the rows."""
 
     tables: Mapping[str, pd.DataFrame]
-    """Its rows of each table."""
+    """Rows of the cell by table."""
     traffic_s: float
     lines: Lines
-    """Those behind its routers' interfaces."""
+    """Lines behind the cell's router interfaces."""
     paths: Paths
-    """Those of its traffic."""
+    """Paths of the cell's traffic."""
 
     @cached_property
     def policed(self) -> pd.DataFrame:
@@ -48,7 +48,7 @@ class Whole:
     _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
 
     def once(self, compute: Callable[..., _T], *further: Any) -> _T:
-        """What `compute` makes of the rows and `further`, which goes by the cell and is the same for each caller."""
+        """Return the cached result of `compute` for the rows and `further`, equal for each caller of the cell."""
         if compute not in self._computed:
             self._computed[compute] = compute(self.rows, *further)
         found: _T = self._computed[compute]
@@ -71,11 +71,11 @@ class MetricFunction:
 
     table: TableName
     names: frozenset[str]
-    """Of the metrics that it yields, each at most once."""
+    """Names of the metrics that it yields, each at most once."""
     call: Callable[[Selection], Iterator[Figure]]
 
     def figures(self, selection: Selection) -> Iterator[Figure]:
-        """Its figures. `ValueError` for one that it is not registered with."""
+        """Yield the function's values. `ValueError` for one that it is not registered with."""
         for name, value in self.call(selection):
             if name not in self.names:
                 raise ValueError(f"found the metric {name}, expected one of {', '.join(sorted(self.names))}")
@@ -113,7 +113,7 @@ def functions_of(table: TableName) -> list[MetricFunction]:
 
 
 def _added(metric: AddedMetric) -> MetricFunction:
-    """What computes a metric of another package: where it fails the figure is missing, with the reason."""
+    """Wrap the function of a metric of another package: if it fails, the value is missing, with the reason."""
 
     def call(selection: Selection) -> Iterator[Figure]:
         try:
@@ -122,7 +122,7 @@ def _added(metric: AddedMetric) -> MetricFunction:
                 yield metric.name, float(value)
         # Whatever another's function raises is no reason to have no figures at all.
         except Exception as error:
-            yield metric.name, Missing(f"what computes it failed: {type(error).__name__}: {error}")
+            yield metric.name, Missing(f"its function failed: {type(error).__name__}: {error}")
 
     return MetricFunction(metric.table, frozenset({metric.name}), call)
 

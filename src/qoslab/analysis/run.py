@@ -42,11 +42,11 @@ class ImpossibleError(RunInvalid):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to."""
+    """Results of a run."""
 
     valid: bool
     reasons: tuple[str, ...]
-    """Why it is invalid, with the cell's name."""
+    """Reasons of an invalid run, with the cell's name."""
     untrusted: frozenset[str]
     """Arms without a valid cell: their figures are shown and decide nothing."""
     comparison: pd.DataFrame
@@ -60,32 +60,32 @@ class Outcome:
     invalid: frozenset[str] = frozenset()
     """Cells that do not count; those that were not needed are not among them."""
     warnings: tuple[str, ...] = ()
-    """What did nothing in the run: see `qoslab.analysis.idle`. They do not change the verdict."""
+    """Inactive parts of the run: see `qoslab.analysis.idle`. They do not change the verdict."""
 
     @property
     def outside(self) -> int:
-        """How many expectations and averages are not met."""
+        """Return how many expectations and averages are not met."""
         return self._count(OUTSIDE)
 
     @property
     def not_measured(self) -> int:
-        """How many a shortened run did not come to."""
+        """Return how many a shortened run did not come to."""
         return self._count(NOT_MEASURED)
 
     @property
     def expected(self) -> int:
-        """How many expectations and averages count for the verdict."""
+        """Return how many expectations and averages count for the verdict."""
         tables = (self.comparison, self.averages)
         return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.wide
 
     @property
     def undecided(self) -> int:
-        """How many expectations and averages have too few valid cells with a value to be decided."""
+        """Return how many expectations and averages have too few valid cells with a value to be decided."""
         return self._count(UNDECIDED)
 
     @property
     def wide(self) -> int:
-        """How many values are within bounds that are too wide to count as passed."""
+        """Return how many values are within bounds that are too wide to count as passed."""
         return self._count(WIDE)
 
     def _count(self, verdict: str) -> int:
@@ -93,7 +93,7 @@ class Outcome:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """Of `qoslab run`."""
+        """Exit status of `qoslab run`."""
         if not self.valid or self.undecided:
             return ExitStatus.RUN_INVALID
         return ExitStatus.OUTSIDE if self.outside else ExitStatus.WITHIN
@@ -185,7 +185,7 @@ def _unrecorded(folder: RunFolder, recorded: Set[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is said of the metrics of a run's cells; see `Outcome`."""
+    """Judged metrics of a run's cells; see `Outcome`."""
 
     comparison: pd.DataFrame
     averages: pd.DataFrame
@@ -223,7 +223,7 @@ def judge(
 
 
 FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "tolerance", "verdict")
-"""Of the comparison, what those who watch a run are told."""
+"""Columns of the comparison for viewers of a running run."""
 
 
 def figures_so_far(
@@ -256,7 +256,7 @@ def metrics_of_cells(
 
 
 def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
-    """Why a cell needs no more repetitions than these; empty where it does.
+    """Return why a cell needs no more repetitions than these; empty where it does.
 
     Repetitions that are not valid do not count.
     """
@@ -272,7 +272,4 @@ def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
     width = estimate(values).half_width
     if not width <= wanted.interval.fraction:
         return ""
-    return (
-        f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, which is within "
-        f"{wanted.interval}"
-    )
+    return f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, within {wanted.interval}"

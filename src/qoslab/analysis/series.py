@@ -22,7 +22,7 @@ MANY = 32
 
 
 def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
-    """What each stream of a cell is called, by traffic and number: `stream 1`, `voice 1` among several."""
+    """Return the label of each stream of a cell, by traffic and number: `stream 1`, `voice 1` among several."""
     several = flows["traffic"].nunique() > 1
     return {
         (str(row["traffic"]), int(row["stream"])): f"{row['traffic'] if several else 'stream'} {row['stream']}"
@@ -44,7 +44,7 @@ class ClassPeaks:
 
 
 def class_peaks(rates: pd.DataFrame) -> ClassPeaks:
-    """Of what `class_rates` gives; it must have rows."""
+    """Return the peaks of the result of `class_rates`; it must have rows."""
     offered, sent, dropped = (float(rates[f"{name}_bps"].max()) for name in ("offered", "sent", "dropped"))
     sizes, queue = rates["bucket_bytes"].dropna(), rates["queue_packets"].dropna()
     return ClassPeaks(
@@ -115,7 +115,9 @@ def _by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
 
 
 def frames_of_flows(packets_io: pd.DataFrame, most: int) -> pd.DataFrame:
-    """As `flow_throughput` of a capture that belongs to no cell: `all`, then the flows with the most bytes."""
+    """Return the equivalent of `flow_throughput` for a capture without a cell: `all`, then the flows with the most
+    bytes.
+    """
     table = _by_flow(packets_io)
     greatest = table.drop(columns=ALL).sum().nlargest(most).index
     return table[[ALL, *greatest]]
@@ -141,7 +143,7 @@ def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[st
 
 
 def _payload_curve(flows: pd.DataFrame, intervals: pd.DataFrame) -> pd.Series | None:
-    """What some flows received together over time; None where none took time."""
+    """Return the total received payload of some flows over time; None if none lasted."""
     ran = span(flows)
     if ran is None:
         return None
@@ -152,7 +154,7 @@ def _payload_curve(flows: pd.DataFrame, intervals: pd.DataFrame) -> pd.Series | 
 
 
 def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
-    """What a class did between two readings of its counters, of one class of one cell.
+    """Return the rates of one class of one cell between readings of its counters.
 
     Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps; at the reading queue_packets (null without
     a queue), bucket_bytes and level_bytes (of a dynamic bucket). Bits are those that the router counts: layer 3 and its

@@ -20,7 +20,7 @@ _FAILED = (OUTSIDE, UNDECIDED)
 
 
 def shortened(folder: RunFolder, experiment: Experiment) -> bool:
-    """Whether there was less traffic than the experiment's file asks for."""
+    """Return whether there was less traffic than the experiment's file asks for."""
     try:
         data = parse_document(folder.experiment_text(), "").data
         return experiment.duration < Duration.parse(str(data["duration"]))

@@ -21,7 +21,7 @@ _QUEUE = re.compile(r"show queue \S+")
 _STATISTICS = re.compile(r"show mls qos interface \S+ statistics")
 _ASIC = re.compile(r"show platform port-asic stats drop \S+")
 WORD = 1 << 32
-"""Where the counters of many releases begin anew."""
+"""Separator of the counters of many releases."""
 SLACK_BYTES = 10_000
 """Beyond what a line carries between two readings, whose instants are not known exactly."""
 _STRATEGIES = {
@@ -79,7 +79,7 @@ def reading_rows(
 
 
 def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
-    """When the counters were read for the last time of which that is longest ago, in nanoseconds since 1970.
+    """Return when the counters were read for the last time of which that is longest ago, in nanoseconds since 1970.
 
     These are of classes, of each interface, and of each port's queues. 0 where none was read.
     """
@@ -104,7 +104,7 @@ def _outputs(reading: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
-    """From `show interfaces`: as Genie has it, and what of its queues our own parser reads."""
+    """Return the values of `show interfaces`: as Genie has it, and the queues as our own parser reads them."""
     counters, queues = entry.get("counters", {}), entry.get("queues", {})
     rate = counters.get("rate", {})
     strategy = str(queue.get("strategy", queues.get("queue_strategy", ""))).lower()
@@ -135,7 +135,7 @@ def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
 
 
 def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str, Any]], str | None]) -> Iterator[Row]:
-    """From `show queue X`: conversations with packets, by the one of theirs that leaves next."""
+    """Return the values of `show queue X`: conversations with packets, by their next packet."""
     for interface, entry in parsed.items():
         for number, each in entry.get("conversation", {}).items():
             yield {
@@ -149,7 +149,7 @@ def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str,
 
 
 def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:
-    """From `show mls qos interface X statistics`, whose queues count from 0 and thresholds from 1."""
+    """Return the values of `show mls qos interface X statistics` (queues count from 0 there, thresholds from 1)."""
     for interface, entry in parsed.get("interface", {}).items():
         counted = entry.get("output_queues", {})
         places = {
@@ -167,7 +167,7 @@ def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
-    """From `show platform port-asic stats drop X`, whose queues and weights count from 0; it tells drops only."""
+    """Return the drops of `show platform port-asic stats drop X` (queues and weights count from 0 there)."""
     for interface, entry in parsed.get("interface", {}).items():
         for queue, one in entry["queue"].items():
             for weight, frames in one["weight"].items():

@@ -19,7 +19,7 @@ import numpy as np
 from qoslab.analysis.kpss import level_probability
 
 CONFIDENCE = 0.95
-"""Of every interval, where nothing else is asked for."""
+"""Default confidence level of intervals."""
 
 STATIONARY_P = 0.1
 """A series is taken for steady when the KPSS test does not reject a constant level at this probability: the strictest
@@ -29,7 +29,7 @@ OUTLIER_DEVIATIONS = 3.0
 """Hampel's identifier: how many standard deviations, reckoned from the median absolute deviation, an outlier is off."""
 
 POWER = 0.8
-"""With which a difference should be found by the advised number of repetitions; Cohen's convention."""
+"""Probability of finding a difference with the advised number of repetitions; Cohen's convention."""
 
 LEAST_STEADY = 8
 """A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
@@ -53,7 +53,7 @@ class Estimate:
     n: int
     """Measurements behind it."""
     over: Over = ""
-    """What the interval covers: the chance between repetitions, or, where no cell was repeated, the choice of cells."""
+    """Source of variation in the interval: repetitions, or, if no cell was repeated, the choice of cells."""
     confidence: float = CONFIDENCE
 
     @property
@@ -69,17 +69,17 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much arm A differs from arm B."""
+    """Difference of arm A from arm B."""
 
     median: float
-    """Of A minus of B."""
+    """Median of A minus that of B."""
     low: float
     high: float
     """Interval of that difference; nan where an arm has fewer than two values."""
     cliff_delta: float
     """-1 (every value of A below every one of B) to 1 (all above); 0 where neither is larger."""
     p_value: float
-    """Of the Mann-Whitney test that neither tends to be larger; nan where an arm has fewer than two values."""
+    """P value of the Mann-Whitney test that neither tends to be larger; nan if an arm has fewer than two values."""
 
 
 def effect_size(cliff_delta: float) -> str:
@@ -92,14 +92,14 @@ def effect_size(cliff_delta: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """How many samples at the start of a series belong to its warm-up."""
+    """Number of samples at the start of a series that belong to its warm-up."""
 
     samples: int
     steady: bool
     """False where not even the second half is steady: then no more is trimmed than what is known to belong to the
     warm-up, and the figure deserves doubt."""
     p_value: float
-    """Of the KPSS test on what is left; nan where the series is too short to test. It is cut off at 0.01 and 0.1."""
+    """P value of the KPSS test on the rest; nan if the series is too short to test. It is cut off at 0.01 and 0.1."""
 
 
 def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
@@ -190,7 +190,7 @@ def warm_up(series: Values, known: int = 0) -> WarmUp:
 
 
 def is_outlier(value: float, others: np.ndarray) -> bool:
-    """Whether a value is one among others, by Hampel's identifier."""
+    """Return whether a value is one among others, by Hampel's identifier."""
     median = float(np.median(others))
     deviation = float(np.median(np.abs(others - median))) / _NORMAL_QUARTILE
     return abs(value - median) > OUTLIER_DEVIATIONS * deviation
@@ -201,7 +201,7 @@ _NORMAL_QUARTILE = NormalDist().inv_cdf(0.75)
 
 
 def repetitions_for(pilot: Values, least_difference: float) -> int:
-    """How many repetitions of each of two arms would show a difference between them.
+    """Return how many repetitions of each of two arms would show a difference between them.
 
     `pilot` are repetitions of one arm (at least two) and `least_difference` the difference that matters, in the same
     unit. The number is that of a two-sided t test with the pilot's standard deviation at `CONFIDENCE` and `POWER`, at
@@ -210,7 +210,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     """
     data = _finite(pilot)
     if len(data) < 2:
-        raise ValueError("one repetition says nothing of the spread between repetitions: run at least two first")
+        raise ValueError("one repetition does not show the spread between repetitions: run at least two first")
     if not least_difference > 0:
         raise ValueError(f"a difference of {least_difference:g} cannot be looked for: give one above 0")
     deviation = float(np.std(data, ddof=1))
@@ -224,7 +224,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
 
 
 _NUMBERS = range(2, 2**60)
-"""Of repetitions, among which the least that will do is looked for."""
+"""Numbers of repetitions to search for the smallest sufficient one."""
 
 
 def _finite(values: Values) -> np.ndarray:
@@ -234,7 +234,7 @@ def _finite(values: Values) -> np.ndarray:
     if len(data) == 0:
         raise ValueError("no values: a statistic needs at least one")
     if not np.isfinite(data).all():
-        raise ValueError("a value is not a finite number: leave out what was not measured")
+        raise ValueError("a value is not a finite number: leave out values that were not measured")
     return data
 
 
@@ -243,7 +243,7 @@ def _numbers(groups: Groups) -> list[np.ndarray]:
     if not found or any(len(group) == 0 for group in found):
         raise ValueError("no values: a statistic needs at least one")
     if any(np.isnan(group).any() for group in found):
-        raise ValueError("a value is not a number: leave out what was not measured")
+        raise ValueError("a value is not a number: leave out values that were not measured")
     return found
 
 
@@ -257,7 +257,7 @@ def _centre(values: Values, statistic: Centre) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Uncertain:
-    """How uncertain a figure is."""
+    """Uncertainty of a value."""
 
     variance: float
     """nan where it is not known."""
@@ -265,7 +265,7 @@ class _Uncertain:
     """Degrees of freedom of the variance."""
 
     def half_width(self, confidence: float) -> float:
-        """Of the figure's interval."""
+        """Half width of the value's interval."""
         return _t(self.free, confidence) * math.sqrt(self.variance) if self.variance > 0 else self.variance
 
     def times(self, factor: float) -> _Uncertain:
@@ -274,7 +274,9 @@ class _Uncertain:
 
     @classmethod
     def sum(cls, parts: Sequence[_Uncertain]) -> _Uncertain:
-        """Of a sum of independent figures, with the degrees of freedom of Welch and Satterthwaite."""
+        """Return the uncertainty of a sum of independent values, with the degrees of freedom of Welch and
+        Satterthwaite.
+        """
         variance = sum(each.variance for each in parts)
         if not variance > 0:
             return cls(variance, sum(each.free for each in parts))
@@ -289,7 +291,7 @@ def _t(free: float, confidence: float) -> float:
 
 
 def _of_median(values: np.ndarray) -> _Uncertain:
-    """Of the median of at least two normally distributed values.
+    """Return the uncertainty of the median of at least two normally distributed values.
 
     Its variance is pi/2n of theirs for many; the terms below are those of exact variances up to ten (B. C. Arnold, N.
     Balakrishnan, H. N. Nagaraja, "A First Course in Order Statistics", 1992, 4.9), to 1 %.
@@ -300,12 +302,14 @@ def _of_median(values: np.ndarray) -> _Uncertain:
 
 
 def _of_mean(values: np.ndarray) -> _Uncertain:
-    """Of the mean of at least two values."""
+    """Return the uncertainty of the mean of at least two values."""
     return _Uncertain(float(np.var(values, ddof=1)) / len(values), len(values) - 1)
 
 
 def _of_arm(arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "mean") -> tuple[_Uncertain, Over]:
-    """How uncertain the figure of an arm is, and what that covers; without a repetition in it the choice of groups."""
+    """Return how uncertain the figure of an arm is, and what that covers; without a repetition in it the choice of
+    groups.
+    """
     if repeated:
         known = [_of_median(group) for group in arm if len(group) > 1]
         if not known:

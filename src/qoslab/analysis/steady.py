@@ -101,7 +101,7 @@ def steps(flows: pd.DataFrame, intervals: pd.DataFrame) -> tuple[np.ndarray, np.
 
 
 EMPTY = 0.1
-"""Of a bucket, or two packets: what may be left in it when its credit is called used."""
+"""Share of a bucket, or two packets, left in it when its credit counts as used."""
 OF_PAYLOAD = 1500 / 1448
 """Bytes of a full IP packet for each of its payload, as few as there can be."""
 
@@ -124,7 +124,7 @@ def dropped_by(policed: pd.DataFrame) -> float | None:
 
 
 def _before(seconds: np.ndarray, moment_s: float | None) -> int:
-    """How many intervals begin before a moment, of which some are after it; else none."""
+    """Return how many intervals begin before a moment, of which some are after it; else none."""
     if moment_s is None:
         return 0
     begun = int((np.concatenate([[0.0], np.cumsum(seconds)[:-1]]) < moment_s).sum())

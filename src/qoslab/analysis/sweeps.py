@@ -20,12 +20,12 @@ class Point:
 
     arm: str
     parameters: Mapping[str, Scalar]
-    """As the experiment file writes them."""
+    """Parameters as written in the experiment file."""
     estimate: Estimate
     cells: tuple[CellSummary, ...]
-    """Its valid repetitions."""
+    """Valid repetitions."""
     values: tuple[float, ...] = ()
-    """Of each of them."""
+    """Values of the repetitions."""
 
 
 def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric: str, where: Where) -> list[Point]:
@@ -61,7 +61,7 @@ def overall(found: Sequence[Point]) -> Estimate:
 
 
 def by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimate]]]:
-    """For each parameter with several values the mean at each value, whatever the others are."""
+    """Return the mean at each value of each parameter with several values, over all values of the others."""
     table: dict[str, list[tuple[Scalar, Estimate]]] = {}
     for name in dict.fromkeys(name for point in found for name in point.parameters):
         groups: dict[Scalar, list[Point]] = {}

@@ -17,7 +17,7 @@ CLASS_DEFAULT = "class-default"
 
 
 def granted_bps(policed: pd.Series, lines: Lines) -> float:
-    """What a policer lets through, in IP bytes of full packets; `policed` is a reading of its class.
+    """Return the rate that a policer passes, in IP bytes of full packets; `policed` is a reading of its class.
 
     Policers count the layer-2 header too (14 bytes of Ethernet), so its CIR is more than that.
     """
@@ -27,7 +27,7 @@ def granted_bps(policed: pd.Series, lines: Lines) -> float:
 
 
 def only_pir(classes: pd.DataFrame, lines: Lines) -> float | None:
-    """What the only policer of a cell lets through; None where it has none, or several."""
+    """Return the rate that the only policer of a cell passes; None if it has none, or several."""
     policed = classes[classes["police_cir_bps"].notna()]
     return granted_bps(policed.iloc[0], lines) if len(policed[CLASS].drop_duplicates()) == 1 else None
 
@@ -70,7 +70,7 @@ def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths,
 
 
 def tcp_flows(flows: pd.DataFrame) -> pd.DataFrame:
-    """Those with segments."""
+    """Return the flows with segments."""
     return flows[flows["protocol"] == "tcp"]
 
 
@@ -100,6 +100,6 @@ def rfc6349_figures(flows: pd.DataFrame, achievable_bps: float, idle_rtt_ms: flo
 
 
 def _crosses(path: Path, policed: pd.Series) -> bool:
-    """Whether all packets of the path meet the policer."""
+    """Return whether all packets of the path meet the policer."""
     ports = path.inputs if policed["direction"] == "input" else path.outputs
     return policed["class"] == CLASS_DEFAULT and (policed["device"], policed["interface"]) in ports

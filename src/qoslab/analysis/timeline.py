@@ -31,7 +31,7 @@ def spans(flows: pd.DataFrame) -> pd.DataFrame:
 
 
 def span(flows: pd.DataFrame) -> Span | None:
-    """From the first start to the last end of streams; None where none took time."""
+    """Return the time from the first start to the last end of streams; None if none lasted."""
     found = spans(flows)
     return None if found.empty else (float(found["start"].min()), float(found["end"].max()))
 
@@ -69,12 +69,12 @@ class Timeline:
 
     @classmethod
     def of(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Timeline:
-        """That of the streams of `flows` in one cell; `intervals` may have those of others too."""
+        """Build the timeline of the streams of `flows` in one cell; `intervals` may have those of others too."""
         return cls._of_pieces([piece for pieces in _by_stream(flows, intervals) for piece in pieces])
 
     @classmethod
     def each(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> list[Timeline]:
-        """That of each stream of `flows`, in their order."""
+        """Build the timeline of each stream of `flows`, in their order."""
         return [cls._of_pieces(pieces) for pieces in _by_stream(flows, intervals)]
 
     @classmethod
@@ -149,4 +149,4 @@ def grid(found: Span, step: float | None) -> np.ndarray:
 
 
 STEPS_MOST = 2**16
-"""Of a grid: eighteen hours second by second."""
+"""Greatest number of steps of a grid: eighteen hours second by second."""

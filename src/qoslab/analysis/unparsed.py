@@ -13,7 +13,7 @@ from qoslab.results import Cell
 Parse = Callable[[str, str], tuple[Any, str]]
 """`parse("show version", text)`: what a parser reads, None with the reason where it reads nothing."""
 KEY = "unrecognised"
-"""Under it parsers of ours keep lines that they do not know."""
+"""Key of lines that our parsers do not know."""
 TELLING = ("show policy-map", "show mls qos")
 """Commands whose parsers do. Of others each line is left out once: one without which the parser says the same was not
 taken."""
@@ -21,17 +21,17 @@ taken."""
 
 @dataclass(frozen=True)
 class Print:
-    """What a router printed."""
+    """Output of a router."""
 
     device: str
     command: str
     place: str
-    """Where it is in the run folder."""
+    """Path in the run folder."""
     text: str
     parsed: Any
-    """As it was parsed during the run; None where it was not."""
+    """Result of the parser during the run; None if there was none."""
     starts: int | None
-    """Of a text that is a file of its own, the number of its first line."""
+    """Number of the first line of a text within its own file."""
 
 
 @dataclass
@@ -43,15 +43,15 @@ class Unparsed:
     line: str
     """Empty of a whole print."""
     place: str
-    """Where it is first."""
+    """Place of the first occurrence."""
     reason: str = ""
-    """Why the whole print was not taken."""
+    """Reason for refusing the whole output."""
     times: int = 1
-    """In how many prints it is."""
+    """Number of outputs with this line."""
 
 
 def unparsed(cells: Iterable[Cell], parse: Parse) -> list[Unparsed]:
-    """What no parser took of what the routers printed, each line once for each router and command."""
+    """Return the unparsed lines of router output, each once for each router and command."""
     found: dict[tuple[str, str, str], Unparsed] = {}
     tried: set[tuple[str, str]] = set()
     for cell in cells:
@@ -131,7 +131,7 @@ def _place(each: Print, lines: list[str], wanted: str) -> str:
 
 
 def readable(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Those whose record can be read."""
+    """Return the cells with a readable record."""
     for cell in cells:
         try:
             cell.record()

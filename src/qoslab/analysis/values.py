@@ -16,7 +16,7 @@ from qoslab.model.metrics import Reference, Selector
 from qoslab.results import CellSummary
 
 MOST_ROWS = 400
-"""Of a large sweep the metrics of its graphs are shown alone, and no more rows than these."""
+"""Greatest number of rows; of a large sweep only the metrics of its graphs are shown."""
 OF_SELECTOR: Mapping[Selector, tuple[str, ...]] = {
     "traffic": ("goodput.sum", "datagrams.loss", "datagrams.jitter"),
     "probe": ("rtt.avg", "rtt.max", "jitter.avg"),

@@ -1,4 +1,4 @@
-"""What an expected figure came to, and what became of a published one."""
+"""Verdicts on expected and on published values."""
 
 WITHIN = "within"
 WIDE = "wide"
@@ -15,15 +15,15 @@ UNDECIDED = "undecided"
 
 
 def undecided(counted: int, planned: int) -> bool:
-    """Whether fewer than half of the planned cells count."""
+    """Return whether fewer than half of the planned cells count."""
     return 2 * counted < planned
 
 
 AS_PREDICTED = "as predicted"
 """The publication has what the model predicts."""
 NOT_REPRODUCED = "not reproduced"
-"""It has something else."""
+"""The publication has another value."""
 OWN_REFERENCE = "own reference"
 """Nobody published it: it is held against a measurement of ours."""
 FITTED = "fitted"
-"""It has what the model predicts, of which something was chosen in the light of the publication: no reproduction."""
+"""The publication agrees with the prediction, but a part of the model was fitted to it: no reproduction."""

@@ -1,4 +1,4 @@
-"""What every capture tool offers: a command, and readers of what it says."""
+"""Interface of every capture tool: a command, and readers of its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Counts:
 
     received: int
     dropped: int
-    """By the kernel's buffer and by the tool itself."""
+    """Drops by the kernel's buffer and by the tool itself."""
 
 
 class CaptureTool(Protocol):
@@ -40,7 +40,7 @@ class CaptureTool(Protocol):
         ...
 
     def is_running(self, stderr: str) -> bool:
-        """Whether every packet from now on is captured, told from what the tool has said so far."""
+        """Return whether every packet from now on is captured, told from what the tool has said so far."""
         ...
 
     def failure(self, stderr: str) -> str:

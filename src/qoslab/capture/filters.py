@@ -18,10 +18,10 @@ from qoslab.model.capture_filters import filter_text_problem
 from qoslab.programs import how_ended, python_module
 
 Instruction: TypeAlias = tuple[int, int, int, int]
-"""Of a classic Berkeley packet filter: code, jump if true, jump if false, operand."""
+"""Instruction of a classic Berkeley packet filter: code, jump if true, jump if false, operand."""
 
 LIBRARIES = ("libpcap.so.0.8", "libpcap.so.1")
-"""As Debian and Ubuntu call it, and as others do."""
+"""Library names on Debian and Ubuntu, and elsewhere."""
 COMPILE_S = 10.0
 """Seconds for compiling a filter; those of `MOST_TERMS` terms take some milliseconds."""
 COMPILE_BYTES = 2**30
@@ -53,7 +53,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
-    """What libpcap has against a filter, and its program; None where there is no libpcap."""
+    """Return libpcap's error for a filter, and its program; None without libpcap."""
     problem, hint = filter_text_problem(text)
     if problem:
         return "; ".join(filter(None, (problem, hint))), ()
@@ -67,7 +67,7 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        return f"libpcap was not done with it after {COMPILE_S:g} s", ()
+        return f"libpcap did not finish compiling it in {COMPILE_S:g} s", ()
     if done.returncode:
         return f"the process that compiles it {how_ended(done.returncode)}", ()
     found: dict[str, Any] | None = json.loads(done.stdout)
@@ -75,7 +75,7 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
 
 
 def _compiled(text: bytes) -> dict[str, Any] | None:
-    """What libpcap says of a filter, in this process; None where there is no libpcap."""
+    """Compile a filter with libpcap in this process; None without libpcap."""
     library = _library()
     if library is None:
         return None
@@ -91,7 +91,7 @@ def _compiled(text: bytes) -> dict[str, Any] | None:
 
 
 def filter_problem(text: str) -> str | None:
-    """What libpcap has against a filter, in its own words; empty where it holds, None where there is no libpcap."""
+    """Return libpcap's error for a filter; empty if it is valid, None without libpcap."""
     compiled = _compile(text)
     return None if compiled is None else compiled[0]
 
@@ -108,7 +108,7 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
         raise CaptureError(f"the filter {text!r} cannot be compiled: libpcap is missing ({' or '.join(LIBRARIES)})")
     problem, program = compiled
     if problem:
-        raise CaptureError(f"the filter {text!r} does not hold: {problem}")
+        raise CaptureError(f"the filter {text!r} is not valid: {problem}")
     return program
 
 

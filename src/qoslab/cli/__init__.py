@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
     """A group that imports a subcommand's module when it is called, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of the table."""
+        """Return the commands in the order of the table."""
         return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -189,8 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitStatus.USER_MISTAKE if short else error.exit_status
     except Exception as error:
         if shortage := shortage_behind(error):
-            _say(f"qoslab: this machine has no more of what is needed: {shortage}")
-            _say("  Make room, or let the process have more of it (`ulimit -a`), and type the same again.")
+            _say(f"qoslab: this machine has run out of a resource: {shortage}")
+            _say("  Free some of it, or raise the limit (`ulimit -a`), and run the command again.")
             return ExitStatus.USER_MISTAKE
         _say(traceback.format_exc())
         _say(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")

@@ -135,7 +135,7 @@ def _measured(each: LabFigure, unit: Unit) -> str:
 
 
 def _fidelity(found: Across) -> Table:
-    """Of the metrics of which something is expected; the page has all."""
+    """Print the fidelity of metrics with an expectation; the page has all."""
     from qoslab.report import text
 
     table = _table("metric", "lab", "median difference", "greatest", "of", "figures")
@@ -155,5 +155,5 @@ def _table(*names: str) -> Table:
 
 
 def _add(table: Table, style: str, *cells: str) -> None:
-    """What is too long for a column is folded, never cut off."""
+    """Add a row, with long texts folded, never cut off."""
     table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)

@@ -100,7 +100,7 @@ def _advice(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict
 
 
 def _difference(text: str, unit: Unit) -> tuple[bool, float]:
-    """Whether it is a share of the figure, and how much."""
+    """Return whether it is a share of the figure, and how much."""
     if text.rstrip().endswith("%") and unit != "fraction":
         return True, _positive(Percent.parse(text).fraction, text)
     try:

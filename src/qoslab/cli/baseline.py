@@ -49,10 +49,12 @@ def command(
     """
     top = checkout()
     if top is None:
-        raise UserError("qoslab runs from a wheel, where no baselines are kept", hint="Run ./qoslab of a checkout.")
+        raise UserError(
+            "qoslab runs from a wheel, and baselines are saved in a checkout only", hint="Run ./qoslab of a checkout."
+        )
     if not measure:
         if lab is not None or repetitions is not None:
-            raise click.UsageError("found --lab or --repetitions without --measure, expected a run that is there")
+            raise click.UsageError("found --lab or --repetitions without --measure, expected an existing run")
         for each in given or (None,):
             _keep(each, top)
         return ExitStatus.WITHIN
@@ -94,7 +96,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     if why := _unfit(folder, top) or ("" if trusted else _untrusted(folder)):
         raise UserError(
             f"{folder.path}: {why}, expected a valid run of a whole file of experiments/",
-            hint="qoslab run --resume measures again what is not valid",
+            hint="qoslab run --resume re-runs the invalid cells",
         )
     echo(f"{keep(folder, top).relative_to(top)} written")
     text = FILES[RESULTS](top)
@@ -104,7 +106,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
 
 
 def _unfit(folder: RunFolder, top: Path) -> str:
-    """Why a run is no baseline; empty where it is one."""
+    """Return why a run is no baseline; empty where it is one."""
     manifest = folder.manifest()
     if manifest.lab not in LABS:
         return f"found a run in the lab {manifest.lab}"
@@ -115,7 +117,7 @@ def _unfit(folder: RunFolder, top: Path) -> str:
         return f"found a run with other values ({', '.join(others)})"
     file = top / "experiments" / f"{manifest.experiment.name}.yml"
     if not file.exists():
-        return f"found a run of {manifest.experiment.name}, which is not in experiments/"
+        return f"found a run of {manifest.experiment.name}, not an experiment in experiments/"
     if (folder.path / "experiment.yml").read_bytes() != file.read_bytes():
         return f"found a run of another version of {file.name}"
     planned = make_plan(load_sweep(file, {}, LABS[manifest.lab].check), Options(lab=manifest.lab)).cells
@@ -124,9 +126,9 @@ def _unfit(folder: RunFolder, top: Path) -> str:
 
 
 def _untrusted(folder: RunFolder) -> str:
-    """What its outputs show that its records do not know; of a baseline, which has none, nothing."""
+    """Return the fault that a run's outputs show, but not its records; none for a baseline, since it has no outputs."""
     from qoslab.analysis import analyse
 
     reasons = analyse(folder).reasons if (folder.path / "cells").is_dir() else ()
     more = f" and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    return f"found a run whose figures must not be trusted ({reasons[0]}{more})" if reasons else ""
+    return f"found a run with unreliable results ({reasons[0]}{more})" if reasons else ""

@@ -1,4 +1,4 @@
-"""What bash is told where the user presses the tabulator: click's way, but for words that bash takes apart.
+"""Completion for bash: click's method, except for words that bash splits.
 
 Bash ends a word at each character of `COMP_WORDBREAKS`, of which `=` and `:` stand in ours, and replaces only what is
 behind the last of them. So the line is read here as it was typed, and of each proposal that part is given back.
@@ -36,7 +36,7 @@ _SOURCE = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 _SPECIAL = re.compile(r"([^\w@%+=:,./~^-])")
-"""What means something to bash outside of quotes."""
+"""Characters with a special meaning for bash outside of quotes."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Typed:
     """A line up to the cursor."""
 
     words: tuple[str, ...]
-    """Those that are complete, without quotes."""
+    """Complete words, without quotes."""
     incomplete: str
     """The word at the cursor, likewise."""
     kept: int
-    """So many characters of it stay; bash replaces the rest."""
+    """Number of characters of the word that stay; bash replaces the rest."""
     quote: str
     """The quote that is open; empty where none is."""
 
     def rest(self, proposal: str) -> str:
-        """What a proposal for the word puts in the place of what bash replaces."""
+        """Return the part of a proposal that replaces the end of the word."""
         rest = proposal[self.kept :]
         if self.quote == "'":
             return rest.replace("'", r"'\''")

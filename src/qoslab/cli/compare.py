@@ -59,11 +59,11 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
         echo(json.dumps(told, indent=2))
     else:
         if parts:
-            echo(f"{folder} is of another version of {name}, measured otherwise: {', '.join(parts)}")
+            echo(f"{folder} is of another version of {name}, with other measurements: {', '.join(parts)}")
         for line in found:
             echo(line)
-        apart = f"; {unasked} not compared, since one of the two was not asked for them" if unasked else ""
-        echo(f"{len(rows[0])} figures, {len(found)} not as in {folder}{apart}")
+        apart = f"; {unasked} not compared, since one of the two runs was not asked for them" if unasked else ""
+        echo(f"{len(rows[0])} values, {len(found)} different from {folder}{apart}")
     return ExitStatus.OUTSIDE if found or parts else ExitStatus.WITHIN
 
 
@@ -88,11 +88,11 @@ def _kept(name: str, lab: str, run: Path) -> Path:
             return top / BASELINES / name / lab
         known = sorted(f"{path.parts[-3]} ({path.parts[-2]})" for path in (top / BASELINES).glob(f"*/*/{COMPARISON}"))
     if top is not None and (top / "experiments" / f"{name}.yml").exists():
-        hint = "qoslab baseline keeps a run as one"
+        hint = "`qoslab baseline` saves a run as the baseline"
     else:
         files = ",".join(each for each in (COMPARISON, AVERAGES, SCORES, MANIFEST) if (run / each).exists())
         keep = f"mkdir -p {own}; cp {RUNS}/{name}/latest/{{{files}}} {own}"
-        hint = f"give the folder of another run as BASELINE, or keep one: {keep}"
+        hint = f"give the folder of another run as BASELINE, or save one: {keep}"
     raise UserError(
         f"found no baseline of {name} in the lab {lab}, expected one in {own}"
         + (f", or one of {', '.join(known)}" if known else ""),

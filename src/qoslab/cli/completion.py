@@ -1,4 +1,4 @@
-"""What the shell is offered where the user presses the tabulator: experiments, arms, parameters and their values, runs.
+"""Completions in the shell: experiments, arms, parameters and their values, runs.
 
 It is asked by click (`_QOSLAB_COMPLETE=bash_source qoslab`). A file that does not hold offers nothing, and no message.
 """
@@ -22,7 +22,7 @@ from qoslab.shipped import shipped
 REPORT_MOST = 50 * 2**20
 """Bytes of a report in which graphs are looked for."""
 ROWS_MOST = 2**22
-"""Of a table of figures in which names are looked for."""
+"""Greatest number of table rows that are searched for names."""
 _GRAPH = re.compile(rb'<div class="graph" id="([^"]+)"')
 
 Items = list[CompletionItem]
@@ -46,7 +46,7 @@ def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Ite
 
 
 def _outline(ctx: click.Context) -> Outline:
-    """What stands in the experiment that the line names; nothing where it cannot be read."""
+    """Return the outline of the experiment on the line; none if it cannot be read."""
     # Behind an option that still lacks its value click leaves what it has read as it is.
     given = ctx.params.get("experiment") or next(iter(ctx.args), "")
     try:

@@ -103,7 +103,7 @@ def _version(argv: list[str]) -> str:
     try:
         done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"does not say its version: {error}"
+        return f"does not print its version: {error}"
     # Warnings, about running as root for instance, go to stderr; so does the version that ssh says.
     said = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
     return next(iter(said.splitlines()), "says nothing")
@@ -159,7 +159,7 @@ def _python() -> Iterator[Check]:
     for extra in (None, *PURPOSE):
         name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
         if names := lacking(extra):
-            todo = f"start ./qoslab in a working copy, which installs them, or: {how_to_get(extra)}"
+            todo = f"start ./qoslab in a working copy to install them, or: {how_to_get(extra)}"
             # the check brings a virtual lab up: what that needs is no option
             state: State = "missing" if extra in (None, "lab", "devices") else "optional"
             yield Check(name, state, f"not installed: {', '.join(names)}", todo)
@@ -168,7 +168,7 @@ def _python() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
-    """What other packages add, each loaded."""
+    """Check the additions of other packages, each loaded."""
     from qoslab.exchange.added import FIGURES
     from qoslab.model.metrics import METRICS
     from qoslab.platforms import PLATFORMS

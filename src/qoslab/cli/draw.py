@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 INVENTORY = "inventory"
 FORMS = ("svg", "mermaid", INVENTORY)
-"""Those of `qoslab.report.drawing.FORMATS` by name, which a test compares, and the one that is no picture."""
+"""Formats of `qoslab.report.drawing.FORMATS` by name (a test compares them), and the one that is no picture."""
 
 
 @click.command()
@@ -61,7 +61,7 @@ def _of_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[st
     from qoslab.lab import Lab
 
     if experiment is not None or sets:
-        raise click.UsageError("found --lab beside EXPERIMENT or --set, expected the lab alone")
+        raise click.UsageError("found --lab with EXPERIMENT or --set, expected the lab alone")
     found = Lab.find(lab)
     try:
         return found.name, found.topology

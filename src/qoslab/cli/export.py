@@ -15,7 +15,7 @@ from qoslab.printing import echo
 FORMATS = ("csv", "parquet", "flent", "ro-crate")
 """`qoslab.exchange.EXPORTS` by name; a test compares. Importing it would load pandas for a page of help."""
 SIGNED = ("csv", "ro-crate")
-"""Those with a place for a licence and authors; a test compares them, too."""
+"""Formats with a place for a licence and authors; a test compares them, too."""
 
 
 @click.command()

@@ -48,7 +48,7 @@ def command(
     a plug-in. [default: list the available names] An existing file is replaced.
     """
     if name is None and (kind or form or to):
-        raise click.UsageError("found --kind, --format or --to without NAME, expected the name of what is drawn")
+        raise click.UsageError("found --kind, --format or --to without NAME, expected the name of a figure")
     from qoslab.exchange.added import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run

@@ -78,9 +78,9 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
 
 
 def _verdict(outcome: Outcome) -> str:
-    """What the exit status says, in words."""
+    """Return the meaning of the exit status, in words."""
     if not outcome.valid:
-        return "\n  ".join(("The run is invalid; its figures must not be trusted:", *outcome.reasons))
+        return "\n  ".join(("The run is invalid; its values must not be trusted:", *outcome.reasons))
     wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
     if not outcome.expected:
         none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"
@@ -218,7 +218,7 @@ def _score(pairs: pd.DataFrame) -> str:
 
 
 def _pairs(row: dict[Any, Any]) -> str:
-    """Of how many pairs of cells a ratio of two arms is."""
+    """Describe the number of pairs of cells in a ratio of two arms."""
     return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
 
 

@@ -28,7 +28,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Gate:
-    """What is written beside the report."""
+    """Outputs in addition to the report."""
 
     junit: Path | None = None
     summary: Path | None = None
@@ -41,7 +41,7 @@ class Gate:
             raise UserError(
                 f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
                 f"expected one of {name}",
-                hint=f"give {name} for its latest run, or the folder of another one or of one that was kept",
+                hint=f"give {name} for its latest run, or the folder of another run or of a saved one",
             )
 
     def write(self, folder: RunFolder, outcome: Outcome) -> None:
@@ -104,7 +104,7 @@ def gate_options(function: _F) -> _F:
 
 
 def _missing(path: Path) -> str:
-    """What a file cannot be written there without; a draft is made beside it, but not of a device or pipe."""
+    """Return the obstacle to writing a file; a draft is written next to it, except for a device or pipe."""
     from qoslab.results.files import no_file
 
     if no_file(path):
@@ -130,7 +130,7 @@ def _before(given: str) -> RunSummary:
 
 
 def _moved(now: RunSummary, before: RunSummary) -> str:
-    """How many figures moved, are gone or new, and whether what they are compared with can be trusted."""
+    """Return how many figures moved, are gone or new, and whether what they are compared with can be trusted."""
     moved = len(now.moved_since(before))
     words = f"{moved} figure{'' if moved == 1 else 's'} moved since {before.folder}"
     for count, word in ((len(now.lacking_of(before)), "gone"), (len(before.lacking_of(now)), "new")):
@@ -139,7 +139,7 @@ def _moved(now: RunSummary, before: RunSummary) -> str:
 
 
 def artifacts(environment: Mapping[str, str]) -> str:
-    """Where the forge that runs us shows the files of this run; empty elsewhere."""
+    """Return where the forge that runs us shows the files of this run; empty elsewhere."""
     if on_github(environment):
         parts = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
         server, repository, number = parts
@@ -149,7 +149,7 @@ def artifacts(environment: Mapping[str, str]) -> str:
 
 
 def on_github(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a workflow of GitHub (or a forge that does the same) runs us."""
+    """Return whether a workflow of GitHub (or a forge that does the same) runs us."""
     return environment.get("GITHUB_ACTIONS") == "true"
 
 

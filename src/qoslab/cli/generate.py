@@ -14,7 +14,7 @@ from qoslab.results.files import replace
 from qoslab.shipped import checkout
 
 PAGES = "docs/man"
-"""Where manual pages are kept; a wheel has them in share/man/man1."""
+"""Folder of manual pages; a wheel has them in share/man/man1."""
 
 
 @click.command()
@@ -27,7 +27,9 @@ def command(check: bool) -> int:
     """
     top = checkout()
     if top is None:
-        raise UserError("qoslab runs from a wheel, where nothing is generated", hint="Run ./qoslab of a checkout.")
+        raise UserError(
+            "qoslab runs from a wheel, and files are generated in a checkout only", hint="Run ./qoslab of a checkout."
+        )
     stale = False
     for path, text in _files(top):
         file = top / path
@@ -46,7 +48,9 @@ def command(check: bool) -> int:
 
 
 def _files(top: Path) -> Iterator[tuple[str, str | None]]:
-    """What each file shall be, one after the other as later ones import earlier ones; None for one that has to go."""
+    """Yield the content of each generated file, in order, since later ones import earlier ones; None for an obsolete
+    one.
+    """
     from qoslab.generated import FILES  # loads every command of the virtual devices
 
     for path, make in FILES.items():

@@ -16,7 +16,7 @@ from qoslab.results.files import drafted, filled
 from qoslab.shipped import shipped
 
 _RENAMED = {"gitignore": ".gitignore"}
-"""What would mean something to git where it is shipped."""
+"""Files with a meaning for git, shipped under other names."""
 _OTHER = ("inventory/hardware.example.yml",)
 """Shipped files that a project has, too."""
 

@@ -101,9 +101,7 @@ def _text_of(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{file} cannot be read: {error}", hint="It is to be what `show running-config` prints."
-        ) from error
+        raise UserError(f"{file} cannot be read: {error}", hint="Give the output of `show running-config`.") from error
 
 
 def _expose(lab: Lab, file: Path, *, together: bool) -> None:
@@ -245,7 +243,7 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
     lines = dict(map(_console, consoles))
     about = restore(inventory, lambda text: echo(text, err=True), lines)
     if about is None:
-        echo(f"nothing is to be restored: no run has left anything on the routers of {inventory}", err=True)
+        echo(f"nothing to restore: no run has left changes on the routers of {inventory}", err=True)
     else:
         echo(f"the routers of {inventory} are as they were before the run {about.run} ({about.since})", err=True)
 
@@ -262,7 +260,7 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
 
 
 def _has_command_line(lab: Lab, node: str) -> bool:
-    """Whether the node is a router with an IOS command line."""
+    """Return whether the node is a router with an IOS command line."""
     found = lab.nodes.get(node)
     return found is not None and platform_of(found.node).reached_by == "command line"
 

@@ -30,10 +30,10 @@ MODEL = "3725"
 VOICE = Rate.parse("80 kb/s")
 """A call of G.711 with 20 ms a packet: 50 IP packets of 200 bytes a second, with 160 bytes of speech each."""
 POLICIES = {
-    "police": ("Policed to {rate}", "a policer drops what comes faster"),
-    "shape": ("Shaped to {rate}", "a shaper delays what comes faster"),
-    "fair": ("Shaped to {rate}, a queue for each flow", "a shaper, and fair queueing of what waits"),
-    "priority": ("Shaped to {rate}, voice first", "a shaper, and a priority queue for what is marked EF"),
+    "police": ("Policed to {rate}", "a policer drops the excess traffic"),
+    "shape": ("Shaped to {rate}", "a shaper delays the excess traffic"),
+    "fair": ("Shaped to {rate}, a queue for each flow", "a shaper, and fair queueing of the waiting packets"),
+    "priority": ("Shaped to {rate}, voice first", "a shaper, and a priority queue for packets marked EF"),
 }
 """The title of the arm, and what it does in words."""
 TRAFFIC = ("tcp", "voice", "both")
@@ -42,7 +42,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Answers:
-    """What an experiment is made of."""
+    """Answers that define an experiment."""
 
     name: str
     routers: int
@@ -102,7 +102,7 @@ def experiment(
     if traffic == "voice" and streams is not None:
         raise click.UsageError("found --streams with --traffic voice, expected traffic with TCP: tcp or both")
     routers = _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2))
-    policy = _asked(policy, "What R1 does towards the server", "shape", click.Choice(tuple(POLICIES)))
+    policy = _asked(policy, "Policy of R1 towards the server", "shape", click.Choice(tuple(POLICIES)))
     rate = _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE)
     # What goes with what is known: a priority queue needs marked traffic, and connections need TCP.
     unfit = ("tcp" if policy == "priority" else "", "voice" if streams is not None else "")

@@ -21,7 +21,7 @@ from qoslab.results.files import drafted
 from qoslab.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
-"""Where notebooks are, seen from the working directory; one is named like its experiment."""
+"""Folder of notebooks, relative to the working directory; each has the name of its experiment."""
 
 
 @click.command()
@@ -69,7 +69,7 @@ def simulate_unless_run(experiment: str) -> None:
         return
     from qoslab.cli.run import command as run_experiment
 
-    echo(f"{experiment} has no run yet: one is simulated first; `--run RUN` would show another", err=True)
+    echo(f"{experiment} has no run yet: simulating one first; `--run RUN` shows another run", err=True)
     run_experiment.main([experiment, "--lab", Simulated.name], prog_name="qoslab run", standalone_mode=False)
 
 
@@ -79,7 +79,7 @@ def tell_of_a_part(run: Path) -> None:
     from qoslab.overview import read_run
 
     if part := part_of(read_run(run).overrides):
-        echo(f"{run} is of a part of its file ({part}): of the rest the notebook can show nothing", err=True)
+        echo(f"{run} covers only a part of its file ({part}): the notebook shows only that part", err=True)
 
 
 def find_notebook(experiment: str | None) -> Path:

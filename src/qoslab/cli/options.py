@@ -116,7 +116,7 @@ JOBS = JobsType()
 
 @dataclass(frozen=True)
 class Choice:
-    """Which cells are run, and how long."""
+    """Choice of cells, and their duration."""
 
     arms: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Choice:
     lab: str | None = None
     """A kind's name, or the place of a lab; None where it was not said."""
     strict: bool = False
-    """Whether values that a shortened run did not come to are failures."""
+    """True if values that a shortened run did not come to are failures."""
 
     @property
     def kind(self) -> LabKind:
@@ -135,11 +135,11 @@ class Choice:
 
     @property
     def place(self) -> str:
-        """Where the lab is, of kinds that are `placed`."""
+        """Return where the lab is, of kinds that are `placed`."""
         return (self.lab or "") if self.kind.placed else ""
 
     def plan(self, sweep: Sweep) -> Plan:
-        """What a run would do. `ExperimentError` for options that it cannot follow."""
+        """Return the plan of a run. `ExperimentError` for options that it cannot follow."""
         if self.kind.real_time:
             return make_plan(sweep, self.options())
         from qoslab.run.costs import learnt_costs  # it loads what reads run folders
@@ -147,7 +147,7 @@ class Choice:
         return make_plan(sweep, self.options(learnt_costs(RUNS, sweep.experiment.name)))
 
     def options(self, costs: Mapping[str, float] = MappingProxyType({})) -> Options:
-        """As the plan takes them. `ExperimentError` for an `--only` that is not KEY=VALUE."""
+        """Convert the choice to options of the plan. `ExperimentError` for an `--only` that is not KEY=VALUE."""
         only = []
         for each in self.only:
             name, equals, value = each.partition("=")
@@ -165,7 +165,7 @@ class Choice:
         )
 
     def words(self) -> tuple[str, ...]:
-        """As typed."""
+        """Return the options as typed."""
         found = [f"--duration {self.duration}"] if self.duration is not None else []
         found += [f"--arm {arm}" for arm in self.arms]
         found += [f"--repetitions {self.repetitions}"] if self.repetitions is not None else []
@@ -176,7 +176,7 @@ class Choice:
         return tuple(found)
 
     def recorded(self, file: Path, sets: Sequence[str]) -> RunOptions:
-        """What was asked for of an experiment; `after` takes it."""
+        """Convert the choice to its record for an experiment; `after` takes it."""
         from qoslab.results import RunOptions
 
         return RunOptions(
@@ -192,7 +192,9 @@ class Choice:
         )
 
     def after(self, recorded: RunOptions) -> Choice:
-        """What was recorded, but for what is given anew. `UserError` for another lab: results of two are not mixed."""
+        """Return the recorded choice with new options applied. `UserError` for another lab: results of two are not
+        mixed.
+        """
         if self.lab not in (None, recorded.lab):
             raise UserError(
                 f"found --lab {self.lab} for a run with --lab {recorded.lab}, expected the same",
@@ -273,7 +275,7 @@ def tls_options(function: _F) -> _F:
 
 @dataclass(frozen=True)
 class LiveChoice:
-    """How a run that goes on is served."""
+    """Options for serving a running run."""
 
     browser: bool
     port: int
@@ -281,7 +283,7 @@ class LiveChoice:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is."""
+        """True if anything is."""
         return self.browser or self.metrics is not None
 
 

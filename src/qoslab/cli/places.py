@@ -1,4 +1,4 @@
-"""Where experiments and runs are, seen from the working directory."""
+"""Folders of experiments and runs, relative to the working directory."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from qoslab.schema.near import did_you_mean, shown
 from qoslab.shipped import shipped
 
 EXPERIMENTS = Path("experiments")
-"""Where experiment files are."""
+"""Folder of experiment files."""
 RUNS = Path("runs")
-"""Where run folders are."""
+"""Folder of run folders."""
 
 
 def experiment_file(given: str) -> Path:

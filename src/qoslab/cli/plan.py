@@ -75,7 +75,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
-    """What a run comes to: cells by arm, values of the parameters, time; `labs` is what the run is expected to use."""
+    """Yield a summary of a run: cells by arm, values of the parameters, time; `labs` is the expected number of labs."""
     yield _headline(plan)
     for arm in plan.experiment.arms:
         own = [cell for cell in plan.cells if cell.arm == arm.name]

@@ -1,4 +1,4 @@
-"""How the user calls qoslab again, from any folder."""
+"""Command line that calls qoslab again, from any folder."""
 
 from __future__ import annotations
 

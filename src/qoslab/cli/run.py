@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from qoslab.schema import Sweep
 
 ATTEMPTS = 3
-"""How often a cell is tried that a busy machine, as with other cells beside it, or a failed lab made invalid."""
+"""Number of attempts for a cell that a busy machine, as with parallel cells, or a failed lab made invalid."""
 
 FIGURES_EVERY_S = 1.0
-"""How often at most those who watch are told of the figures."""
+"""Shortest interval between updates of the values for viewers."""
 FIGURES_MOST_SHARE = 20
 """Between two times lie so many times what the first took."""
 
 NEWEST = ""
-"""What `--resume` without a run stands for."""
+"""Value of `--resume` without a run."""
 
 
 @click.command()
@@ -243,17 +243,17 @@ def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], 
 
 
 class RunAnalysis:
-    """What is analysed of a run's cells while others run."""
+    """Analysis of a run's cells while others run."""
 
     def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...], lab: str) -> None:
         self._experiment = experiment
         self._lab = lab
         self._cells: list[Cell] = []
         self._told = -math.inf
-        """When the figures were told last, by the monotonic clock."""
+        """Time of the last update of the values, by the monotonic clock."""
         self.published = published
         self.readings: Readings | None = None
-        """Of the cells that were read so far; None where nothing was."""
+        """Readings of the cells so far; None without any."""
 
     def begin(self) -> Callable[[Cell], Figures]:
         """Import what comes after the traffic, which takes a second; what reads each cell, and says what it makes of
@@ -398,11 +398,11 @@ def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
 
 
 def _report_what_there_is(made: RunFolder) -> None:
-    """Of a run that the user ended: also where some of it cannot be shown, it ends as he wants."""
+    """Report a run that the user ended: it ends as wanted, even if a part cannot be shown."""
     try:
         report_of(made)
     except QoslabError as error:
-        echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
+        echo(f"qoslab: the measured cells could not be reported: {error.message}", err=True)
 
 
 def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
@@ -425,7 +425,7 @@ def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: st
 def _after(
     folder: RunFolder, experiment: str | None, sets: Sequence[str], choice: Choice
 ) -> tuple[str, Sequence[str], Choice]:
-    """What the run was asked for, but for what is given anew.
+    """Return the recorded options of the run, with new ones applied.
 
     In a lab that is at a place the user says himself what is run and where, so that no folder of another does.
     """
@@ -438,7 +438,7 @@ def _after(
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
             "--set again: an inventory is a program, and a run's folder may be another's",
-            hint=f"If this is what you want: {resuming(recorded, folder.path)}",
+            hint=f"To continue anyway: {resuming(recorded, folder.path)}",
         )
     return experiment, sets, choice.after(recorded)
 

@@ -43,4 +43,4 @@ def command(run: str | None, as_json: bool) -> None:
         what = each.line or f"nothing of it: {each.reason}"
         echo(f"{each.device}: {each.command}: {what}  ({each.place}, in {each.times} prints)")
     if not found:
-        echo(f"parsers took all that routers printed in {folder.path}", err=True)
+        echo(f"all router output in {folder.path} was parsed", err=True)

@@ -50,5 +50,5 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
         cells = sum(len(sweep.combinations(arm.name)) for arm in checked.arms) * checked.repetitions
         counted = f"; {cells} cells of {', '.join(sweep.parameters)}" if sweep.parameters else ""
         warned = f"; {len(warnings)} warning{'' if len(warnings) == 1 else 's'}" if warnings else ""
-        echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}{warned}", err=True)
+        echo(f"{file}: the experiment {checked.name} is valid; arms: {arms}{counted}{warned}", err=True)
     return ExitStatus.WITHIN

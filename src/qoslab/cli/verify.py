@@ -36,5 +36,5 @@ def command(run: str | None, as_json: bool) -> ExitStatus:
         for line in (*found.damage, *found.notes):
             echo(one_line(line))
         what = f"{found.cells} cells, {found.files} files, {found.bytes / 1e6:.1f} MB in {folder.path}"
-        echo(f"{what}: {'DAMAGED, see above' if found.damage else 'all is what was written'}")
+        echo(f"{what}: {'DAMAGED, see above' if found.damage else 'all checksums match'}")
     return ExitStatus.RUN_INVALID if found.damage else ExitStatus.WITHIN

@@ -60,7 +60,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
 
 
 def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
-    """Until the run is over."""
+    """Watch until the run is over."""
     from rich.console import Console
     from rich.live import Live
 

@@ -25,4 +25,4 @@ class AddedFigure(Protocol):
 
 
 FIGURES: Registry[AddedFigure] = Registry("figures", {}, partial(lacking, AddedFigure))
-"""By name; qoslab's own figures are the graphs of a report and its metrics."""
+"""Added figures by name; qoslab's own figures are the graphs of a report and its metrics."""

@@ -1,4 +1,4 @@
-"""What a format of `qoslab export` is, and how it comes to its place whole or not at all."""
+"""Interface of an export format, and its atomic output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ExportRequest:
 
     folder: RunFolder
     outcome: Outcome
-    """Of the same run: its tables are as fresh as it."""
+    """Outcome of the same run: its tables are as fresh as it."""
     licence: str = ""
     """SPDX identifier of the licence that the results are given under; empty where nobody said."""
     authors: tuple[str, ...] = ()
@@ -34,11 +34,11 @@ class Export:
     name: str
     help: str
     ending: str
-    """Of the name that is made up where none is given."""
+    """Ending of the default name."""
     write: Callable[[ExportRequest, Path], None]
     """Write the run to a place where nothing is: a file or a folder, as the format has it."""
     signed: bool = False
-    """Whether it has a place for a licence and authors."""
+    """True if it has a place for a licence and authors."""
 
 
 def write_export(export: Export, request: ExportRequest, to: Path) -> Path:

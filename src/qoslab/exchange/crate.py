@@ -23,7 +23,7 @@ from qoslab.results.seal import CRATE, seal_of
 
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 _TERMS = {"sha256": "https://schema.org/sha256"}
-"""Of ours, which the context of RO-Crate 1.1 lacks."""
+"""Our terms that the context of RO-Crate 1.1 lacks."""
 _KINDS = {
     ".json": "application/json",
     ".jsonl": "application/jsonl",

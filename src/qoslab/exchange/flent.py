@@ -25,12 +25,12 @@ from qoslab.results import Cell, CellSummary, Manifest, tables
 from qoslab.traffic.endpoints import family_of
 
 FORMAT = 4
-"""Of flent 2."""
+"""Format version of flent 2."""
 TEST = "tcp_nup"
 """The test of flent whose plots fit: any number of uploads."""
 _UPLOAD = "TCP upload"
 _NAMESPACE = uuid.UUID("6d5c2f0e-7a50-5f5b-9d55-6f1a4f0c7a1d")
-"""So that the same run has the same identifier again."""
+"""Namespace for stable identifiers of runs."""
 
 
 def write_flent(request: ExportRequest, to: Path) -> None:
@@ -96,7 +96,7 @@ def _at(grid: np.ndarray, times: np.ndarray, values: np.ndarray) -> list[float |
 
 
 def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | None]]:
-    """What flent's test computes of its streams when it runs: their sum and their mean."""
+    """Add the series that flent's test computes from its streams: their sum and their mean."""
     if not uploads:
         return {}
     known = [[value for value in values if value is not None] for values in zip(*uploads, strict=True)]
@@ -147,5 +147,5 @@ def _metadata(
 
 
 def _time(when: datetime) -> str:
-    """As flent reads it: always with microseconds."""
+    """Format a time for flent: always with microseconds."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

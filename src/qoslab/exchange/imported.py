@@ -171,7 +171,7 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
     return [
         Graph(
             f"frames-{place}",
-            "What the capture has",
+            "Traffic in the capture",
             f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
             "with the most bytes have lines of their own.",
             figures.unit_of(float(table[ALL].max()))[1],
@@ -202,7 +202,7 @@ def _delays(place: int, each: Foreign) -> list[Graph]:
 
 
 def _summaries(each: Foreign) -> list[tuple[str, str]]:
-    """Of samples: median, 99 % and the greatest."""
+    """Return summaries of samples: median, 99 % and maximum."""
     samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
     return [
         (f"{rows['series'].iloc[0]}, {word}", text.bound(f"{value:.4g} {rows['unit'].iloc[0]}".strip()))

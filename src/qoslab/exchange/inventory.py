@@ -12,7 +12,7 @@ from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import platform_of
 
 MARK = "fill in"
-"""Behind each value that only the lab knows."""
+"""Mark behind each value to fill in."""
 NOWHERE = ".fill-in.invalid"
 """Addresses until they are filled in: no name server knows such a name (RFC 2606), so that nothing else is reached."""
 HOSTS = "host"
@@ -71,7 +71,7 @@ _GROUPS = (
         ),
     ),
 )
-"""In the order of the inventory."""
+"""Groups in the order of the inventory."""
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Plain words that YAML takes for something else."""
@@ -91,7 +91,7 @@ def _emulated(topology: Topology) -> Iterator[str]:
         yield f"  {EMULATED_BY}:"
         for link in links:
             wanted = ", ".join(link.emulated)
-            yield f"    {_key(link.name)}: {LINE}  # {MARK}: what makes its {wanted}, the line itself or a node"
+            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}, the line itself or a node"
 
 
 def _children(topology: Topology) -> Iterator[str]:
@@ -116,9 +116,9 @@ def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
         node = topology.nodes[name]
         kind = "router" if platform_of(node).is_router else "host"
         yield f"  {_key(name)}:" + (f"  # {node.model}" if node.model else "")
-        yield f"    ansible_host: {_key(name + NOWHERE)}  # {MARK}: the address by which it is managed"
+        yield f"    ansible_host: {_key(name + NOWHERE)}  # {MARK}: its management address"
         if kind == "router" and node.model:
-            yield f"    # qoslab_model: {MARK} what `show version` calls it, where it is no {node.model}"
+            yield f"    # qoslab_model: {MARK} its model in `show version`, if not {node.model}"
         yield f"    qoslab_interfaces:  # as the experiment calls them, and as the {kind} does"
         for link, near, far in topology.links_of(name):
             yield f"      {_key(near.interface)}: {_key(near.interface)}  # {MARK}; {_about(link, near, far)}"

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Kind = Literal["ecdf", "box", "bar"]
 KINDS: tuple[Kind, ...] = ("ecdf", "box", "bar")
 MM = 25.4
-"""Of an inch."""
+"""Millimetre in inches."""
 POINT = 72.0
-"""Of an inch."""
+"""Point in inches."""
 LETTER = 0.58
 """Width of a letter of the font (DejaVu Sans) as a part of its size, on average of names; measured over those of the
 experiments."""
@@ -78,7 +78,7 @@ _PGF_BEGIN = rb"\begingroup%" + b"\n"
 _PGF_ALONE = (
     rb"\def\mathdefault#1{#1}\catcode`\_=\active\def_{\ifmmode\sb\else\_\fi}\catcode`\&=12\catcode`\#=12\relax%" + b"\n"
 )
-"""What matplotlib would have whoever includes a PGF file put into the preamble, and text as it is written."""
+"""Preamble for a standalone PGF file, in place of matplotlib's, with text as written."""
 
 
 def set_style() -> None:
@@ -149,7 +149,7 @@ def _describe_axis(axes: Axes, x: Mapping[str, Any], y: Mapping[str, Any]) -> No
 def draw_metric(
     folder: RunFolder, manifest: Manifest, outcome: Outcome, metric: str, kind: Kind, width_mm: float
 ) -> Figure:
-    """How a metric is distributed over the valid cells of each arm.
+    """Return how a metric is distributed over the valid cells of each arm.
 
     `ecdf`: the share of the cells with at most so much; `box`: quartiles, with every cell as a point; `bar`: the figure
     of the comparison with its interval, and where the publication has one, its figure. `UserError` for a metric of no
@@ -204,17 +204,17 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
 
 
 def _whole_pairs(where: str) -> str:
-    """Which cells they are, with no line ending between a parameter and its value."""
+    """Return which cells they are, with no line ending between a parameter and its value."""
     return where.replace(" ", _KEPT).replace(f",{_KEPT}", ", ")
 
 
 def _letters(width: float, size: float) -> int:
-    """How many letters of a size have room in so many inches."""
+    """Return how many letters of a size have room in so many inches."""
     return int(width * POINT / (LETTER * size))
 
 
 def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
-    """What the axis of values shows, in lines that are no wider than it is: so large a part of the figure."""
+    """Label the axis of values, in lines no wider than the figure."""
     axes.set_xlabel(textwrap.fill(label, _letters(part * figure.get_figwidth(), FONT)))
 
 
@@ -315,7 +315,7 @@ def save(figure: Figure, to: Path) -> None:
         raise UserError(f'{to}: found the ending "{to.suffix}", expected one of {endings}')
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise MachineError(
-            "PGF needs LaTeX, which measures its text: found no pdflatex",
+            "PGF needs LaTeX to measure its text: found no pdflatex",
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         )
     from matplotlib.backends.backend_pgf import LatexError
@@ -327,13 +327,13 @@ def save(figure: Figure, to: Path) -> None:
             figure.savefig(content, format=form, **_NO_TIME[form])
     except UserWarning as error:
         wide = f"{figure.get_figwidth() * MM:.0f} mm"
-        raise UserError(f"{to}: found no room beside the names in {wide}, expected a greater --width") from error
+        raise UserError(f"{to}: found no room next to the names in {wide}, expected a greater --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise
         found = next((line for line in str(error).splitlines() if line.startswith("!")), str(error).strip()[:200])
         raise MachineError(
-            f"{to}: LaTeX, which measures the text of PGF, ended with an error: {found}",
+            f"{to}: LaTeX ended with an error while measuring the text of PGF: {found}",
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         ) from error
     whole = content.getvalue()

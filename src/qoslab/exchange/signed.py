@@ -1,4 +1,4 @@
-"""Under which licence results are given, and by whom: what formats with a place for it are told of both."""
+"""Licence and authors of results, for formats with a place for them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 @dataclass(frozen=True)
 class Author:
-    """Who measured."""
+    """Author of the measurement."""
 
     name: str
     address: str
-    """Of a page, that of an ORCID among them; empty where nobody said."""
+    """Address of a page, such as an ORCID; empty if not given."""
 
 
 def author_of(text: str) -> Author:

@@ -25,7 +25,7 @@ FIGURES = "src/qoslab/ios/model/figures.py"
 
 def _below(present: str, marker: str, text: str) -> str:
     if marker not in present:
-        raise ValueError(f"the line {marker.strip()!r} is missing, below which is what is generated")
+        raise ValueError(f"the line {marker.strip()!r} is missing, the start of the generated part")
     return present.partition(marker)[0] + marker + text
 
 
@@ -143,14 +143,14 @@ def _code(text: str) -> str:
 
 METRIC_HEAD = "| metric | of | unit | written | meaning |\n|---|---|---|---|---|\n"
 WRITTEN = {"b/s": "`841 kb/s`", "fraction": "`32.6 %`", "B": "`31250 B`", "ms": "`25 ms`"}
-"""How experiment files write a figure, by its unit; any other as a number."""
+"""Form of values in experiment files, by unit; any other is a number."""
 
 
 def metric_table(present: str) -> str:
     """Return a document with the table of all metrics; the text behind it stays."""
     before, head, after = present.partition(METRIC_HEAD)
     if not head:
-        raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, below which is what is generated")
+        raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, the start of the generated part")
     cells = (
         (f"`{each.name}`", each.selector, each.unit, WRITTEN.get(each.unit, "a number"), each.description)
         for each in METRICS.own.values()
@@ -188,4 +188,4 @@ FILES: dict[str, Callable[[Path], str]] = {
     METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
     RESULTS: lambda top: results_document(_present(top, RESULTS), top),
 }
-"""What makes each file, given the top of the checkout; the modules first, which the others import."""
+"""Generators of each file, with the top of the checkout as argument; imported modules come first."""

@@ -17,7 +17,7 @@ READ = {
     "qos-router-lab": "LabConfig",
     "qos-sim-scenario": "Scenario",
 }
-"""By schema of what a program reads, in docs/schema/, the name of the whole document."""
+"""Names of the input documents of programs, by schema in docs/schema/."""
 PRINTED = {
     "qos-router-counters": "CountersReply",
     "qos-router-resolve": "Resolved",

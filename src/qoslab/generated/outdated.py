@@ -1,4 +1,4 @@
-"""Whether a baseline is of its experiment file as it stands."""
+"""Comparison of a baseline with the present experiment file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qoslab.schema import load_sweep, published_figures
 
 
 def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
-    """What of an experiment file is not as the baseline's run had it, in words; nothing where there is no such file.
+    """Yield the changes of an experiment file since the baseline's run, in words; none without such a file.
 
     What is measured otherwise has to be measured anew. Of expectations those are counted that are new or gone, and
     those with other bounds, or of which something else is said: whether the publication agrees, and what was fitted.

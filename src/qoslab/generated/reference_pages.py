@@ -34,7 +34,7 @@ def tables_document(present: str) -> str:
 def _below_mark(present: str, lines: list[str]) -> str:
     before, mark, _ = present.partition(MARK)
     if not mark:
-        raise ValueError(f"the line {MARK.strip()!r} is missing, below which the page is generated")
+        raise ValueError(f"the line {MARK.strip()!r} is missing, the start of the generated part")
     return f"{before}{MARK}\n" + "\n".join(lines)
 
 

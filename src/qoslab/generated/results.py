@@ -56,7 +56,7 @@ def _experiment(name: str, kept: Mapping[str, Baseline], file: Path) -> Iterator
 
 
 def _scores(kept: Mapping[str, Baseline]) -> Iterator[str]:
-    """How often one of two values of a parameter was better, in each kind of lab."""
+    """Yield how often one of two values of a parameter was better, in each kind of lab."""
     by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in kept.items()}
     titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
     if not titles:
@@ -72,7 +72,7 @@ def _scores(kept: Mapping[str, Baseline]) -> Iterator[str]:
 
 
 def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
-    """Why figures are not reproduced, and what of the model was chosen in their light."""
+    """Yield why figures are not reproduced, and what of the model was chosen in their light."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.explanation and (kind := _remark(row)):

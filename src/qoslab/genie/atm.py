@@ -27,7 +27,7 @@ TEXTS = ("category", "encapsulation", "status")
 
 
 def parse_atm_pvc(text: str) -> Values:
-    """What `text` says by interface and circuit: rates in kb/s, the ring in particles; empty for no circuit."""
+    """Parse `text` by interface and circuit: rates in kb/s, the ring in particles; empty for no circuit."""
     result: Values = {}
     circuit: Values = {}
     for raw in text.splitlines():

@@ -69,7 +69,7 @@ _RED_ROW = re.compile(
 
 
 def parse_policy_map(text: str) -> Values:
-    """What `show policy-map` says; empty where there is no policy-map."""
+    """Parse `show policy-map`; empty without a policy-map."""
     policies: Values = {}
     policy: Values | None = None
     found: Values | None = None
@@ -158,7 +158,7 @@ _MATCH = re.compile(
 
 
 def parse_class_map(text: str) -> Values:
-    """What `show class-map` says; empty where there is no class-map."""
+    """Parse `show class-map`; empty without a class-map."""
     classes: Values = {}
     found: Values | None = None
     for raw in text.splitlines():

@@ -1,4 +1,4 @@
-"""What `show ip sla statistics [aggregated]` says of jitter too, in both prints; Genie's own parser passes over it."""
+"""Parser of `show ip sla statistics [aggregated]` with jitter, in both forms; Genie's own parser omits it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _HEAD = re.compile(r"(Network|Service) object group (\S+)")
 
 
 def parse_object_groups(text: str) -> Values:
-    """What `text` says, by name: `kind`, and the lines of its `objects`; empty where it says nothing."""
+    """Parse `text` by name: `kind`, and the lines of its `objects`; empty without groups."""
     result: Values = {}
     objects: list[str] | None = None
     for line in text.splitlines():

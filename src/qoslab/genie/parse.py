@@ -25,7 +25,7 @@ another thread would find none in a half-filled table.
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a print says, or why nothing is known of it."""
+    """Parsed output, or the reason for its absence."""
 
     parsed: dict[str, Any] | None
     reason: str = ""

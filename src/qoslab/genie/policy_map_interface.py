@@ -35,14 +35,14 @@ class _Level:
 
 @dataclass
 class _Reader:
-    """Where in the print the reader is."""
+    """Position of the reader in the output."""
 
     result: Values = field(default_factory=dict)
     interface: Values | None = None
     policies: list[_Level] = field(default_factory=list)
     classes: list[_Level] = field(default_factory=list)
     counters: Values | None = None
-    """Where counters go: a class, or the queue that all priority classes share."""
+    """Target of counters: a class, or the queue shared by all priority classes."""
     shared_queue: Values | None = None
     indent: int = 0
     match: tuple[int, str] | None = None
@@ -50,7 +50,7 @@ class _Reader:
     colour: Values | None = None
     """The policer's colour whose actions follow."""
     marks: bool = False
-    """Whether lines of marking follow."""
+    """True if lines of marking follow."""
     marking: Values | None = None
     """The mark whose counter follows; None where it is not known."""
 
@@ -486,7 +486,7 @@ def _heading(line: str, indent: int) -> str | None:
 
 
 def parse_policy_map_interface(text: str, interface: str = "") -> Values:
-    """What `text` says; empty where no interface has a policy.
+    """Parse `text`; empty if no interface has a policy.
 
     `interface` is the one that the command asked for: some releases do not print its name then.
     """

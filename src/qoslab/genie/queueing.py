@@ -53,7 +53,7 @@ def _numbers(match: re.Match[str]) -> Values:
 
 
 def parse_queueing_interface(text: str) -> Values:
-    """What `show queueing interface X` says, by interface; empty where it says nothing."""
+    """Parse `show queueing interface X` by interface; empty without values."""
     result: Values = {}
     found: Values | None = None
     for raw in text.splitlines():
@@ -77,7 +77,7 @@ def parse_queueing_interface(text: str) -> Values:
 
 
 def parse_queue(text: str, interface: str) -> Values:
-    """What `show queue X` says; it does not name the interface. Empty where it says nothing."""
+    """Parse `show queue X` (it does not name the interface). Empty where it says nothing."""
     found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
     del found["queueing_strategy"]
     if conversations := _conversations(text):
@@ -105,13 +105,13 @@ def _conversations(text: str) -> dict[int, Values]:
 
 
 def parse_queueing_fair(text: str) -> Values:
-    """What `show queueing fair` says, by interface; empty where no interface queues by conversations."""
+    """Parse `show queueing fair` by interface; empty if no interface queues by conversations."""
     matches = (_FAIR.fullmatch(line) for line in text.splitlines())
     return {match["name"]: _numbers(match) for match in matches if match is not None}
 
 
 def parse_controllers_serial(text: str) -> Values:
-    """What `show controllers serial X` says of clock and transmit ring, by interface."""
+    """Parse clock and transmit ring of `show controllers serial X`, by interface."""
     result: Values = {}
     found: Values | None = None
     for raw in text.splitlines():

@@ -23,7 +23,7 @@ _SHAPED = re.compile(
 
 
 def parse_rate_limit(text: str) -> Values:
-    """What `show interfaces [X] rate-limit` says: by interface and direction the lines in their order."""
+    """Parse `show interfaces [X] rate-limit`: by interface and direction the lines in their order."""
     result: Values = {}
     found: Values = {}
     lines: list[Values] = []
@@ -46,7 +46,7 @@ def parse_rate_limit(text: str) -> Values:
 
 
 def parse_traffic_shape_statistics(text: str) -> Values:
-    """What `show traffic-shape statistics [X]` says: by interface the shapers in their order."""
+    """Parse `show traffic-shape statistics [X]`: by interface the shapers in their order."""
     result: Values = {}
     for line in text.splitlines():
         if match := _SHAPED.fullmatch(line.strip()):

@@ -15,7 +15,7 @@ _TOTAL = re.compile(r"(\d+) packets, (\d+) bytes (input|output)")
 
 
 def parse_vlans(text: str) -> Values:
-    """What `text` says, by VLAN: `interfaces` and `native` (names), `counters` of each; empty where it says nothing."""
+    """Parse `text` by VLAN: `interfaces` and `native` (names), `counters` of each; empty without VLANs."""
     result: Values = {}
     vlan: Values = {}
     native = False

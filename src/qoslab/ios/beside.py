@@ -1,4 +1,4 @@
-"""What a device's own configuration does to the packets of an interface, beside what an experiment configures there."""
+"""Effects of a device's own configuration on the packets of an interface, in addition to an experiment's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ QUEUEING = (
     *("service-policy", "rate-limit", "traffic-shape", "priority-group", "custom-queue-list", "fair-queue"),
     "random-detect",
 )
-"""What lines of an interface begin with that limit, queue or drop packets."""
+"""Beginnings of interface lines that limit, queue or drop packets."""
 
 
 def own_queueing(before: str, asked: str, interface: str, hardware: Hardware) -> list[str]:

@@ -23,7 +23,7 @@ from qoslab.ios.parse import apply
 from qoslab.ios.running_config import render
 
 LOOKS = 3
-"""How often what is left of the difference is looked at: a macro changes more than its own line."""
+"""Number of passes over the remaining difference: a macro changes more than its own line."""
 
 
 @dataclass
@@ -53,12 +53,12 @@ class Block:
             yield " " * depth + self.how.followed
 
     def differs(self, other: Block | None) -> bool:
-        """Whether the other is not there, or has another text."""
+        """Return whether the other is not there, or has another text."""
         return other is None or list(self.lines()) != list(other.lines())
 
 
 Anew = Literal["nothing", "differing", "all"]
-"""Which policies, classes and addresses are taken off and written anew."""
+"""Policies, classes and addresses that are removed and written again."""
 LATER: Anew = "nothing"
 """The same once it was looked at: what was written anew stays."""
 
@@ -225,13 +225,13 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
 
 
 def _named(line: Block, blocks: Iterable[str]) -> bool:
-    """Whether a line ends with the name of one of the blocks."""
+    """Return whether a line ends with the name of one of the blocks."""
     name = line.line.split()[-1]
     return any(key.endswith(f" {name}") for key in blocks)
 
 
 def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
-    """Whether a line comes off before anything is entered; `written` are the blocks that are written anew."""
+    """Return whether a line comes off before anything is entered; `written` are the blocks that are written anew."""
     if line.how.attaches:
         return _named(line, written) or line.differs(wanted)
     return line.how.first and wanted is None
@@ -298,7 +298,7 @@ def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
 
 
 def _whole(block: Block) -> bool:
-    """Whether another one takes its place as a whole."""
+    """Return whether another one takes its place as a whole."""
     return block.how.afresh or block.how.table
 
 

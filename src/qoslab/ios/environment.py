@@ -1,4 +1,4 @@
-"""What the command line asks of the router that it stands in front of; `lab.iosd` answers with a live one."""
+"""Interface of the command line to its router; `lab.iosd` provides a live one."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Port:
     mac: str | None
     """Like `02:00:00:00:00:01`; None on serial lines."""
     carrier: bool
-    """Whether the link is up at the other end too."""
+    """True if the link is up at the other end too."""
     mtu: int
     """Bytes of IP packet."""
     link_local: IPv6Address | None = None
-    """Its IPv6 link-local address; None without IPv6."""
+    """IPv6 link-local address; None without IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Neighbour:
     interface: str
     age_minutes: int
     state: str = "REACH"
-    """Of IPv6: REACH, STALE, DELAY or PROBE."""
+    """Neighbour state of IPv6: REACH, STALE, DELAY or PROBE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ProcessCpu:
     pid: int
     runtime_ms: int
     invoked: int
-    """How often it was given the processor."""
+    """Number of times that it ran."""
     five_seconds: float
     one_minute: float
     five_minutes: float
@@ -117,7 +117,7 @@ class ProcessCpu:
 
 @dataclass(frozen=True, slots=True)
 class PingOptions:
-    """What `ping` sends; both addresses are of one family."""
+    """Options of `ping`; both addresses are of one family."""
 
     address: IPv4Address | IPv6Address
     count: int = 5
@@ -131,7 +131,7 @@ class PingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """When an interface last received and sent a packet, to a few seconds; None for never."""
+    """Times of an interface's last received and sent packet, to a few seconds; None for never."""
 
     last_input: datetime | None = None
     last_output: datetime | None = None
@@ -150,11 +150,11 @@ class Environment(Protocol):
 
     @property
     def booted(self) -> datetime:
-        """When the router started or was last reloaded."""
+        """Return when the router started or was last reloaded."""
 
     @property
     def reloaded(self) -> bool:
-        """Whether that start was a `reload`."""
+        """True if that start was a `reload`."""
 
     @property
     def chassis(self) -> Chassis:
@@ -188,7 +188,7 @@ class Environment(Protocol):
         """The policy-maps in force with defaults filled in."""
 
     async def ip_sla(self) -> formats.IpSlaReport:
-        """What IP SLA has measured, as the data plane says it (docs/internals/control-protocol.md)."""
+        """Return the results of IP SLA in the form of the data plane (docs/internals/control-protocol.md)."""
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""
@@ -200,10 +200,10 @@ class Environment(Protocol):
         """Zero the QoS statistics of all ports of a switch, or of one, and no other counters."""
 
     def cleared(self, interface: str) -> datetime | None:
-        """When the interface's counters were last cleared by command; None for never."""
+        """Return when the interface's counters were last cleared by command; None for never."""
 
     async def activity(self) -> Mapping[str, Activity]:
-        """When the interfaces last carried packets, by full name."""
+        """Return when the interfaces last carried packets, by full name."""
 
     async def ports(self) -> Mapping[str, Port]:
         """The interfaces of the IP stack by full IOS name."""
@@ -242,7 +242,7 @@ class Environment(Protocol):
 
     @property
     def revert_at(self) -> datetime | None:
-        """When the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
+        """Return when the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
         """Have `text` put in force after that time, the same one as before where absent; None: never."""
@@ -252,11 +252,11 @@ class Environment(Protocol):
 
     @property
     def registered(self) -> Mapping[str, datetime]:
-        """When the applets that wait for the end of a countdown were registered, by name."""
+        """Return when the applets that wait for the end of a countdown were registered, by name."""
 
     @property
     def reload_at(self) -> datetime | None:
-        """When the router is going to reload by itself; None: never."""
+        """Return when the router is going to reload by itself; None: never."""
 
     def reload_after(self, seconds: float | None) -> None:
         """Reload after that time; None: never."""
@@ -265,4 +265,4 @@ class Environment(Protocol):
         """Boot from the saved configuration; ends all logins."""
 
     def opens_privileged_mode(self, password: str) -> bool:
-        """Whether it is the enable secret."""
+        """Return whether it is the enable secret."""

@@ -36,7 +36,8 @@ Value = TypeVar("Value")
 def configuration_differences(
     asked: str, running: str, *, before: str | None = None, family: str = "router", generation: Generation | None = None
 ) -> list[str]:
-    """What of the configuration `asked` is not in force on a router that prints `running`; a sentence each.
+    """Return the parts of the configuration `asked` that are not active on a router that prints `running`; a sentence
+    each.
 
     `before` is the running configuration from before `asked` was entered, where it is known: without it, policies,
     classes, access lists and operations that `asked` names are expected to hold nothing else. `generation` is that of
@@ -106,11 +107,11 @@ class _Comparison:
 
     @staticmethod
     def _would_be_read(line: Unread) -> bool:
-        """Whether the router's state, and not an unknown word, is why a line was refused."""
+        """Return whether the router's state, and not an unknown word, is why a line was refused."""
         return not line.reason.startswith("% Invalid input")
 
     def _below(self, place: Chain, wanted: _Pair, present: _Pair) -> Iterator[str]:
-        """What differs below one line."""
+        """Yield the differences below one line."""
         for key, block in wanted.plain.children.items():
             has = present.plain.children.get(key)
             asked_line = wanted.line(key)
@@ -127,7 +128,7 @@ class _Comparison:
         yield from _order(place, list(wanted.plain.children), list(present.plain.children))
 
     def _printed_otherwise(self, place: Chain, block: Block, typed: Block | None) -> bool:
-        """Whether the router prints a line, and those below it, as they were asked for but unlike the model."""
+        """Return whether the router prints a line, and those below it, as they were asked for but unlike the model."""
         others = {each.text for each in self.present.unread if _same_place(each.place, place)}
         candidates = {block.line, *([] if typed is None else [typed.line])} | _like(self.asked, block.line)
         if not candidates & others:
@@ -168,7 +169,9 @@ def _like(lines: Iterable[str], line: str) -> set[str]:
 
 
 def _same_place(one: Chain, other: Chain) -> bool:
-    """Whether lines at these places stand in the same block; what is below an action of a class counts as beside it."""
+    """Return whether lines at these places stand in the same block; what is below an action of a class counts as beside
+    it.
+    """
     if one and one[0].startswith("policy-map "):
         return one[:2] == other[:2]
     return one == other
@@ -177,9 +180,9 @@ def _same_place(one: Chain, other: Chain) -> bool:
 def _sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
     where = ", ".join(place) + ": " if place else ""
     if not asked:
-        return f"{where}in force is `{found}`, which was not asked for"
-    state = f"in force is `{found}`" if found else "nothing like it is in force"
-    return f"{where}asked for `{asked}`, {state}{why}"
+        return f"{where}`{found}` is active, but was not configured"
+    state = f"but `{found}` is active" if found else "but no such line is active"
+    return f"{where}configured `{asked}`, {state}{why}"
 
 
 def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]:
@@ -191,7 +194,7 @@ def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]
     ):
         return
     if wanted != present and set(wanted) == set(present):
-        yield f"{place[0]}: asked for the order {_listed(wanted)}, in force is {_listed(present)}"
+        yield f"{place[0]}: configured in the order {_listed(wanted)}, active in the order {_listed(present)}"
 
 
 def _listed(lines: Iterable[str]) -> str:
@@ -204,8 +207,8 @@ def _comparable(device: Device) -> list[str]:
 
 def _any_difference(wanted: str, present: str) -> Iterator[str]:
     have, want = present.splitlines(), wanted.splitlines()
-    yield from (f"asked for `{line.strip()}`, nothing like it is in force" for line in want if line not in have)
-    yield from (f"in force is `{line.strip()}`, which was not asked for" for line in have if line not in want)
+    yield from (f"configured `{line.strip()}`, but no such line is active" for line in want if line not in have)
+    yield from (f"`{line.strip()}` is active, but was not configured" for line in have if line not in want)
 
 
 # What was asked for, taken away from the router as it is.

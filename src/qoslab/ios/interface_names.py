@@ -10,11 +10,11 @@ from qoslab.ios.model.names import interface_name
 from qoslab.model.ports import OWN
 
 _NAMED = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]*) ?(\d+(?:/\d+)*)(\.\d+)?(?![\w/])")
-"""What may name an interface, abbreviated or not: its type, its numbers, its subinterface."""
+"""Patterns of interface names, abbreviated or not: type, numbers, subinterface."""
 
 
 class InterfaceNames:
-    """What a device calls the experiment's interfaces, subinterfaces with them; the others have the same name."""
+    """Device names of the experiment's interfaces and their subinterfaces; others are unchanged."""
 
     def __init__(self, devices: Mapping[str, str]) -> None:
         """`devices` has the device's name of each of the experiment's, both in full."""

@@ -43,10 +43,10 @@ WELL_KNOWN = {"bgp": 179, "http": 80, "secure-http": 443, "smtp": 25}
 NUMBERS = {"icmp": 1, "tcp": 6, "udp": 17, "eigrp": 88, "ospf": 89}
 RIP_PORT = 520
 MOST_BOXES = 2000
-"""Above this a set is taken for all packets."""
+"""Number of boxes above which a set counts as all packets."""
 
 Box = dict[str, tuple[int, int]]
-"""By field: the bits of the values that it may have, and 0; of an address its bits, and which of them count.
+"""Allowed bits of the values by field, and 0; for an address its bits and mask.
 
 A field that is left out may have any value.
 """
@@ -61,7 +61,7 @@ class PacketSet:
 
     @property
     def empty(self) -> bool:
-        """Whether no packet is in it."""
+        """True if no packet is in it."""
         return not self.boxes
 
     def __and__(self, other: PacketSet) -> PacketSet:
@@ -190,7 +190,7 @@ def _protocol(name: str) -> PacketSet:
 
 
 def _listed(device: Device, name: str) -> PacketSet:
-    """What an access list permits; one that nobody has configured nothing."""
+    """Return the packets that an access list permits; none for an undefined one."""
     found = device.access_lists.get(name)
     if found is None:
         return NOTHING

@@ -33,7 +33,7 @@ class Remark:
     """A line that was kept without effect."""
 
     number: int
-    """From 1."""
+    """Number from 1."""
     line: KeptLine
 
 

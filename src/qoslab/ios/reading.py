@@ -47,11 +47,11 @@ class Unread:
     text: str
     """One blank between words."""
     reason: str
-    """Why: what the command line says."""
+    """Reason from the command line."""
     head: Chain = field(default=(), compare=False)
     """The lines above it that are known, outermost first, as they stand in a running configuration."""
     depth: int = field(default=0, compare=False)
-    """How many lines are above it there, known or not."""
+    """Number of parent lines, known or not."""
     number: int = field(default=0, compare=False)
     """Line of the text, from 1."""
 
@@ -70,12 +70,12 @@ class Carried:
 
 @dataclass(slots=True)
 class Reading:
-    """What was read of a configuration."""
+    """Result of reading a configuration."""
 
     device: Device
     unread: list[Unread] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
-    """Where lines were carried out: mode and names."""
+    """Places of the executed lines: mode and names."""
     carried: list[Carried] = field(default_factory=list)
     """The lines that were carried out, in order."""
 
@@ -191,7 +191,7 @@ class _Above:
 
 
 def _depth(line: str, depth: int, above: list[_Above]) -> int:
-    """How deep a line is. The actions of a class are printed at different depths and are none below the other."""
+    """Return the depth of a line: the actions of a class are printed at different depths, none below another."""
     in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
     return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
 
@@ -283,7 +283,7 @@ def read_typed(reading: Reading, text: str) -> None:
 
 
 def _leads(line: str) -> bool:
-    """Whether a line begins a block, or is a command for the whole device, by its first word alone."""
+    """Return whether a line begins a block, or is a command for the whole device, by its first word alone."""
     first = line.split()[0].lower()
     inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
     return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)

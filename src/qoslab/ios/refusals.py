@@ -1,4 +1,4 @@
-"""How an IOS router refuses a well-formed line: the words by which clients know that it did.
+"""Refusals of well-formed lines by an IOS router: the patterns by which clients recognise them.
 
 Ansible's and Unicon's own lists hold what the parser of a command line says, and little of what quality of service
 adds. Both are given these patterns too: Ansible by the lookup `ios_refusals` of the playbooks, Unicon in the testbed.
@@ -51,12 +51,12 @@ REFUSALS: tuple[str, ...] = (
 )
 
 _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")
-"""What the parser says; `%SYS-5-…` is a line of the log."""
+"""Messages of the parser; `%SYS-5-…` is a line of the log."""
 REFUSED = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
 """Any of these, in a line of all that a router said."""
 
 NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
-"""What a router says of a show command that it does not have."""
+"""Answer of a router to an unknown show command."""
 
 
 def refusal_in(said: str) -> str | None:

@@ -38,7 +38,7 @@ class _State:
     ways: tuple[int, ...] = ()
     characters: frozenset[str] = frozenset()
     all_but: bool = False
-    """Whether it takes all characters but those."""
+    """True if it takes all characters but those."""
 
 
 class Regexp:
@@ -53,7 +53,7 @@ class Regexp:
         self._steps: dict[tuple[frozenset[int], str, bool], frozenset[int]] = {}
 
     def search(self, line: str) -> bool:
-        """Whether it matches anywhere in the line."""
+        """Return whether it matches anywhere in the line."""
         states = self._closed([self._begin], first=True, last=not line)
         end = len(line) - 1
         for index, character in enumerate(line):
@@ -77,7 +77,7 @@ class Regexp:
         return self._closed(taken, first=False, last=last)
 
     def _closed(self, states: list[int], *, first: bool, last: bool) -> frozenset[int]:
-        """These states and those that are reached from them without a character."""
+        """Return these states and those reached from them without a character."""
         seen = set[int]()
         while states:
             number = states.pop()

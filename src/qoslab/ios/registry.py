@@ -1,4 +1,4 @@
-"""What each command contributes to the walkers: the modules of `commands` and `catalyst.commands` fill these lists.
+"""Contributions of each command to the walkers: the modules of `commands` and `catalyst.commands` fill these lists.
 
 A walker (`running_config`, `compile`, `rules`, `show.policy_map`, `show.policy_interface`) goes through a list in the
 order of the ranks, which is IOS's where something is printed, and knows no command by name.
@@ -43,7 +43,7 @@ class Contributions(Generic[Contributed]):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a running configuration indents the lines below a class of a policy-map."""
+    """Indentation of the lines below a policy-map's class in a running configuration."""
 
     qos: QosGeneration
 
@@ -58,7 +58,7 @@ class CountedClass:
     """A class of a policy-map in `show policy-map interface`."""
 
     config: formats.PolicyClass
-    """As configured; nothing but its name where class-default is not."""
+    """Configuration of the class; only its name if class-default is not configured."""
     counters: formats.ClassCounters
     qos: QosGeneration
 
@@ -84,9 +84,9 @@ POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions
 INPUT_RULES: Contributions[Callable[[PolicyClass], None]] = Contributions()
 """Actions that a policy attached to the input can't have, at any level."""
 ATTACH_RULES: Contributions[Callable[[Device, Interface, str], None]] = Contributions()
-"""What an interface can't have attached in a direction (`input`, `output`), whatever the policy."""
+"""Rules for attachments of an interface in a direction (`input`, `output`), for any policy."""
 OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Contributions()
-"""What an interface can't carry as its output policy."""
+"""Rules for the output policy of an interface."""
 
 # Show output.
 LISTED_CLASS: Contributions[

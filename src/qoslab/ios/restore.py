@@ -1,4 +1,4 @@
-"""How a device gets back to its configuration from before a run, whatever else its configuration says.
+"""Restoration of a device's configuration from before a run, with any later changes of others.
 
 Only what the run touched is taken back: the blocks, and the lines of blocks, that its own configuration changed on a
 model of the device. What somebody else changed meanwhile stays, and is told. Lines that the model does not take are
@@ -20,7 +20,7 @@ from qoslab.ios.reading import Reading, Unread, enter_lines, normalised, read_ru
 MARK = "alias exec qoslab"
 """The line that says which run has the router; behind it stands whose it is."""
 APPLETS = ("event manager applet qoslab-1", "event manager applet qoslab-2")
-"""Of these one at a time counts until the router takes its configuration back."""
+"""Applets of the rollback timer, one at a time."""
 VOLATILE = {
     "ntp clock-period": "the router corrects it while it runs",
     MARK: "it says that the router is in use, and is part of no configuration",
@@ -31,12 +31,12 @@ VOLATILE = {
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What brings a device back, and what it leaves alone."""
+    """Lines that restore a device, and the changes that stay."""
 
     lines: tuple[str, ...]
-    """To be configured, in this order; tried out on the model."""
+    """Lines to configure, in this order; tested on the model."""
     left: tuple[str, ...]
-    """What others changed meanwhile and stays as it is, a sentence each."""
+    """Changes of others during the run that stay, a sentence each."""
 
 
 def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
@@ -92,11 +92,11 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
         if mine is None:
             continue
         if block.how.referred is not None and mine.differs(block):
-            found.append(f"it has `{mine.line}` of its own, with other content")
+            found.append(f"it has its own `{mine.line}`, with other content")
         for name, child in mine.children.items():
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:
-                found.append(f"`{child.line}` is in force already under `{mine.line}`")
+                found.append(f"`{child.line}` is already active under `{mine.line}`")
     return [*found, *_collisions_unread(own, alone, asked)]
 
 
@@ -105,15 +105,15 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
 
 @dataclass(frozen=True)
 class _Touched:
-    """What was changed below one line."""
+    """Changes below one line."""
 
     whole: frozenset[str]
     """Keys of lines that came or went, with all below them."""
     parts: dict[str, _Touched]
-    """By key of a line that stayed: what below it. Nothing below: the line itself."""
+    """Changed children by key of a line that stayed. Nothing below: the line itself."""
 
     def has(self, keys: Sequence[str]) -> bool:
-        """Whether the line with these keys, outermost first, was changed, or one above it."""
+        """Return whether the line with these keys, outermost first, was changed, or one above it."""
         return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
 
     def below(self, key: str) -> _Touched:
@@ -121,7 +121,7 @@ class _Touched:
 
     @property
     def keys(self) -> set[str]:
-        """Of the lines that came, went, or have other ones below them."""
+        """Return the keys of lines that came, went, or have other children."""
         return {*self.whole, *self.parts}
 
 
@@ -129,7 +129,7 @@ _NOTHING = _Touched(frozenset(), {})
 
 
 def _touched(device: Device, pushed: Sequence[str]) -> _Touched:
-    """What configurations change on a device, each entered on its own and one after the other."""
+    """Return the changes that configurations make on a device, each entered separately and in order."""
     before = tree(device)
     found = _NOTHING
     together = device.copy()
@@ -177,14 +177,14 @@ def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str
     )
     for name, _, text in had - wanted:
         if name in mine & touched:
-            yield f"it has `{text}` of its own in `{name}`, which the experiment would take off with it"
+            yield f"it has its own `{text}` in `{name}`; the experiment would remove it too"
     for name, _, text in (wanted & refused) - had:
         if name in mine:
-            yield f"it has `{name}` of its own, without `{text}`"
+            yield f"it has its own `{name}`, without `{text}`"
 
 
 def _name_of(line: Unread) -> str:
-    """What it stands in, by its key: a line for the whole device may be one of a table."""
+    """Return the key of the parent: a line for the whole device may be one of a table."""
     return line.place[0] if line.place else table_of(line.text) or line.text
 
 
@@ -276,8 +276,8 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
     reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
     if reading.unread:
         raise QoslabError(
-            "no configuration lines are known that take back what the run configured and leave what others changed "
-            f"meanwhile: `{reading.unread[0].text}`: {reading.unread[0].reason}",
+            "no configuration lines are known that remove the run's configuration and keep the later changes of "
+            f"others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
             hint="Compare the configurations by hand; both are in the run folder.",
         )
     return reading.device

@@ -1,4 +1,4 @@
-"""What IOS refuses about a policy as a whole; each command has the rules about itself, here they are gone through."""
+"""Refusals of IOS for a policy as a whole; each command has its own rules, applied here."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 REMOVED = "<removed>"
-"""In place of a secret, and of what follows it in its line."""
+"""Replacement for a secret, and for the rest of its line."""
 
 _BEFORE = (
     r"(?:area-|domain-)?password",
@@ -28,13 +28,13 @@ _BEFORE = (
     r"key(?= [0-9] \S)",
     r"wpa-psk (?:ascii|hex)",
 )
-"""What a secret follows, an optional number for its form between them (`password 7 0822455D0A16`)."""
+"""Words before a secret, with an optional number for its form (`password 7 0822455D0A16`)."""
 _SECRET = re.compile(
     rf"^((?:.*?(?<!\S)|[-+])(?:{'|'.join(_BEFORE)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE
 )
-"""In a difference, + or - comes before the line."""
+"""Pattern of a secret; in a difference, + or - comes before the line."""
 _KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
-"""Of a server or of a group of clients. In a key chain it is a number, and below it stands the secret."""
+"""Pattern of a server's or client group's key. In a key chain it is a number, and below it stands the secret."""
 _KEY_CHAIN = re.compile(r"[-+]?key chain ")
 
 

@@ -469,4 +469,4 @@ FAMILIES = (
 )
 
 REFUSED_BELOW = (("control-plane", "service-policy", "what is for the router itself is not policed"),)
-"""What stands below a line that is kept and would have an effect: the block's first word, the line's, the reason."""
+"""Refused lines below an inert line: the block's first word, the line's, the reason."""

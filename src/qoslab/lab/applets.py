@@ -19,7 +19,7 @@ class _Waiting:
 
 
 class Applets:
-    """Those of a running configuration. One that is entered or changed counts from then on."""
+    """Applets of a running configuration. One that is entered or changed counts from then on."""
 
     def __init__(self, carry_out: Callable[[Sequence[str]], Awaitable[None]]) -> None:
         """`carry_out` enters commands."""
@@ -28,7 +28,7 @@ class Applets:
 
     @property
     def registered(self) -> dict[str, datetime]:
-        """When each was registered."""
+        """Return when each was registered."""
         return {name: each.since for name, each in self._waiting.items()}
 
     def follow(self, present: Mapping[str, Applet]) -> None:

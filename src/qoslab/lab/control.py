@@ -132,7 +132,7 @@ class ControlClient:
         await self.request("clear", **keys)
 
     async def ip_sla(self, operation: int | None = None, *, samples: bool = False) -> formats.IpSlaReport:
-        """What IP SLA has measured, of one operation or all; with `samples` also the stamps of each packet."""
+        """Return the results of IP SLA, of one operation or all; with `samples` also the stamps of each packet."""
         keys = {} if operation is None else {"operation": operation}
         return cast("formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
 

@@ -15,7 +15,7 @@ class Countdown:
         self._handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Future[None] | None = None
         self.at: datetime | None = None
-        """When it happens; None: it does not."""
+        """Time of the event; None: not scheduled."""
 
     def start(self, seconds: float) -> None:
         """Let it happen after that time, and not when it would have."""

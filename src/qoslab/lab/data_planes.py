@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 FOLDER = "qos-router"
-"""Its folder under the runtime folder of the lab."""
+"""Folder of the data plane under the runtime folder of the lab."""
 CONTROL = "control.sock"
 """A router's control socket, in the router's own folder."""
 ENDED = "control.ended"
-"""What became of a router whose process runs on for others (docs/internals/control-protocol.md), beside it."""
+"""File with the final state of a router, if its process continues for others (docs/internals/control-protocol.md)."""
 NAMED = 4
 """Routers up to which the process is called by all of their names."""
 
@@ -44,5 +44,5 @@ def lab_config(wiring: Wiring, handles: Mapping[str, int], runtime: Path) -> for
 
 
 def process_name(names: Sequence[str]) -> str:
-    """What the process of these routers is called: their names, of many the first and how many more there are."""
+    """Return the process name of these routers: their names, or of many the first and the number of others."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > NAMED else ", ".join(names)

@@ -122,7 +122,7 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
 def _inventory(
     lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
 ) -> dict[str, Any]:
-    """As an author of an inventory would write it."""
+    """Return the inventory in the usual form."""
     children: dict[str, Any] = {
         "host": {
             "vars": {

@@ -38,7 +38,7 @@ from qoslab.peer import is_own
 
 SPEC_FORMAT = 1
 LOGIN_S = 30
-"""Until a client must have logged in (LoginGraceTime of sshd_config(5))."""
+"""Time limit of a login (LoginGraceTime of sshd_config(5))."""
 CHUNK = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""What the virtual IOS routers of a lab start with: startup configurations, logins, the specification for `iosd`."""
+"""Start data of the virtual IOS routers of a lab: startup configurations, logins, the specification for `iosd`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPEC_FORMAT = 1
 
 @dataclass(frozen=True)
 class WaysIn:
-    """How virtual IOS routers may be logged in to, and what else one finds there."""
+    """Logins of virtual IOS routers, and their inert configuration lines."""
 
     old_ssh: bool = False
     """SSH with SHA-1 and CBC only, as routers of the articles' age."""

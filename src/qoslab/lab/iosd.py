@@ -63,13 +63,13 @@ from qoslab.priority import step_behind_traffic
 
 SPEC_FORMAT = 1
 DATA_PLANE_PATIENCE_S = 10.0
-"""How long a data plane may take to open its control socket."""
+"""Time limit for a data plane to open its control socket."""
 HELLO_RETRY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who may log in; `privilege` 15 starts at `#`."""
+    """User of the routers; `privilege` 15 starts at `#`."""
 
     name: str
     password: str
@@ -230,7 +230,7 @@ async def _await_data_plane(control: ControlClient) -> None:
 
 
 def _judge(router: VirtualRouter, users: Iterable[User]) -> Judge:
-    """Who may log in to a router: users of its running configuration, and those of the specification."""
+    """Return who may log in to a router: users of its running configuration, and those of the specification."""
     known = {user.name: user for user in users}
 
     def judge(name: str, password: str) -> int | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     pass
 
 RUNTIME = Path("/run/qoslab")
-"""Where the lab's files are, inside the lab."""
+"""Runtime folder inside the lab."""
 STATE_FILE = "lab.json"
 IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
@@ -66,7 +66,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True)
 class Ssh:
-    """How to log in to a virtual IOS router."""
+    """Login data of a virtual IOS router."""
 
     host: str
     port: int
@@ -76,7 +76,7 @@ class Ssh:
     telnet: int | None = None
     """The port for telnet, where the lab has it."""
     host_key: str | None = None
-    """As in known_hosts."""
+    """Host key as in known_hosts."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class DaemonFailure:
 
     @property
     def killed(self) -> bool:
-        """Whether another process ended it, or the kernel for want of memory."""
+        """True if another process ended it, or the kernel for want of memory."""
         return -(self.exit or 0) in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def describe(self, lines: int) -> str:
-        """How it ended, and the last lines that it said."""
+        """Return how it ended, and the last lines that it said."""
         if self.exit is None:
             return f"{self.daemon}: {self.log.strip()}"
         said = self.log.strip().splitlines()[-lines:]
@@ -114,7 +114,7 @@ ENVIRONMENT_BEGINS = ("ASAN_", "COVERAGE_", "LC_", "LD_", "LLVM_", "PYTHON", "QO
 
 
 def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of this process's environment the daemons of a lab get."""
+    """Return the part of this process's environment for the daemons of a lab."""
     return {
         name: value for name, value in environment.items() if name in ENVIRONMENT or name.startswith(ENVIRONMENT_BEGINS)
     }
@@ -247,7 +247,7 @@ class Lab:
         if name is None:
             raise UserError(
                 f"you have {len(labs)} labs: {names}",
-                hint="Say which: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
+                hint="Name one: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
             )
         raise UserError(f"you have no lab called {name}; there is {names}")
 
@@ -345,7 +345,7 @@ class Lab:
     # Nodes
 
     def interface(self, node: str, interface: str) -> tuple[str, str]:
-        """Where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
+        """Return where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
         if platform_of(self.nodes[node].node).is_router:
             return node + DATA_PLANE_SUFFIX, linux_interface(interface)
         return node, interface
@@ -359,7 +359,7 @@ class Lab:
         return ControlClient(self.runtime(node) / data_planes.CONTROL)
 
     def ssh(self, node: str) -> Ssh:
-        """How to log in to a virtual IOS router."""
+        """Return how to log in to a virtual IOS router."""
         if node not in self._state["ssh"]:
             raise UserError(f"{node} is not an IOS router of the lab {self.name}")
         return Ssh(**self._state["ssh"][node])
@@ -438,7 +438,7 @@ class Lab:
         return failures
 
     def alive(self) -> bool:
-        """Whether the supervisor and every daemon run."""
+        """Return whether the supervisor and every daemon run."""
         try:
             return not self.failures()
         except LabError:
@@ -450,7 +450,7 @@ class Lab:
         return self._wiring.lines
 
     def describe(self) -> dict[str, Any]:
-        """What a manifest needs: kernel, settings as read back, offloads, links."""
+        """Return the lab's data for a manifest: kernel, settings as read back, offloads, links."""
         sysctls = {}
         for name, node in self.topology.nodes.items():
             keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())

@@ -58,7 +58,7 @@ MODULES = {
     "pair ": "Is the kernel's module there? sudo modprobe veth",
     "token bucket ": "Is the kernel's module there? sudo modprobe sch_tbf",
 }
-"""What to do when the kernel refuses a message, by the beginning of what it is for."""
+"""Hints for messages that the kernel refuses, by the beginning of their purpose."""
 
 _Encoded = tuple[bytes, str]
 """A message, and what it is for, in error messages."""
@@ -114,10 +114,10 @@ def no_arp(interface: Interface) -> _Encoded:
 
 
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
-"""By the version of IP."""
+"""Address families by IP version."""
 IPV6_LINK_LOCAL = IPv6Network("fe80::/10")
 IPV6_CONNECTED_METRIC = 256
-"""What the kernel gives the route of an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
+"""Metric of the kernel's route for an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
 
 
 def address(interface: Interface, given: Address) -> _Encoded:
@@ -174,7 +174,7 @@ NEIGHBOUR_TABLES = {4: "arp_cache", 6: "ndisc_cache"}
 
 
 def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
-    """For how long the kernel takes a neighbour of an interface for good; for entries that are made afterwards."""
+    """Set the lifetime of new neighbour entries of an interface."""
     message = ndtmsg()
     message["family"] = FAMILIES[version]
     parameters = [("NDTPA_IFINDEX", interface.index), ("NDTPA_BASE_REACHABLE_TIME", ARP_REACHABLE_MS)]

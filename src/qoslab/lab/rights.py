@@ -1,4 +1,4 @@
-"""Which capabilities each program of a lab may have, all of them over the lab only, and how a thread gives up its own.
+"""Capabilities of each program of a lab, all of them over the lab only, and their removal from a thread.
 
 A program of a lab is of its root, so that it has what its bounding set has (capabilities(7)).
 """
@@ -15,7 +15,7 @@ from qoslab.lab.supervisor import CAPABILITIES, libc
 from qoslab.traffic import INSTALLED
 
 OTHERS = ("dac_override", "net_bind_service", "net_admin", "net_raw")
-"""Of what is no program of ours: a shell in a host, `ip`, what is given to `lab exec`."""
+"""Capabilities of other programs: a shell in a host, `ip`, arguments of `lab exec`."""
 PROGRAMS: dict[str, tuple[str, ...]] = {
     # Congestion controls that the machine keeps from its users.
     **dict.fromkeys(INSTALLED, ("net_bind_service", "net_admin")),
@@ -27,26 +27,29 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "ping": ("net_raw",),
     "sla": ("net_bind_service", "net_raw"),
 }
-"""Of programs by their names."""
+"""Capabilities of our programs by name."""
 ENTERING = ("net_admin", "net_raw", "sys_ptrace", "sys_admin")
-"""Of who goes to namespaces, which are named by descriptors of process 1, and does something there. The command lines
-of routers have one thread that may."""
+"""Capabilities for work in namespaces, named by descriptors of process 1. The command lines of routers have one thread
+that may.
+"""
 SERVING = ("dac_override",)
-"""Of their other threads, which talk to those who log in: modules of Python may be files of any owner."""
+"""Capabilities of the other threads for logins: modules of Python may be files of any owner."""
 DAEMONS = {
     "data plane": (*OTHERS, "sys_ptrace", "sys_admin"),
     "command lines": (*SERVING, *ENTERING),
     # They are machines to those who log in.
     "hosts": (*OTHERS, "sys_ptrace", "sys_admin"),
 }
-"""Of the daemons of a lab, when they start. A data plane gives up sys_ptrace as soon as it has its namespaces."""
+"""Capabilities of the daemons of a lab at their start. A data plane gives up sys_ptrace as soon as it has its
+namespaces.
+"""
 
 _VERSION = 0x20080522
-"""Of the interface of capset(2): three sets of 64 capabilities, lower halves first."""
+"""Version of the interface of capset(2): three sets of 64 capabilities, lower halves first."""
 
 
 def bounds(argv0: str) -> list[str]:
-    """What comes before a program's command line so that it, and what it starts, can have no more than is its own."""
+    """Return the prefix of a program's command line that limits it and its children to its capabilities."""
     allowed = PROGRAMS.get(Path(argv0).name, OTHERS)
     return ["setpriv", "--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in allowed)]), "--no-new-privs"]
 

@@ -18,9 +18,9 @@ from qoslab.peer import is_own
 
 IDENTIFICATION = "Cisco-1.25"
 LOGIN_S = 30
-"""Until a client must have logged in (LoginGraceTime of sshd_config(5))."""
+"""Time limit of a login (LoginGraceTime of sshd_config(5))."""
 LAST_WORDS_S = 30
-"""Until a client must have read what it was sent before the end."""
+"""Time limit for a client to read the last output."""
 TRIES = 3
 """Passwords that a client may try, as IOS (`ip ssh authentication-retries`)."""
 MOST_STARTING = 100
@@ -35,14 +35,14 @@ Starting = MutableMapping[Any, asyncssh.SSHServerConnection]
 
 @dataclass(frozen=True, slots=True)
 class Algorithms:
-    """What an SSH server offers."""
+    """Algorithms that an SSH server offers."""
 
     key_exchanges: tuple[str, ...]
     ciphers: tuple[str, ...]
     macs: tuple[str, ...]
     host_key: str
     signatures: tuple[str, ...] = ()
-    """Of the host key; empty: all that the key can do."""
+    """Signatures of the host key; empty: all that the key supports."""
 
 
 ALGORITHMS = {
@@ -181,7 +181,7 @@ class _Login(asyncssh.SSHServerSession[str]):
                 channel.abort()
 
     async def _is_read(self) -> bool:
-        """Whether the client reads what is left to say."""
+        """Return whether the client reads what is left to say."""
         try:
             async with asyncio.timeout(LAST_WORDS_S):
                 await self._room.wait()

@@ -45,7 +45,7 @@ RTPROT_KERNEL, RTPROT_STATIC = 2, 4
 RT_TABLE_MAIN = 254
 RTN_BLACKHOLE = 6
 NOWHERE = -1
-"""In place of an interface's number: what is routed there is dropped without a word."""
+"""Placeholder for an interface's number: packets routed there are dropped silently."""
 IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
 NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
 _NUD_NAMES = {0x04: "STALE", 0x08: "DELAY", 0x10: "PROBE"}
@@ -347,7 +347,7 @@ class IpStack:
 
 
 def _addresses(interface: Interface, mac: str, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
-    """What an interface has by its configuration; `mac` is its hardware address, `macs` are all by full name."""
+    """Return the configured addresses of an interface; `mac` is its hardware address, `macs` are all by full name."""
     wanted: set[IPv4Interface | IPv6Interface] = {*interface.secondary_addresses, *interface.ipv6_addresses}
     if interface.address is not None:
         wanted.add(interface.address)

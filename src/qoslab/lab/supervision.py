@@ -24,7 +24,7 @@ from qoslab.lab.supervisor import PACKET_LIMIT
 from qoslab.programs import how_ended
 
 START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
-"""How the supervisor starts: as a module, whose compiled form Python keeps, and without this package's imports."""
+"""Command that starts the supervisor: as a compiled module, without this package's imports."""
 TIMEOUT = 30.0
 """Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
 ENDING_S = 5.0
@@ -119,7 +119,7 @@ class Supervisor:
 
     @property
     def user_namespace(self) -> bool:
-        """Whether the lab has a user namespace of its own."""
+        """True if the lab has a user namespace of its own."""
         return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
 
     def request(self, op: str, **keys: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Supervisor:
         return reply, list(received)
 
     def _gone(self, seen: str, *, wait: bool) -> LabError:
-        """How the supervisor ended, if it has, and if this process is its parent's parent; else what is `seen`."""
+        """Return the end of the supervisor, if it has ended as a descendant of this process; else the error `seen`."""
         kind: type[LabError] = LabError
         how = seen
         if self._launcher is not None and select.select([self.pidfd], [], [], ENDING_S if wait else 0)[0]:
@@ -235,10 +235,11 @@ def _map_ids(pid: int) -> None:
 
 
 APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
-"""For Ubuntu 23.10 and later, whose AppArmor lets only programs with a profile use user namespaces."""
+"""AppArmor profile for Ubuntu 23.10 and later: only programs with a profile may use user namespaces there."""
 HINT = (
     f"Allow user namespaces, as root. On Ubuntu 23.10 and later: cp {shlex.quote(str(APPARMOR_PROFILE))} "
-    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it says what it allows), or for all programs "
+    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it lists the permissions that it grants), or "
+    "for all programs "
     "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: sysctl -w user.max_user_namespaces=10000; on "
     "Debian also sysctl -w kernel.unprivileged_userns_clone=1. Or run qoslab as root."
 )
@@ -252,16 +253,16 @@ CONTAINER_HINT = (
     "with Podman --security-opt unmask=ALL."
 )
 OUTSIDE_HINT = (
-    "Where it has these, the machine itself does not let its users make user namespaces: as root, outside, sysctl -w "
+    "If they are set, the host itself does not let its users create user namespaces: as root, outside, sysctl -w "
     "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
 )
-"""For users other than root in a container."""
+"""Hint for users other than root in a container."""
 CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 """Files that Docker and Podman make in a container."""
 
 
 def _forbidden_hint(stage: str, number: int | None) -> str:
-    """What to do where a stage was forbidden."""
+    """Return the hint for a forbidden stage."""
     if os.geteuid() == 0 or stage.startswith("mount /proc"):
         return CONTAINER_HINT
     inside = "container" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)

@@ -64,12 +64,13 @@ CAPABILITIES = {
     "sys_ptrace": 19,  # the descriptors of process 1, by which namespaces are named
     "sys_admin": 21,  # the namespaces of routers' IP stacks
 }
-"""What programs of the lab can have of capabilities, and only over the lab: names and numbers (capabilities(7)). Which
-of them a program has, `qoslab.lab.rights` says."""
+"""Capabilities that programs of the lab can have, and only over the lab: names and numbers (capabilities(7)). Which of
+them a program has, `qoslab.lab.rights` says.
+"""
 ENDING_LOOK_S = 0.05
 """Seconds between two looks at what holds up the end of a lab; it usually takes a few milliseconds."""
 RUN_BYTES = 256 * 2**20
-"""Of a lab's /run, which is memory: sockets, configurations, logs of daemons."""
+"""Size of a lab's /run in memory: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -331,7 +332,7 @@ class Supervisor:
         return {}, []
 
     def op_status(self) -> Reply:
-        """What became of the daemons."""
+        """Return the state of the daemons."""
         self.reap()
         return {"daemons": self.daemons}, []
 

@@ -13,7 +13,7 @@ from qoslab.peer import is_own
 from qoslab.telnet import Telnet
 
 LOGIN_S = 30
-"""Until a client must have logged in, as IOS (`timeout login response`)."""
+"""Time limit of a login, as in IOS (`timeout login response`)."""
 TRIES = 3
 GREETING = "\nUser Access Verification\n\n"
 READ = 4096

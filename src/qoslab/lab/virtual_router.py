@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 SAMPLE_INTERVAL_S = 5.0
-"""How often processor time and interface activity are looked at."""
+"""Sampling interval of processor time and interface activity."""
 SAMPLES = 61
 """Kept samples: five minutes of them."""
 PROCESS_NAME = "QoS Data Plane"
@@ -63,7 +63,7 @@ class _CpuSample:
 
 @dataclass(frozen=True)
 class Make:
-    """What a virtual router is a model of."""
+    """Model of a virtual router."""
 
     chassis: Chassis
     software: Software
@@ -73,12 +73,12 @@ class Make:
 
 @dataclass(frozen=True)
 class Bound:
-    """What carries out a virtual router's configuration, and what keeps it."""
+    """Backends of a virtual router's configuration: execution and storage."""
 
     control: ControlClient
     stack: IpStack
     startup_path: Path
-    """Where its startup configuration is kept."""
+    """Path of its startup configuration."""
 
 
 class VirtualRouter:
@@ -231,7 +231,7 @@ class VirtualRouter:
 
     @property
     def revert_at(self) -> datetime | None:
-        """When the configuration goes back to an earlier one."""
+        """Return when the configuration goes back to an earlier one."""
         return self._revert.at
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
@@ -250,11 +250,11 @@ class VirtualRouter:
 
     @property
     def registered(self) -> Mapping[str, datetime]:
-        """When the applets that wait were registered."""
+        """Return when the applets that wait were registered."""
         return self._applets.registered
 
     async def _carry_out(self, commands: Sequence[str]) -> None:
-        """What an applet does: it has a terminal of its own, and is asked for no secret."""
+        """Execute an applet, on its own terminal, without asking for secrets."""
         shell = Shell(self, lambda _: None, privilege=PRIVILEGED_LEVEL)
         shell.feed("".join(f"{command}\r" for command in commands))
         shell.end_input()
@@ -262,7 +262,7 @@ class VirtualRouter:
 
     @property
     def reload_at(self) -> datetime | None:
-        """When the router is going to reload by itself."""
+        """Return when the router is going to reload by itself."""
         return self._reload.at
 
     def reload_after(self, seconds: float | None) -> None:
@@ -301,7 +301,7 @@ class VirtualRouter:
             raise StorageError(f"startup-config cannot be written: {error}") from error
 
     def opens_privileged_mode(self, password: str) -> bool:
-        """Whether it is the enable secret: the configured one, else the lab's."""
+        """Return whether it is the enable secret: the configured one, else the lab's."""
         secret = self._device.enable_secret
         if secret is not None:
             return verify(secret, password)
@@ -328,12 +328,12 @@ class VirtualRouter:
 
     @property
     def booted(self) -> datetime:
-        """When it started or was last reloaded."""
+        """Return when it started or was last reloaded."""
         return self._booted
 
     @property
     def reloaded(self) -> bool:
-        """Whether that was a reload."""
+        """True if that was a reload."""
         return self._reloaded
 
     def now(self) -> datetime:
@@ -371,7 +371,7 @@ class VirtualRouter:
         return await self._control.resolve()
 
     async def ip_sla(self) -> formats.IpSlaReport:
-        """What IP SLA has measured."""
+        """Return the results of IP SLA."""
         return await self._control.ip_sla()
 
     async def clear(self, interface: str | None = None) -> None:
@@ -405,11 +405,11 @@ class VirtualRouter:
                 self._statistics_cleared[name] = now
 
     def cleared(self, interface: str) -> datetime | None:
-        """When the interface's counters were cleared."""
+        """Return when the interface's counters were cleared."""
         return self._cleared.get(interface)
 
     async def activity(self) -> Mapping[str, Activity]:
-        """When the interfaces last carried packets, to the sampling interval."""
+        """Return when the interfaces last carried packets, to the sampling interval."""
         return self._activity
 
     def _observe(self, counters: formats.Counters) -> None:
@@ -476,7 +476,7 @@ class VirtualRouter:
 
 
 def _network(device: Device) -> tuple[object, ...]:
-    """What the IP stack has of a configuration."""
+    """Return the part of a configuration for the IP stack."""
     interfaces = device.interfaces.values()
     return (
         [

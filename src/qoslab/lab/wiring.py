@@ -1,4 +1,4 @@
-"""What a topology becomes in the kernel: namespaces, pairs of interfaces, addresses, routes. Pure."""
+"""Kernel objects of a topology: namespaces, pairs of interfaces, addresses, routes. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ link's own clock. Five milliseconds is also the data plane's budget for lateness
 """
 
 ARP_TIMEOUT_MS = 4 * 3600 * 1000
-"""How long an ARP entry lasts: IOS' default (`arp timeout 14400`).
+"""Lifetime of an ARP entry: IOS' default (`arp timeout 14400`).
 
 Linux would ask again after half a minute. A router's own request and its answer's way back wait in the queues of the
 interface like every other packet, so behind a saturated one they are lost, and the neighbour is gone for as long.
@@ -112,9 +112,9 @@ class Interface:
     addresses: tuple[Address, ...] = ()
     shaper: TokenBucket | None = None
     arp: bool = True
-    """Whether hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
+    """True if hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
     ipv6: bool = False
-    """Whether it has an IPv6 address, be it by the startup configuration of its router."""
+    """True if it has an IPv6 address, be it by the startup configuration of its router."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Neighbour:
     address: IPv4Address | IPv6Address
     mac: str
     booted: bool = False
-    """To be made once the router has booted, which brings the interface up."""
+    """Objects to create once the router has booted and the interface is up."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
         for namespace, sysctls in own:
             if namespace in namespaces:
                 raise ExperimentError(
-                    f"node {name} needs a network namespace {namespace}, which another node has",
+                    f"node {name} needs a network namespace {namespace}, already used by another node",
                     hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
                 )
             namespaces[namespace] = sysctls
@@ -218,7 +218,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
             name = link.name + LINE_SUFFIX
             if name in namespaces:
                 raise ExperimentError(
-                    f"link {link.name} needs a network namespace {name}, which a node has",
+                    f"link {link.name} needs a network namespace {name}, already used by a node",
                     hint=f'Rename the node whose name ends in "{LINE_SUFFIX}".',
                 )
             namespaces[name] = COMMON_SYSCTLS
@@ -275,7 +275,7 @@ def _line_ports(link: Link, seed: int) -> dict[str, formats.PortConfig]:
 @dataclass(frozen=True)
 class _End:
     wire: Interface
-    """Where the link's pair ends."""
+    """End of the link's pair."""
     port: tuple[Interface, Interface] | None
     """A router's second pair: the kernel's side, the data plane's side."""
 
@@ -288,7 +288,7 @@ class _End:
 def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
     for end in link.ends:
         if end.node not in topology.nodes:
-            raise ExperimentError(f"link {link.name} ends at {end.node}, which is no node of the topology")
+            raise ExperimentError(f"link {link.name} ends at {end.node}, not a node of the topology")
         if (end.node, end.interface) in used:
             raise ExperimentError(
                 f"interface {end.interface} of {end.node} is used by two links, {link.name} the second"

@@ -15,7 +15,7 @@ from qoslab.labs.simulated import Simulated
 from qoslab.labs.virtual import Virtual
 
 LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(), External())}
-"""By name. Of a kind that is `placed`, `--lab` has the place in its stead."""
+"""Kinds of labs by name. Of a kind that is `placed`, `--lab` has the place in its stead."""
 
 
 def lab_kind(name: str, record: Path | None = None) -> LabKind:

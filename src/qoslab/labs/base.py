@@ -1,4 +1,4 @@
-"""What every kind of lab answers."""
+"""Interface of every kind of lab."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REPORT_S = 4.0
 REPORT_CELL_S = 0.1
-"""What each cell adds to that. Both are estimates from runs on a machine with two cores."""
+"""Additional report time of each cell. Both are estimates from runs on a machine with two cores."""
 
 
 class LabKind(ABC):
@@ -30,49 +30,51 @@ class LabKind(ABC):
     """
 
     name: str
-    """As `--lab` has it."""
+    """Name for `--lab`."""
     help: str
-    """What `--lab` says of it."""
+    """Help text of `--lab`."""
     title: str
-    """For sentences: run in …"""
+    """Title for sentences: run in …."""
     found: str
-    """What its figures are called beside published ones."""
+    """Word for its values next to published ones."""
     remark: str = ""
-    """What whoever reads its figures must know first."""
+    """Remark for readers of its values."""
     worker: str
-    """What runs its cells side by side, as a noun in the singular."""
+    """Noun for the workers of parallel cells."""
     real_time: bool
-    """Whether its cells must be punctual: they disturb each other, and take as long as their traffic."""
+    """True if its cells must be punctual: they disturb each other, and take as long as their traffic."""
     processes_from: int | None = None
-    """So many cells are run in processes of their own, fewer in the run's; None: always in that."""
+    """Number of cells from which processes run them, fewer run in the run's own process; None: always there."""
     placed: bool = False
-    """Whether `--lab` says where it is, and not what kind it is."""
+    """True if `--lab` says where it is, and not what kind it is."""
     most: int | None = None
     """Cells that it can have at the same time; None: as many as this machine bears."""
     programs: tuple[str, ...]
     """Our own programs that its cells are run with; results of others are not mixed with theirs."""
     ending: str
-    """What it does when it is interrupted."""
+    """Activity after an interrupt."""
     ended: str = ""
-    """What is to be said where that is interrupted as well; `PLACE` is where the lab is."""
+    """Message for an interrupt of that activity; `PLACE` is the place of the lab."""
     configured: str
-    """What the rendered configuration of a router is, beside the router's name."""
+    """Title of a router's rendered configuration, after the router's name."""
     nothing_late: str
-    """That a run without a fault can be trusted, where no router said how late it was."""
+    """Statement of trust for a run without a fault, if no router reported lateness."""
     turn: frozenset[str]
     """Keys of the steps during which a cell keeps others from having traffic."""
 
     @property
     def is_default(self) -> bool:
-        """Whether it goes without saying."""
+        """True if it goes without saying."""
         return self.name == DEFAULT_LAB
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """What of an experiment it cannot run."""
+        """Return the parts of an experiment that it cannot run."""
         return []
 
     def scheduler(self, cells: int) -> str | None:
-        """Where so many cells run unless something else is asked for; see `qoslab.run.request.Request.scheduler`."""
+        """Return where so many cells run unless something else is asked for; see
+        `qoslab.run.request.Request.scheduler`.
+        """
         return "local" if self.processes_from is not None and cells >= self.processes_from else None
 
     @abstractmethod
@@ -81,22 +83,22 @@ class LabKind(ABC):
 
     @abstractmethod
     def generated_by(self, flow: Flow) -> str:
-        """What makes the traffic of a flow, in words."""
+        """Return the source of a flow's traffic, in words."""
 
     @abstractmethod
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """What is done in a cell, in order; it has its only arm.
+        """Return the steps of a cell, in order; the experiment has only the cell's arm.
 
         `cost` is the seconds that a second of its traffic takes in virtual time; None where nobody knows.
         """
 
     @abstractmethod
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
-        """What is done before the first cell."""
+        """Return the steps before the first cell."""
 
     @abstractmethod
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
-        """What is done after the last cell, before the report."""
+        """Return the steps after the last cell, before the report."""
 
     @abstractmethod
     def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
@@ -108,7 +110,7 @@ class LabKind(ABC):
 
 
 def report_step(cells: int) -> Step:
-    """What comes last, whatever the lab."""
+    """Return the last step of every lab."""
     seconds = REPORT_S + REPORT_CELL_S * cells
     return Step("analysis and report", "report", (), "tables, comparison, report.html", seconds)
 

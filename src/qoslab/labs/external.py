@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qoslab.schema.document import Document
 
 REACH_S = 4.0
-"""To read the inventory and to have an agent on each host; an estimate, as the next."""
+"""Time to read the inventory and to start an agent on each host; an estimate, as the next."""
 LEAVE_S = 1.0
 
 
@@ -31,7 +31,7 @@ class External(Measured):
     most = 1
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """What nothing of a real lab does yet: captures at a router, data planes over SSH.
+        """Return the unsupported parts of a real lab: captures at a router, data planes over SSH.
 
         Whether something makes delay, jitter and loss of links, the inventory says (`schema.inventory.lacking`).
         """
@@ -45,7 +45,7 @@ class External(Measured):
         for name, node in topology.nodes.items():
             if platform_of(node).reached_by == "control socket":
                 message = f"found the platform {node.platform} of {name}, expected a router with a command line"
-                hint = "its counters can only be read where it runs; use --lab virtual"
+                hint = "its counters can only be read on its own machine; use --lab virtual"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
         return found
 

@@ -1,4 +1,4 @@
-"""What the kernel of a host counted of its TCP → rows of the table `hosts`."""
+"""TCP counters of a host's kernel as rows of the table `hosts`."""
 
 from __future__ import annotations
 

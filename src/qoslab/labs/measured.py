@@ -44,7 +44,7 @@ class Measured(LabKind):
     worker = "lab"
     real_time = True
     ending = "restoring the routers (Ctrl-C again leaves them as they are)"
-    configured = "what was pushed"
+    configured = "pushed configuration"
     nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
@@ -53,14 +53,14 @@ class Measured(LabKind):
         return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
 
     def generated_by(self, flow: Flow) -> str:
-        """Its tool."""
+        """Return the flow's tool."""
         return flow.tool
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """As `qoslab.run.cell.measure` carries them out."""
+        """Return the steps as `qoslab.run.cell.measure` carries them out."""
         return (
             *_configure(experiment),
-            Step(TURN, "wait", (), "where cells run side by side, until it may have traffic", 0.0),
+            Step(TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
             _set_hosts(experiment),
             *_captures_on(experiment),
             *_observe(experiment, "before", OBSERVE_BEFORE),
@@ -73,7 +73,7 @@ class Measured(LabKind):
         )
 
     def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
-        """What its tool printed."""
+        """Read the output of the flow's tool."""
         generator = tool(flow.tool)
         sides = ("client", "server")
         # A lab that dies may leave one of them; what a cell's record names and is not there is damage, told elsewhere.
@@ -83,7 +83,7 @@ class Measured(LabKind):
         return generator.parse(flow, duration, client, server)
 
     def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
-        """What the hosts' kernels counted."""
+        """Read the kernel counters of the hosts."""
         for host in cell.hosts_with_counters():
             before, after = (read_counters(cell.text(file), file.name) for file in cell.host_counters(host))
             yield host_row(host, before, after, sends=host in senders)
@@ -109,7 +109,7 @@ def _configure(experiment: Experiment) -> Iterator[Step]:
         detail = f"{'; '.join(parts)} by role {platform_of(node).ansible_role(node)}"
         yield Step(CONFIGURE, "apply", (device,), detail, PLAYBOOK_S)
     for device in configurations:
-        yield Step(CONFIGURE, "verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
+        yield Step(CONFIGURE, "verify", (device,), "the running configuration equals the pushed one", PLAYBOOK_S)
 
 
 def _set_hosts(experiment: Experiment) -> Step:
@@ -151,7 +151,7 @@ def _observe(experiment: Experiment, moment: Stage | Trigger, key: str, after_s:
 
 
 def _of_probes(experiment: Experiment) -> dict[str, str]:
-    """What routers are configured with for probes: operations, the responder, or both."""
+    """Return the routers' configuration for probes: operations, the responder, or both."""
     routers = routers_of(experiment.topology)
     senders = [probe.source for probe in experiment.probes if probe.source in routers]
     responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]

@@ -24,8 +24,9 @@ RESULTS: Final = "results"
 """Keys of the steps before and after `SIMULATION`."""
 
 WORKERS_UP_S = 1.0
-"""What reads the routers' prints, and the processes that simulate; as the next, an estimate from runs on a machine with
-two cores."""
+"""Start time of the parsers of router output and the simulation processes; as the next, an estimate from runs on a
+machine with two cores.
+"""
 AROUND_S = 0.05
 """Before a simulated cell it is sent to a process, and after it its files come back."""
 
@@ -47,12 +48,14 @@ class Simulated(LabKind):
     # A process of its own takes as long to start as ten cells take of this one, for what the simulator does not do.
     processes_from = 16
     ending = "ending the simulations"
-    configured = "what it was configured with"
-    nothing_late = "As far as the model goes: every cell was computed to its end. In virtual time nothing is late."
+    configured = "simulated configuration"
+    nothing_late = (
+        "Within the limits of the model: every cell was computed to its end, and nothing is late in virtual time."
+    )
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """What is not modelled."""
+        """Return the parts that are not modelled."""
         from qoslab.simulation.check import problems  # it compiles configurations
 
         return problems(experiment, document, file)
@@ -63,36 +66,36 @@ class Simulated(LabKind):
 
     def generated_by(self, flow: Flow) -> str:
         """A model of its tool."""
-        return f"in the manner of {flow.tool}"
+        return f"modelled like {flow.tool}"
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """As `qoslab.run.labs.simulated` carries them out."""
+        """Return the steps as `qoslab.run.labs.simulated` carries them out."""
         nodes = tuple(experiment.topology.nodes)
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
         work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
         return (
-            Step(SCENARIO, "scenario", nodes, "what the simulator is given", AROUND_S),
+            Step(SCENARIO, "scenario", nodes, "input of the simulator", AROUND_S),
             Step(SIMULATION, "simulate", nodes, "; ".join(work), seconds),
             Step(RESULTS, "results", nodes, "captures, counters, show commands", AROUND_S),
         )
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
         """Processes start."""
-        return (Step("workers up", "workers up", (), "processes that simulate", WORKERS_UP_S),)
+        return (Step("workers up", "workers up", (), "simulation processes", WORKERS_UP_S),)
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
         """Nothing that takes time."""
         return ()
 
     def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
-        """What the simulator says of it."""
+        """Read the simulator's values of the flow."""
         from qoslab.simulation.result import read_flow
 
         file = cell.simulated_traffic(flow.name)
         return read_flow(flow, cell.text(file)) if file.exists() else None
 
     def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
-        """What the simulator says of their TCP."""
+        """Read the simulator's TCP counters of the hosts."""
         from qoslab.simulation.result import read_host
 
         for host in cell.simulated_hosts():

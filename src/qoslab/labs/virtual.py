@@ -20,7 +20,7 @@ class Virtual(Measured):
     programs = ("qos-router", "flood", "sla")
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
-        """It is built."""
+        """Return the steps that build the lab."""
         nodes, links = tuple(experiment.topology.nodes), experiment.topology.links
         return (Step("lab up", "lab up", nodes, f"{len(nodes)} nodes, {len(links)} links", LAB_UP_S),)
 

@@ -62,7 +62,7 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         yield values(GaugeMetricFamily(f"qoslab_class_{name}_bits_per_second", text, labels=_CLASS), f"{name}_bps")
     family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the class's queue.", labels=_CLASS)
     yield values(family, "queue_packets")
-    family = GaugeMetricFamily("qoslab_class_wait_seconds", "Queue over the rate at which it is sent.", labels=_CLASS)
+    family = GaugeMetricFamily("qoslab_class_wait_seconds", "Queue divided by its sending rate.", labels=_CLASS)
     for cell, key, point in points:
         _add(family, _labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
     yield family

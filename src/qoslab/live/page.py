@@ -1,4 +1,4 @@
-"""What the page in the browser shows of a watched run, as JSON; graphs as in the report."""
+"""Content of the browser page for a watched run, as JSON; graphs as in the report."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def interface_texts(point: InterfacePoint) -> dict[str, str]:
 
 
 def _rate(bps: float) -> str:
-    """With blanks as terminals and scripts have them."""
+    """Format a rate with spaces as terminals and scripts have them."""
     return text.rate(bps).replace("\N{NO-BREAK SPACE}", " ")

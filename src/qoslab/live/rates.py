@@ -20,7 +20,7 @@ from qoslab.results.tables import DROP_REASONS
 LEAST_S = 0.5
 """Readings that are nearer to the one before are left out: the rate of a moment would look like a peak."""
 MOST_POINTS = 3600
-"""Of a class or an interface that are kept: an hour."""
+"""Greatest number of stored points of a class or an interface: an hour."""
 _INTERFACE = re.compile(r"show interfaces (\S+)")
 _COUNTED = {way: re.compile(rf"^ *(\d+) packets {way}, (\d+) bytes", re.MULTILINE) for way in ("input", "output")}
 _DROPS = re.compile(r"Total output drops: *(\d+)")
@@ -28,7 +28,7 @@ _DROPS = re.compile(r"Total output drops: *(\d+)")
 
 @dataclass(frozen=True)
 class ClassKey:
-    """What a class is known by."""
+    """Key of a class."""
 
     router: str
     interface: str
@@ -39,12 +39,12 @@ class ClassKey:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Return the title for people."""
         return f"{self.attached}, class {self.name}"
 
     @property
     def attached(self) -> str:
-        """Where its policy is."""
+        """Return where its policy is."""
         return f"{self.router} {self.interface} {self.direction}, policy {self.policy}"
 
 
@@ -53,18 +53,19 @@ class ClassPoint:
     """A class between two readings, and at the later one."""
 
     time_s: float
-    """Of the later reading, since the first of the cell."""
+    """Time of the later reading, since the first of the cell."""
     offered_bps: float
     sent_bps: float | None
     dropped_bps: float | None
     queue_packets: int | None
     """None without a queue."""
     wait_ms: float | None
-    """How long what is in the queue takes to leave at the rate at which the class is sent (Little's law): about what a
-    packet that comes now waits. None without a queue, or where nothing was sent."""
+    """Time to send the content of the queue at the sending rate of the class (Little's law): about the wait of a packet
+    that arrives now. None without a queue, or where nothing was sent.
+    """
     bucket_bytes: int | None
     level_bytes: int | None
-    """Of a dynamic bucket."""
+    """Level of a dynamic bucket."""
     offered_bytes: int
     dropped_bytes: int | None
     """Counted so far."""
@@ -79,7 +80,7 @@ class InterfacePoint:
     output_bps: float
     queue_packets: int | None
     drops: int | None
-    """Of its output, counted so far."""
+    """Output drops so far."""
     delay_ms: float | None
     """Mean time in its queues of the packets that left since the reading before; None where it is not counted, or none
     left."""
@@ -98,7 +99,7 @@ class Rates:
     classes: dict[ClassKey, list[ClassPoint]] = field(default_factory=dict)
     interfaces: dict[InterfaceKey, list[InterfacePoint]] = field(default_factory=dict)
     origin_ns: int | None = None
-    """Of the first reading, by the router's clock."""
+    """Time of the first reading, by the router's clock."""
     _before: dict[ClassKey | InterfaceKey, dict[str, Any]] = field(default_factory=dict)
 
     def counters(self, router: str, reply: Mapping[str, Any]) -> None:
@@ -149,7 +150,7 @@ class Rates:
             return
 
         def rate(names: tuple[str, ...]) -> float | None:
-            """Of the first count less the others."""
+            """Return the rate of the first count less the others."""
             values = [(row[name], before[name]) for name in names]
             if any(None in pair for pair in values):
                 return None
@@ -220,7 +221,7 @@ def _waiting(row: Mapping[str, Any]) -> int | None:
 
 
 def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float | None:
-    """From two means since the start, each of so many packets."""
+    """Return the mean delay between two readings, from two means since the start, each of so many packets."""
     names = ("queueing_delay_packets", "queueing_delay_mean_ns")
     counts = [each.get(name) for each in (before, row) for name in names]
     if None in counts:
@@ -230,7 +231,7 @@ def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float |
 
 
 def _printed(raw: str, interface: str) -> dict[str, Any]:
-    """What `show interfaces` prints of an interface's counters, None where it does not."""
+    """Return the counters of an interface in `show interfaces`, None if not shown."""
     found: dict[str, Any] = {}
     for way, pattern in _COUNTED.items():
         match = pattern.search(raw)

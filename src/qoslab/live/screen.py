@@ -27,7 +27,7 @@ LEAST_POINTS = 16
 LEAST_NAME = 12
 """Columns for names; in fewer, each has a line of its own."""
 LEAST_LINES = 6
-"""Of a cell, and of the figures, before there is room for another cell."""
+"""Least lines of a cell, and of the values, before there is room for another cell."""
 GAP = "  "
 MOST_ROWS = 16
 """Classes of a cell that are shown: those that were offered most."""
@@ -79,7 +79,7 @@ def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> Rendera
 
 
 def _cut(found: list[Text], room: int) -> list[Text]:
-    """As many lines as there is room for, one at least."""
+    """Return as many lines as fit, at least one."""
     if len(found) <= room:
         return found
     kept = max(room - 1, 0)
@@ -87,7 +87,7 @@ def _cut(found: list[Text], room: int) -> list[Text]:
 
 
 def state_line(run: WatchedRun) -> str:
-    """How far it is."""
+    """Return how far it is."""
     state = "goes on" if run.state == RUNNING else run.state
     invalid = f", {len(run.invalid)} invalid" if run.invalid else ""
     return printable(f"{run.lab or 'a'} lab, {state}: {done(run)} of {run.planned} cells{invalid}")
@@ -116,7 +116,7 @@ class _Row:
     """A line that stands once before all rows that have it."""
     graph: str = ""
     style: str = ""
-    """Of the last text."""
+    """Style of the last text."""
 
 
 def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
@@ -177,14 +177,14 @@ def _cell(cell: WatchedCell, width: int) -> list[Text]:
 
 
 def _spark(points: Sequence[ClassPoint]) -> str:
-    """Of what is sent; where that is not counted, of what is offered."""
+    """Draw the sent rate over time; the offered one if it is not counted."""
     last = points[-SPARK_POINTS:]
     sent = [point.sent_bps for point in last]
     return sparks([point.offered_bps for point in last] if None in sent else sent)
 
 
 def _figures(run: WatchedRun, width: int) -> list[Text]:
-    """How many have which verdict, then each; those outside first."""
+    """Return how many have which verdict, then each; those outside first."""
     if not run.figures:
         return []
     counts = Counter(str(row.get("verdict") or "without verdict") for row in run.figures)

@@ -35,7 +35,7 @@ from qoslab.shipped import shipped
 ADDRESS = "127.0.0.1"
 EVERY_S = 1.0
 FAREWELL_S = 3.0
-"""How long a browser that asked within that time is waited for at the end."""
+"""Time at the end for a browser that asked within it."""
 IDLE_S = 15.0
 """After which a connection that asks nothing is closed."""
 MOST_CONNECTIONS = 16
@@ -58,11 +58,11 @@ FILES = {
     "plotly.js": ("plotly/plotly-basic.min.js", "text/javascript; charset=utf-8"),
     "report.css": ("report.css", "text/css; charset=utf-8"),
 }
-"""What is served, by the end of the path: a file of `reports` and its type."""
+"""Served files of `reports` with their types, by the end of the path."""
 
 
 class LiveView:
-    """Has its ports, then looks at a run once a second and serves what it sees; a context manager that ends it.
+    """Server that reads a run once a second and shows its progress; a context manager ends it.
 
     Its threads have the least priority: what measures comes first.
     """
@@ -81,9 +81,9 @@ class LiveView:
         self.word = secrets.token_urlsafe(16)
         self.url = self.metrics_url = ""
         self.error: QoslabError | None = None
-        """Why nothing more is seen."""
+        """Reason for the end of the updates."""
         self._asked = -math.inf
-        """When the page asked last, by the monotonic clock."""
+        """Time of the page's last request, by the monotonic clock."""
         self._told_all = threading.Event()
         """Set when the page has been told how the run ended."""
         try:
@@ -122,7 +122,7 @@ class LiveView:
 
     @property
     def addresses(self) -> list[str]:
-        """For people: where a browser and a scraper find what is served."""
+        """Return the addresses for a browser and a scraper."""
         told = (("Live", self.url), ("OpenMetrics", self.metrics_url))
         return [f"{what}: {url}" for what, url in told if url]
 
@@ -202,7 +202,7 @@ class _Reply:
 
 
 _WHY = {errno.EADDRINUSE: "another program has it; ", errno.EACCES: "ports below 1024 are for root; "}
-"""Of a port that cannot be had, as far as the kernel tells."""
+"""Reasons for a port that cannot be opened, by the kernel's error."""
 
 
 class _Server(ThreadingHTTPServer):

@@ -42,7 +42,7 @@ class WatchedCell:
     rates: Rates = field(default_factory=Rates)
     over: bool = False
     damaged: bool = False
-    """Whether something in its counters was none."""
+    """True if something in its counters was none."""
     _read_to_the_end: bool = False
     _tails: dict[tuple[str, str, Path], Tail] = field(default_factory=dict)
 
@@ -73,13 +73,13 @@ class WatchedCell:
 
 @dataclass(frozen=True)
 class Doing:
-    """What a cell, a lab or the run does now."""
+    """Current activity of a cell, a lab or the run."""
 
     step: str
     since: str
     """ISO 8601."""
     seconds: float | None
-    """Its expected length."""
+    """Expected length of the activity."""
 
 
 class WatchedRun:
@@ -99,7 +99,7 @@ class WatchedRun:
         self.notes: deque[str] = deque(maxlen=KEPT_NOTES)
         self.figures: list[Mapping[str, Any]] = []
         self.cells: dict[str, WatchedCell] = {}
-        """Those that run, and the last that are over; in the order of their beginnings."""
+        """Running cells, and the last finished ones, in the order of their starts."""
         self.state = RUNNING
         """`running`, `broken off`, or how it ended (`results.progress`)."""
         self._tail = Tail(folder.path / PROGRESS)
@@ -110,13 +110,13 @@ class WatchedRun:
             raise UserError(f"{progress}: found {size} bytes, expected at most {PROGRESS_MOST}")
         if not progress.exists():
             raise UserError(
-                f"{folder.path}: found no {PROGRESS}, expected what a run says while it goes on",
-                hint="an older qoslab wrote this run, or it has just begun; qoslab report shows a finished one",
+                f"{folder.path}: found no {PROGRESS}, expected the progress of a run",
+                hint="an older qoslab wrote this run, or it has just started; `qoslab report` shows a finished one",
             )
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes, unless somebody resumes the run."""
+        """True if nothing more comes, unless somebody resumes the run."""
         return self.state != RUNNING
 
     def look(self) -> None:

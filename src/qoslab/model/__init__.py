@@ -1,1 +1,1 @@
-"""What an experiment is: immutable, validated values. Nothing here reads files, clocks or the machine."""
+"""Model of an experiment: immutable, validated values. Nothing here reads files, clocks or the machine."""

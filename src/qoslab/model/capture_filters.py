@@ -33,7 +33,7 @@ _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:.-][0-9a-fA-F]{1,2}){5}|[0-9a-fA-F]{4}(\.
 
 
 def filter_text_problem(text: str) -> tuple[str, str]:
-    """What was found and expected in a filter, and a hint; both are empty where nothing is wrong with its words.
+    """Return the found and expected part of a filter, and a hint; both are empty if its words are valid.
 
     Whether libpcap takes it is another question (`qoslab.capture.filters`).
     """

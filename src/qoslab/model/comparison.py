@@ -1,4 +1,4 @@
-"""What an experiment is compared with, and what its report shows of it.
+"""References for the results of an experiment, and the contents of its report.
 
 The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
 """
@@ -20,56 +20,57 @@ from qoslab.units import Percent
 
 
 class Least(Frozen):
-    """The least value of a parameter, of another arm's cells, that is as good."""
+    """Smallest value of a parameter in the cells of another arm that is equally good."""
 
     arm: Name
-    """Whose cells."""
+    """Arm of the cells."""
     parameter: ParameterName
-    """Of which the least value is looked for."""
+    """Parameter with the wanted smallest value."""
     metric: str
-    """In which the other arm's cell has to be as good."""
+    """Metric for the comparison with the other arm's cell."""
     same: tuple[ParameterName, ...] = Field(min_length=1)
     """Parameters in which both cells agree."""
     better: Literal["higher", "lower"] = "higher"
-    """Which figure is good."""
+    """Direction of better values."""
     equal_within: Percent = Percent(10_000)
-    """A figure that is worse by no more than this part of it is as good."""
+    """Values that are worse by at most this share count as equally good."""
 
 
 class Average(Frozen):
-    """The average of a metric over some cells of an arm, beside a published one. Its bounds decide the verdict."""
+    """Average of a metric over some cells of an arm, next to a published one. Its bounds decide the verdict."""
 
     title: str
-    """Which cells these are, in the report."""
+    """Name of these cells in the report."""
     arm: Name
-    """Whose cells."""
+    """Arm of the cells."""
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
     condition: str = ""
-    """Expression of the parameters that must hold for a cell, as `pir <= link`; all cells where absent."""
+    """Expression of the parameters that must hold for a cell, as `pir <= link`; default: all cells."""
     each: tuple[ParameterName, ...] = ()
-    """An average of its own for each combination of values of these parameters that was run."""
+    """One average for each combination of values of these parameters in the run."""
     statistic: Literal["mean", "median"] = "mean"
-    """Over the cells; of a cell's repetitions it is the median."""
+    """Statistic over the cells; a cell's value is the median of its repetitions."""
     least: Least | None = None
-    """Not the figure counts, but how many times what would have done as well: a ratio."""
+    """Use the ratio of the parameter to the smallest equally good value instead of the metric."""
     published: Bound | None = None
-    """As the publication has it."""
+    """Published value."""
     at_least: Bound | None = None
-    """Least average."""
+    """Lower bound of the average."""
     at_most: Bound | None = None
-    """Greatest average."""
+    """Upper bound of the average."""
     worst_at_least: Bound | None = None
-    """Least figure of any single cell."""
+    """Lower bound of every single cell."""
     worst_at_most: Bound | None = None
-    """Greatest figure of any single cell."""
+    """Upper bound of every single cell."""
     reason: str = ""
-    """Where these bounds or the published figure come from; for the report."""
+    """Source of these bounds or of the published value, for the report."""
     explained: str = ""
-    """What would explain that the publication is not within the bounds; for the report."""
+    """Possible reason for a published value out of the bounds, for the report."""
     fitted: str = ""
-    """What of the model was chosen in the light of this publication, or is no more than ours: the figure does not count
-    as reproduced."""
+    """Parts of the model that were fitted to this publication, or are assumptions: the value does not count as
+    reproduced.
+    """
 
     @property
     def unit(self) -> Unit:
@@ -78,7 +79,7 @@ class Average(Frozen):
 
     @property
     def of(self) -> str:
-        """What it is the average of, for people."""
+        """Return the title of the averaged cells, for people."""
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
@@ -87,7 +88,7 @@ class Average(Frozen):
         return None if bound is None else as_float(bound, self.unit)
 
     def holds(self, average: float, lowest: float, highest: float) -> bool | None:
-        """Whether the figures are within the bounds; None where there is no bound."""
+        """Return whether the figures are within the bounds; None where there is no bound."""
         checks = [
             (self.figure(self.at_least), average, 1),
             (self.figure(self.at_most), average, -1),
@@ -110,60 +111,60 @@ class Average(Frozen):
 
 
 class Pair(Frozen):
-    """Two values of a parameter against each other, cell by cell."""
+    """Comparison of two values of a parameter, cell by cell."""
 
     title: str
-    """Its heading."""
+    """Heading."""
     arm: Name
-    """Whose cells."""
+    """Arm of the cells."""
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
     parameter: ParameterName
-    """Cells that differ in nothing else are compared."""
+    """Parameter under comparison: the paired cells are equal in all others."""
     values: tuple[Scalar, Scalar]
-    """The first is what may win or lose."""
+    """Two values; the first one wins or loses."""
     condition: str = ""
-    """Expression of the parameters that must hold for a cell, as `pir < link`; all cells where absent."""
+    """Expression of the parameters that must hold for a cell, as `pir < link`; default: all cells."""
     better: Literal["higher", "lower"] = "higher"
-    """Which figure wins."""
+    """Direction of better values."""
     fitted: str = ""
-    """What of the model was chosen in the light of the publication, or is no more than ours, and decides who wins."""
+    """Parts of the model that were fitted to the publication, or are assumptions, and decide the winner."""
     equal_within: Percent = Percent(10_000)
-    """Of the second's figure: a lesser difference is a draw, as is one whose 95 % interval has 0 in it."""
+    """Share of the second value: smaller differences are a draw, and so are those with 0 in the 95 % interval."""
     not_worse_at_least: Percent | None = None
-    """Least part of the pairs of cells that the first wins or that are equal. It decides a verdict."""
+    """Minimum share of pairs of cells won by the first value or equal. It decides a verdict."""
     better_at_least: Percent | None = None
-    """Least part of the pairs of cells that the first wins. It decides a verdict."""
+    """Minimum share of pairs of cells won by the first value. It decides a verdict."""
     published: Literal["first", "second", "equal"] | None = None
-    """Which is the better one by the publication."""
+    """Better value according to the publication."""
     reason: str = ""
-    """Where the bounds come from; for the report."""
+    """Source of the bounds, for the report."""
 
 
 class FigureColumn(Frozen):
-    """A column of a table: figures of one arm."""
+    """Column of a table: values of one arm."""
 
     title: str
-    """Its head."""
+    """Heading of the column."""
     arm: Name
-    """Whose figures."""
+    """Arm of the values."""
     metrics: tuple[str, ...] = Field(min_length=1)
-    """Shown in one place with strokes between them, as 9/11/13."""
+    """Metrics shown in one field, separated by slashes, as 9/11/13."""
 
 
 class FigureTable(Frozen):
-    """Published and measured figures laid out as in the publication: a row for each value of a parameter."""
+    """Published and measured values, arranged as in the publication: a row for each value of a parameter."""
 
     title: str
-    """Above the table."""
+    """Heading of the table."""
     by: str
-    """The parameter of the rows; it heads their column."""
+    """Parameter of the rows, and heading of their column."""
     values: tuple[Scalar, ...] = Field(min_length=1)
-    """One row each."""
+    """Values, one row each."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Other parameters of all the cells, in the order of the matrix before `by`."""
+    """Other parameters of all cells, in the order of the matrix before `by`."""
     columns: tuple[FigureColumn, ...] = Field(min_length=1)
-    """From left to right."""
+    """Columns, from left to right."""
 
     def selection(self, value: Scalar) -> str:
         """The cells of a row, as the comparison names them."""
@@ -171,81 +172,81 @@ class FigureTable(Frozen):
 
 
 class Comparison(Frozen):
-    """What the results are compared with."""
+    """Published values and expectations for the results."""
 
     article: str | None = None
-    """The publication's title. Left out with `published` where expectations are the author's own."""
+    """The publication's title. Omit it and `published` if there is no publication."""
     published: str | None = None
     """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
     quantities: dict[ParameterName, Predicted] = Field(default={})
-    """What the expectations' expressions name besides the parameters; each may take those before it."""
+    """Names for expressions of expectations, in addition to the parameters; each may use those before it."""
     expectations: tuple[Expectation, ...] = ()
-    """Which figures decide the verdict; a published figure without an expectation is informative."""
+    """Expectations that decide the verdict; a published value without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = Field(default={})
-    """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
+    """Further metrics to list by arm, without an expectation or a published value."""
 
     averages: tuple[Average, ...] = ()
-    """Averages over some of a sweep's cells, beside published ones."""
+    """Averages over some cells of a sweep, next to published ones."""
     pairs: tuple[Pair, ...] = ()
-    """Two values of a parameter against each other, cell by cell: which won, where."""
+    """Comparisons of two values of a parameter, cell by cell."""
     tables: tuple[FigureTable, ...] = ()
-    """Tables for the report, laid out as in the publication."""
+    """Tables for the report, arranged as in the publication."""
 
 
 class NoteTable(Frozen):
-    """Measured figures of several arms side by side."""
+    """Measured values of several arms side by side."""
 
     arms: tuple[Name, ...] = Field(min_length=1)
-    """One row each."""
+    """Arms, one row each."""
     metrics: tuple[str, ...] = Field(min_length=1)
-    """One column each."""
+    """Metrics, one column each."""
     each: tuple[ParameterName, ...] = ()
-    """A row for each combination of values of these parameters that was run."""
+    """Parameters; one row for each combination of their values in the run."""
 
 
 class SweepGraph(Frozen):
     """A metric over the parameters of a sweep: curves (`over`) or a heat map (`rows` and `columns`)."""
 
     title: str
-    """Its heading."""
+    """Heading."""
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
     arms: tuple[Name, ...] = Field(min_length=1)
-    """Curves: of all of these. Heat map: one map for each."""
+    """Arms: all of them as curves, or one heat map for each."""
     where: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={})
     """Only cells with these values (any of a list) of these parameters."""
     over: str | None = None
-    """The parameter along the x axis; each combination of the others is a curve."""
+    """Parameter of the x axis; each combination of the others is a curve."""
     scale: Literal["linear", "log"] = "linear"
-    """Of the x axis."""
+    """Scale of the x axis."""
     rows: tuple[str, ...] = ()
     """Parameters down the side, outermost first."""
     columns: tuple[str, ...] = ()
     """Parameters along the top, outermost first."""
     worst: Literal["lowest", "highest"] = "lowest"
-    """Which end is bad: those cells are listed with their captures."""
+    """Worst direction: the worst cells are listed with their captures."""
 
 
 class Trace(Frozen):
-    """Cells of which the report shows what happened over time: throughput, and what the policies did."""
+    """Cells shown over time in the report: throughput, and the counters of the policies."""
 
     title: str
-    """Its heading."""
+    """Heading."""
     arm: Name
-    """Whose cells."""
+    """Arm of the cells."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
     """Only cells with these values (any of a list) of these parameters; the first valid repetition of each."""
 
 
 class Note(Frozen):
-    """A text of the report, with figures as they were measured."""
+    """Text of the report, with measured values."""
 
     title: str
-    """Its heading."""
+    """Heading."""
     text: str = ""
-    """Paragraphs, with an empty line between them; `{ARM METRIC}` is replaced by the measured figure."""
+    """Paragraphs, separated by empty lines; `{ARM METRIC}` is replaced by the measured value."""
     table: NoteTable | None = None
-    """Stands after the text."""
+    """Table after the text."""
 
     @property
     def figures(self) -> tuple[NoteFigure, ...]:
@@ -262,9 +263,9 @@ class Answer(Frozen):
     text: str
     """A sentence or two; `{ARM METRIC}` is replaced by the measured value, as in notes."""
     streams: tuple[Name, ...] = ()
-    """Arms to draw side by side: the throughput of each stream, each arm with a linear axis of its own."""
+    """Arms to draw side by side: the throughput of each stream, each arm with its own linear axis."""
     bars: str | None = None
-    """A metric to draw as bars, published and measured, of each arm with a published value."""
+    """Metric to draw as bars, published and measured, for each arm with a published value."""
 
     @property
     def figures(self) -> tuple[NoteFigure, ...]:
@@ -287,7 +288,7 @@ class NoteFigure:
 
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:
-        """What `NOTE_FIGURE` found: `{cost interface.drops where policer = large, connections = 5}`."""
+        """Parse a match of `NOTE_FIGURE`: `{cost interface.drops where policer = large, connections = 5}`."""
         metric, _, where = match["what"].partition(" where ")
         pairs = (part.partition("=") for part in where.split(",") if part.strip())
         return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
@@ -295,8 +296,9 @@ class NoteFigure:
 
 OWN_REFERENCE = "own reference"
 KINDS = ("printed", "derived", "other post", OWN_REFERENCE)
-"""What a published figure can be: printed in the publication, or by a device in it; calculated from what is; of another
-text of the same author; not published at all, but measured for this project by other means."""
+"""Kinds of published values: printed in the publication, or by a device in it; calculated from those; of another text
+of the same author; not published, but measured for this project by other means.
+"""
 
 
 @dataclass(frozen=True)
@@ -310,32 +312,32 @@ class PublishedFigure:
     unit: str
     """The metric's; of a figure without one whatever the publication has."""
     value: float
-    """In `unit`."""
+    """Value in `unit`."""
     source: str
-    """Where in the publication it stands."""
+    """Place in the publication."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
     """The parameters of the cells that it is about; all cells of the arm where empty."""
     resolution: float = 0.0
-    """What its last digit stands for, in `unit`: a print of 841 kb/s is of something between 840.5 and 841.5."""
+    """Resolution of its last digit in `unit`: a print of 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""
     """One of `KINDS`; empty where the table does not say."""
     moment: str = ""
-    """When it was taken, as the publication says; empty where the table does not tell."""
+    """Time of the measurement according to the publication; empty if unknown."""
     place: str = ""
-    """Where it was taken: a host, a router, a text."""
+    """Place of the measurement: a host, a router, a text."""
     remark: str = ""
-    """Why nothing is expected of it as it stands."""
+    """Reason for the absence of an expectation."""
     compared: str = ""
-    """With what it is compared nevertheless: expectations of other figures, or tests."""
+    """Other comparisons of the value: expectations of other values, or tests."""
 
     @property
     def is_published(self) -> bool:
-        """Whether somebody else published it."""
+        """True if somebody else published it."""
         return self.kind != OWN_REFERENCE
 
     @property
     def origin(self) -> str:
-        """Where it stands, of what moment it is and where it was taken, for people."""
+        """Return where it stands, of what moment it is and where it was taken, for people."""
         return "; ".join(filter(None, (self.source, self.moment and f"moment: {self.moment}", self.place)))
 
     @property

@@ -1,4 +1,4 @@
-"""What is expected of a figure: bounds, or what a model predicts, as quantities or as expressions of the parameters.
+"""Expectations of values: bounds, or predictions of a model, as quantities or as expressions of the parameters.
 
 The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
 """
@@ -18,7 +18,7 @@ from qoslab.units import Duration, Percent, Quantity, Rate, Size
 
 
 def _bound_kind(value: object) -> str:
-    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
+    """Return the kind of a bound's text; one without a known unit is left to `number`, and refused there."""
     if isinstance(value, Quantity):
         return value.KIND
     if not isinstance(value, str):
@@ -60,7 +60,7 @@ Predicted = Annotated[
 """A figure, or an expression that has one for each combination of the parameters that it takes."""
 
 DURATION = "duration"
-"""What expressions call the experiment's traffic time, where no parameter is called so."""
+"""Name of the experiment's traffic time in expressions, if no parameter has it."""
 FORMS = ("between", "at_least", "at_most", "equals", "within")
 """Keys of an expectation that bound the figure; exactly one of them is given."""
 WIDE_FACTOR = 3.0
@@ -77,39 +77,40 @@ def formula(text: str) -> Expression:
 
 
 class Expectation(Frozen):
-    """What a metric of one arm, or of one arm over another, must come to. Exactly one bound is used, inclusive."""
+    """Bound for a metric of one arm, or for the ratio of two arms. Give exactly one bound; bounds are inclusive."""
 
     metric: str
     """A metric's name, with a selector or without; docs/reference/metrics.md lists them."""
     arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
     """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
     predicted: Predicted | None = None
-    """What the model predicts; `reason` says why. The report shows it beside the published and the measured figure."""
+    """Prediction of the model; `reason` explains it. The report shows it next to the published and the measured
+    value.
+    """
     within: Predicted | None = None
-    """How far from `predicted` at most: in the metric's unit, or in percent of it (of shares: in points)."""
+    """Maximum distance from `predicted`: in the metric's unit, or in percent (for shares: in percentage points)."""
     between: tuple[Predicted, Predicted] | None = None
-    """Least and greatest."""
+    """Lower and upper bound."""
     at_least: Predicted | None = None
-    """Least."""
+    """Lower bound."""
     at_most: Predicted | None = None
-    """Greatest."""
+    """Upper bound."""
     equals: Predicted | None = None
-    """Exactly this."""
+    """Exact value."""
     possible: tuple[Predicted, Predicted] | None = None
-    """Least and greatest that can be at all: a figure beyond is a mistake of the analysis, and the run is not valid."""
+    """Physical limits of the value: a value out of them is an error of the analysis, and the run is not valid."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
+    """Only cells with these values (any of a list) of these parameters count; default: all cells of the arm."""
     each: tuple[ParameterName, ...] = ()
-    """An expectation of its own for each combination of values of these parameters, and of those that expressions
-    take."""
+    """One expectation for each combination of values of these parameters, and of the parameters of expressions."""
     reason: str = ""
-    """Why this bound or prediction; for the report."""
+    """Reason of this bound or prediction, for the report."""
     explained: str = ""
-    """What would explain that the publication is not as predicted; for the report."""
+    """Possible reason for a published value that contradicts the prediction, for the report."""
     fitted: str = ""
-    """What of the model was chosen in the light of this publication: the figure does not count as reproduced."""
+    """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """No deliberate mistake of a router or of the analysis violates it, so it is shown as wide and not counted."""
+    """True if no deliberate mistake of a router or of the analysis violates it: it is shown as wide and not counted."""
 
     @property
     def selection(self) -> str:
@@ -127,7 +128,9 @@ class Expectation(Frozen):
         return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
 
     def figure(self, bound: Predicted | None) -> float | None:
-        """In `unit`. `QuantityError` where its kind does not fit, `ExpressionError` for one that is not `resolved`."""
+        """Convert a bound to `unit`. `QuantityError` where its kind does not fit, `ExpressionError` for one that is not
+        `resolved`.
+        """
         if isinstance(bound, str):
             raise ExpressionError(f"{bound} was not resolved")
         return None if bound is None else as_float(bound, self.unit)
@@ -156,7 +159,9 @@ class Expectation(Frozen):
         return self.figure(self.at_least), self.figure(self.at_most)
 
     def holds(self, measured: float, *, uncertain: float = 0.0) -> bool:
-        """Whether a figure in `unit` is within the bounds; of one that is known to ± `uncertain`, whether it can be."""
+        """Return whether a figure in `unit` is within the bounds; of one that is known to ± `uncertain`, whether it can
+        be.
+        """
         least, greatest = self.bounds
         return (least is None or measured + uncertain >= least) and (
             greatest is None or measured - uncertain <= greatest
@@ -164,7 +169,7 @@ class Expectation(Frozen):
 
     @property
     def wide(self) -> bool:
-        """Whether a value within the bounds says little: the expectation is `unproven`, the greatest bound is more than
+        """True if a value within the bounds says little: the expectation is `unproven`, the greatest bound is more than
         `WIDE_FACTOR` times the least, or nothing is outside them, as of a share of 0 % to 100 %."""
         if self.unproven:
             return True
@@ -178,7 +183,7 @@ class Expectation(Frozen):
         return greatest > WIDE_FACTOR * least
 
     def can_be(self, measured: float) -> bool:
-        """Whether a figure in `unit` is one that there can be at all."""
+        """Return whether a figure in `unit` is one that there can be at all."""
         if self.possible is None:
             return True
         least, greatest = (self.figure(each) for each in self.possible)
@@ -229,7 +234,9 @@ def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> di
 
 
 def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[str]:
-    """What the expectation's expressions take, by way of `quantities` too. `ExpressionError` for one that is none."""
+    """Return the names in the expectation's expressions, also those by way of `quantities`. `ExpressionError` for one
+    that is none.
+    """
     taken: set[str] = set()
     fresh = {name for _, text in expectation.formulas() for name in formula(text).names}
     while fresh:
@@ -240,7 +247,7 @@ def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[s
 
 
 def _names(text: str) -> frozenset[str]:
-    """What an expression takes; nothing where it cannot be read, which is told where it stands."""
+    """Return the names in an expression; none if it cannot be read (reported elsewhere)."""
     try:
         return formula(text).names
     except ExpressionError:
@@ -277,19 +284,19 @@ def _where(expectation: Expectation, chosen: Parameters, cell: Parameters) -> di
 def resolved(
     expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters], duration: Duration
 ) -> Iterator[Expectation]:
-    """What is expected in the end: figures in place of expressions, by combination of what they take."""
+    """Resolve the expectation: values in place of expressions, by combination of the parameters used."""
     for each, values in expanded(expectation, quantities, cells):
         yield each.at(quantities_at(needed(each, quantities), {DURATION: duration, **values}))
 
 
 def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
-    """Those of the quantities that the expectation takes: another may be of a parameter that its arm has not."""
+    """Return the quantities that the expectation uses: others may depend on a parameter absent from its arm."""
     taken = names_taken(expectation, quantities)
     return {name: value for name, value in quantities.items() if name in taken}
 
 
 def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
-    """Which cells count, for people; empty where all do."""
+    """Return which cells count, for people; empty where all do."""
 
     def words(value: Scalar | tuple[Scalar, ...]) -> str:
         values = value if isinstance(value, tuple) else (value,)

@@ -1,4 +1,4 @@
-"""The experiment as it stands in `experiments/NAME.yml`, once checked.
+"""Checked content of `experiments/NAME.yml`.
 
 The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
 """
@@ -28,7 +28,7 @@ Order = Literal["as written", "random", "blocked"]
 Family = Literal[4, 6]
 """A version of IP."""
 Address = IPv4Interface | IPv6Interface
-"""Of an interface, with its prefix length."""
+"""Address of an interface, with its prefix length."""
 
 _Q = TypeVar("_Q", bound=Quantity)
 
@@ -66,30 +66,32 @@ class Node(Frozen):
     """A host or router of the topology."""
 
     platform: PlatformName
-    """`host`: an end system; `ios`: a router with an IOS command line; `linux`: a Linux router, same data plane."""
+    """`host`: an end system; `ios`: a router with an IOS command line; `linux`: a Linux router with the same data
+    plane.
+    """
     model: str | None = None
     """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""
     generation: Generation | None = None
-    """QoS of a router: `classic` (up to 12.4(15)T) or `hqf` (from 12.4(20)T); the model's own where absent."""
+    """QoS of a router: `classic` (up to 12.4(15)T) or `hqf` (from 12.4(20)T); default: that of the model."""
     routes: tuple[Route, ...] = ()
     """Static routes; a host on one link with a router needs none (the router is its gateway)."""
 
 
 class LinkEnd(Frozen):
-    """Where a link ends: an interface of a node."""
+    """End of a link: an interface of a node."""
 
     node: Name
     """A name under `topology.nodes`."""
     interface: str
-    """In the node's own spelling, in full: FastEthernet0/1 of a router, eth0 of a host."""
+    """Full name of the interface: FastEthernet0/1 of a router, eth0 of a host."""
     address: IPv4Interface | None = None
     """IPv4 address with prefix length, as 192.168.10.1/24; both ends of a link are in one subnet."""
     ipv6_address: IPv6Interface | None = None
-    """IPv6 address with prefix length, as 2001:db8:10::1/64, beside that of IPv4 or without one."""
+    """IPv6 address with prefix length, as 2001:db8:10::1/64, with or without an IPv4 address."""
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Those that it has, IPv4 first."""
+        """Return the end's addresses, IPv4 first."""
         return tuple(each for each in (self.address, self.ipv6_address) if each is not None)
 
     def address_of(self, family: Family) -> Address | None:
@@ -98,16 +100,16 @@ class LinkEnd(Frozen):
 
 
 class Jitter(Frozen):
-    """How much a link's delay varies; each direction by itself."""
+    """Variation of a link's delay; directions are independent."""
 
     size: Annotated[Duration, AfterValidator(_above_zero)]
-    """What `distribution` makes of it."""
+    """Size, as defined by `distribution`."""
     distribution: Literal["uniform", "normal", "exponential"] = "uniform"
-    """`uniform`: delay ± size; `normal`: standard deviation, cut at four; `exponential`: mean of what is added."""
+    """`uniform`: delay ± size; `normal`: standard deviation, cut at four; `exponential`: mean of the addition."""
     correlation: Percent = Percent(0)
-    """Of each frame's delay with the one before, below 100 %; the distribution stays as it is."""
+    """Correlation of the delays of successive frames, below 100 %; the distribution does not change."""
     reorder: bool = False
-    """Frames may overtake each other; where not, one that would waits for the one before it."""
+    """True if frames may overtake each other; otherwise a frame waits for the one before it."""
 
 
 class RandomLoss(Frozen):
@@ -140,15 +142,15 @@ class Link(Frozen):
     name: Name
     """Unique among the links."""
     ends: tuple[LinkEnd, LinkEnd]
-    """Exactly two."""
+    """Two ends."""
     rate: Annotated[Rate, AfterValidator(_above_zero)]
     """Bits on the wire per second, framing overhead included (Ethernet: preamble, FCS and gap count)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
     jitter: Jitter | None = None
-    """How much the delay varies; not at all where absent."""
+    """Variation of the delay; default: none."""
     loss: Annotated[RandomLoss | BurstLoss, Discriminator("model")] | None = None
-    """Which frames are lost on the way; none where absent."""
+    """Loss of frames; default: none."""
     framing: Framing = "ethernet"
     """Layer 2 on the wire: Ethernet adds 38 bytes to an IP packet, PPP and HDLC 7, PPPoE 46; the others are cells of
     ATM, 53 bytes for each 48 of the packet, its encapsulation and a trailer of 8."""
@@ -185,7 +187,7 @@ class TcpProfile(Frozen):
     timestamps: bool = True
     """TCP timestamps option (sysctl tcp_timestamps); costs 12 bytes a segment."""
     ecn: bool = False
-    """Explicit congestion notification (RFC 3168), asked for and granted (sysctl tcp_ecn: 1, or 0)."""
+    """Explicit congestion notification (RFC 3168), requested and accepted (sysctl tcp_ecn: 1, or 0)."""
     recovery: int = Field(default=1, ge=0, le=7)
     """sysctl tcp_recovery: 1 is RACK; 0 is the duplicate-ACK counting of older stacks."""
     early_retrans: int = Field(default=3, ge=0, le=4)
@@ -249,33 +251,33 @@ class Flow(Frozen):
     protocol: Literal["tcp", "udp"] = "tcp"
     """Transport protocol."""
     family: Family | None = None
-    """IP version; 4 where both hosts have an IPv4 address, else 6, where absent."""
+    """IP version; default: 4 if both hosts have an IPv4 address, else 6."""
     streams: int = Field(default=1, ge=1, le=10_000)
-    """Parallel connections; of a flood source ports that take turns. iperf3 makes at most 128."""
+    """Parallel connections; for a flood alternating source ports. At most 128 with iperf3."""
     duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
-    """The experiment's duration where absent."""
+    """Duration; default: that of the experiment."""
     background: bool = False
-    """Load for others: lasts until they have ended, and has no duration of its own."""
+    """Background load: it lasts until all other flows have ended, and has no duration."""
     may_fail: bool = False
-    """Cut off when its time is over; what arrived is its result, though it were nothing. iperf over TCP only."""
+    """Stop it at the end of its time and accept any result, even no data. iperf over TCP only."""
     start_after: Duration = Duration(0)
-    """Counted from the start of the cell's traffic."""
+    """Delay after the start of the cell's traffic."""
     rate: Annotated[Rate, AfterValidator(_above_zero)] | None = None
-    """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; unlimited where absent."""
+    """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; default: unlimited."""
     delay: Annotated[Duration, AfterValidator(_above_zero)] | None = None
     """flood: time between two datagrams of a stream, in place of `rate`."""
     size: Annotated[Size, AfterValidator(_above_zero)] | None = None
     """UDP: payload bytes of a datagram; flood: bytes of the IP packet. TCP: bytes of one write."""
     random: tuple[Literal["size", "port"], ...] = ()
-    """flood: drawn anew for each datagram: `size` (payloads of 64 to 1023 bytes), `port` (1 to 65500)."""
+    """flood: random for each datagram: `size` (payloads of 64 to 1023 bytes), `port` (1 to 65500)."""
     window: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """Socket buffer (`-w`); the kernel's own sizing where absent."""
+    """Socket buffer (`-w`); default: sized by the kernel."""
     congestion_control: str | None = None
-    """The TCP profile's where absent."""
+    """Congestion control algorithm; default: that of the TCP profile."""
     dscp: Dscp | None = None
-    """DSCP of every packet, 0 to 63 or a name (ef, af41, cs5, default); 0 where absent."""
+    """DSCP of every packet, 0 to 63 or a name (ef, af41, cs5, default); default: 0."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """Server port; the tool's own where absent."""
+    """Server port; default: that of the tool."""
 
 
 class Configuration(Frozen):
@@ -284,7 +286,7 @@ class Configuration(Frozen):
     template: str
     """Path of a Jinja2 template, relative to the experiment file."""
     variables: dict[str, str | int | float | bool] = Field(default={})
-    """Exactly the variables that the template uses."""
+    """Variables of the template, all of them and no others."""
 
 
 class Arm(Frozen):
@@ -293,61 +295,61 @@ class Arm(Frozen):
     name: Name
     """Unique among the arms."""
     title: str = ""
-    """For the report; the name where absent."""
+    """Title for the report; default: the name."""
     configure: dict[Name, Configuration] = Field(default={})
-    """Per device, pushed on top of the experiment's own `configure`."""
+    """Per device, pushed on top of the experiment's `configure`."""
     tcp: Tcp | None = None
-    """A profile's name or settings; the experiment's where absent."""
+    """Name of a profile, or settings; default: those of the experiment."""
     traffic: tuple[Flow, ...] | None = None
-    """Replaces the experiment's traffic where present."""
+    """Traffic that replaces the experiment's."""
     matrix: Matrix | None = None
-    """Replaces the experiment's matrix where present."""
+    """Matrix that replaces the experiment's."""
 
 
 class Probe(Frozen):
-    """An IP SLA operation that a router or host runs while the traffic does."""
+    """IP SLA operation that a router or host runs during the traffic."""
 
     name: Name
     """Unique among the probes."""
     type: Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
-    """Of the operation. UDP needs a responder: a router gets `ip sla responder`, on a host a program runs."""
+    """Type of the operation. UDP needs a responder: `ip sla responder` on a router, a program on a host."""
     source: Name = Field(alias="from")
-    """The node that sends."""
+    """Sending node."""
     destination: Name = Field(alias="to")
-    """The node that answers, by the address on a link to the sender, else on its first link."""
+    """Answering node, at its address on a link to the sender, else on its first link."""
     family: Family | None = None
-    """Version of IP; 4 where absent and both nodes have an IPv4 address, else 6. ICMP jitter runs over 4 only."""
+    """IP version; default: 4 if both nodes have an IPv4 address, else 6. ICMP jitter runs over 4 only."""
     number: int | None = Field(default=None, ge=1, le=2147483647)
-    """Of a router's operation; its place in the list where absent."""
+    """Number of a router's operation; default: its position in the list."""
     start_after: Duration = Duration(0)
-    """Counted from the start of the cell's traffic; leave it time to reach a steady state."""
+    """Delay after the start of the cell's traffic; allow time for a steady state."""
     duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
-    """Then the statistics are read. Up to half a second before the end of the traffic where absent."""
+    """Time until the statistics are read. Default: until half a second before the end of the traffic."""
     frequency: Duration | None = None
-    """Between the starts of two runs, whole seconds; 60 s where absent."""
+    """Time between the starts of two runs, whole seconds; default: 60 s."""
     timeout: Duration | None = None
-    """A later answer does not count; 5 s where absent."""
+    """Timeout for answers; default: 5 s."""
     threshold: Duration | None = None
-    """Longer round trips are counted apart; 5 s where absent."""
+    """Longer round trips are counted separately; default: 5 s."""
     packets: int | None = Field(default=None, ge=1, le=60000)
-    """Jitter operations: of a run; 10 where absent."""
+    """Jitter operations: packets of a run; default: 10."""
     interval: Duration | None = None
-    """Jitter operations: between two packets, whole milliseconds; 20 ms where absent."""
+    """Jitter operations: time between two packets, whole milliseconds; default: 20 ms."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """UDP: the responder's port."""
     size: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """Request data; the type's default where absent."""
+    """Request data; default: that of the type."""
     tos: int | None = Field(default=None, ge=0, le=255)
-    """Type-of-service byte, of IPv6 the traffic class; 0 where absent."""
+    """Type-of-service byte, or IPv6 traffic class; default: 0."""
 
     @property
     def udp(self) -> bool:
-        """Whether it runs over UDP, and so needs a responder."""
+        """True if it runs over UDP, and so needs a responder."""
         return self.type in ("udp-echo", "udp-jitter")
 
     @property
     def jitter(self) -> bool:
-        """Whether it sends bursts."""
+        """True if it sends bursts."""
         return self.type in ("icmp-jitter", "udp-jitter")
 
     @property
@@ -368,29 +370,29 @@ PROBE_MARGIN = Duration(500_000_000)
 
 
 class CapturePoint(Frozen):
-    """Packets kept as pcapng, seen at one interface of a node."""
+    """Capture of packets at one interface of a node, as pcapng."""
 
     name: Name
-    """Unique among the capture points; the file's name."""
+    """Unique name among the capture points, and name of the file."""
     node: Name
     """A name under `topology.nodes`."""
     interface: str
     """An interface that a link uses."""
     filter: str = ""
-    """A pcap filter; all packets where absent."""
+    """A pcap filter; default: all packets."""
     snaplen: Annotated[Size, AfterValidator(_above_zero)] = Size(128)
-    """Bytes kept of each packet."""
+    """Bytes to save of each packet."""
 
 
 class Trigger(Frozen):
-    """A moment while traffic runs: exactly one of the keys says which."""
+    """A time during the traffic, given by exactly one of the keys."""
 
     time: Annotated[Duration, AfterValidator(_above_zero)] | None = None
-    """So long after the start of the cell's traffic."""
+    """Time after the start of the cell's traffic."""
     bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """As soon as the router's classes, those of output policies together, were offered so much."""
+    """Bytes offered to the classes of all output policies of the router."""
     conformed_bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """As soon as so much had conformed to the policers of these classes."""
+    """Bytes that conformed to the policers of these classes."""
 
     @property
     def at(self) -> At:
@@ -423,16 +425,16 @@ while traffic runs, and a data plane answers 64 clients."""
 
 
 class Observation(Frozen):
-    """A show command, taken at some moments of each cell; parsed by Genie where it has a parser."""
+    """Show command to run at given times of each cell; parsed by Genie if it has a parser."""
 
     node: Name
     """A router."""
     command: str
     """The show command in full, without abbreviations."""
     when: Moments = ("before", "after")
-    """One moment or several: `during` is two thirds into the traffic, a mapping is a time or the value of a counter."""
+    """One time or several: `during` is two thirds into the traffic, a mapping is a time or the value of a counter."""
     arms: tuple[Name, ...] = ()
-    """Only in cells of these arms; in all where absent."""
+    """Only in cells of these arms; default: all."""
 
     @property
     def moments(self) -> tuple[Stage | Trigger, ...]:
@@ -441,14 +443,14 @@ class Observation(Frozen):
 
 
 class Enough(Frozen):
-    """When further repetitions of a cell are no longer needed: its interval of a metric is narrow."""
+    """Condition for enough repetitions of a cell: a narrow interval of a metric."""
 
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
     interval: Annotated[Percent, AfterValidator(_above_zero)]
-    """Half of the 95 % interval's width over the figure, at most."""
+    """Maximum half width of the 95 % interval, relative to the value."""
     at_least: int = Field(default=3, ge=2)
-    """Valid repetitions without which the interval is not looked at."""
+    """Minimum number of valid repetitions before the interval is checked."""
 
 
 class Experiment(Frozen):
@@ -459,7 +461,7 @@ class Experiment(Frozen):
     title: str
     """One line for the report."""
     description: str = ""
-    """What is compared and why."""
+    """Subject and purpose of the experiment."""
     topology: Topology
     """Nodes and links, the same for all arms."""
     duration: Annotated[Duration, AfterValidator(_above_zero)]
@@ -467,11 +469,13 @@ class Experiment(Frozen):
     matrix: Matrix | None = None
     """Parameters and their values; each combination is a cell of each arm. `$(NAME)` elsewhere stands for the value."""
     repetitions: int = Field(default=1, ge=1)
-    """How often each arm (with a matrix: each combination) is run."""
+    """Number of runs of each arm (with a matrix: of each combination)."""
     enough: Enough | None = None
-    """When fewer repetitions will do; all are run where absent."""
+    """Condition for fewer repetitions; default: all are run."""
     order: Order = "as written"
-    """Of the cells. `random`: all of them, by the seed; `blocked`: each repetition at random before the next begins."""
+    """Order of the cells. `random`: all of them, by the seed; `blocked`: each repetition in random order, one after the
+    other.
+    """
     seed: int = 1
     """Seed of everything random."""
     configure: dict[Name, Configuration] = Field(default={})
@@ -485,9 +489,9 @@ class Experiment(Frozen):
     probes: tuple[Probe, ...] = ()
     """IP SLA operations of routers and hosts."""
     captures: tuple[CapturePoint, ...] = ()
-    """Where packets are captured."""
+    """Capture points."""
     observe: tuple[Observation, ...] = ()
-    """Show commands to keep."""
+    """Show commands to save."""
     allow_idle: tuple[str, ...] = ()
     """Classes and policy-maps that may meet no packet without a warning: VOICE, class-default/VOICE, or with the
     policy-map UPLINK/class-default/VOICE."""
@@ -496,20 +500,20 @@ class Experiment(Frozen):
     answer: Answer | None = None
     """The answer to the title's question, at the top of the report."""
     graphs: tuple[SweepGraph, ...] = ()
-    """What the report of a sweep shows of its parameters."""
+    """Graphs over the parameters of a sweep, for the report."""
     traces: tuple[Trace, ...] = ()
-    """Cells of a sweep of which the report shows what happened over time."""
+    """Cells of a sweep that the report shows over time."""
     notes: tuple[Note, ...] = ()
-    """What the report says in words, after its table of figures."""
+    """Texts of the report, after its table of values."""
 
     def duration_of_probe(self, probe: Probe) -> Duration:
-        """How long a probe runs before it is read."""
+        """Return how long a probe runs before it is read."""
         if probe.duration is not None:
             return probe.duration
         return Duration(max(0, self.duration.ns - probe.start_after.ns - PROBE_MARGIN.ns))
 
     def has_time_for(self, probe: Probe) -> bool:
-        """Whether a probe runs at all, and comes to its end within the traffic."""
+        """Return whether a probe runs at all, and comes to its end within the traffic."""
         length = self.duration_of_probe(probe)
         return bool(length) and probe.start_after.ns + length.ns <= self.duration.ns
 
@@ -533,7 +537,8 @@ class Experiment(Frozen):
         return self.traffic if arm.traffic is None else arm.traffic
 
     def duration_of(self, arm: Arm, flow: Flow) -> Duration:
-        """How long a flow of the arm sends: its own duration or the experiment's; as background until the others ended.
+        """Return how long a flow of the arm sends: its own duration or the experiment's; as background until the others
+        ended.
 
         Background goes on a little longer, since the others first connect and then send what their buffers hold, and
         for whole seconds.
@@ -553,7 +558,7 @@ class Experiment(Frozen):
         return TCP_PROFILES[tcp] if isinstance(tcp, str) else tcp
 
     def configurations_of(self, arm: Arm) -> dict[str, tuple[Configuration, ...]]:
-        """For each configured device what is pushed, in order: the experiment's, then the arm's."""
+        """Return the configurations to push for each device, in order: the experiment's, then the arm's."""
         devices = dict.fromkeys((*self.configure, *arm.configure))
         return {
             device: tuple(layer[device] for layer in (self.configure, arm.configure) if device in layer)

@@ -23,7 +23,7 @@ from qoslab.errors import UserError
 from qoslab.units import LENGTH_LIMIT, Duration, Percent, Quantity, QuantityError, Rate, Size
 
 Value: TypeAlias = Quantity | int | float | bool | str
-"""What a parameter has: a quantity, a number, a truth value, a text."""
+"""Value of a parameter: a quantity, a number, a truth value, a text."""
 
 Kind: TypeAlias = "type[Quantity] | str"
 """A class of quantities; `number`, `text`, `truth value`."""
@@ -38,7 +38,7 @@ DIGIT_LIMIT = 30
 WORD_LIMIT = 500
 """Values, names and operators of an expression; real ones have about ten."""
 LARGEST = 10**DIGIT_LIMIT
-"""What a result may not exceed, in base units."""
+"""Greatest result, in base units."""
 
 
 class ExpressionError(UserError):
@@ -98,7 +98,7 @@ def typed(value: Value) -> _Typed:
 
 
 def kind_name(value: Value) -> str:
-    """What a value is called in messages: `rate`, `number`, …"""
+    """Return the name of a value's kind in messages: `rate`, `number`, …."""
     return _name(typed(value).kind)
 
 
@@ -382,7 +382,7 @@ def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
     if sign in ("==", "!="):
         return (left.value == right.value) == (sign == "==")
     if not isinstance(left.value, Fraction) or not isinstance(right.value, Fraction):
-        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which have no order")
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}; these cannot be ordered")
     return _ORDER[sign](left.value, right.value)
 
 
@@ -411,7 +411,7 @@ def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
             return _Typed(Duration, a * 8 * _NS / b)
         if kinds == (Size, Duration):
             return _Typed(Rate, a * 8 * _NS / b)
-    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which means nothing")
+    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, a meaningless operation")
 
 
 def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:
@@ -463,7 +463,7 @@ def read_value(raw: str | int | float | bool) -> Value:
 
 
 def show_value(value: Value) -> str:
-    """For people, and for what is written to a file: `10 Mb/s`, `4`, `true`, `cubic`. Other numbers are other texts."""
+    """Format a value for people and files: `10 Mb/s`, `4`, `true`, `cubic`. Other numbers are other texts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)

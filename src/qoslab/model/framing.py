@@ -63,13 +63,13 @@ CELL, CELL_PAYLOAD = 53, 48
 
 
 def extra_bytes(framing: Framing) -> int | None:
-    """What a packet takes of the line beyond the bytes that a router counts; None where that goes by its length."""
+    """Return the bytes of a packet on the line beyond those counted by a router; None if that depends on its length."""
     medium = MEDIUM[framing]
     return {"ethernet": ETHERNET_EXTRA, "serial": SERIAL_EXTRA, "atm": None}[medium]
 
 
 def line_bytes(framing: Framing, ip_bytes: int) -> int:
-    """What an IP packet of so many bytes takes on the line."""
+    """Return the bytes on the line of an IP packet of so many bytes."""
     counted = ip_bytes + COUNTED_HEADER[framing]
     match MEDIUM[framing]:
         case "ethernet":

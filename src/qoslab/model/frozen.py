@@ -1,4 +1,4 @@
-"""What all parts of an experiment are made of."""
+"""Base class of all parts of an experiment."""
 
 from __future__ import annotations
 

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 DEFAULT_LAB = "virtual"
-"""Also what `--lab` is where it is not given."""
+"""Default of `--lab`."""

@@ -12,7 +12,7 @@ PARTIAL = ("--arm", "--only")
 
 
 LeftOut = Callable[[RunFigure], bool]
-"""Whether a run was not asked for a figure."""
+"""True if a run was not asked for a figure."""
 
 
 STRICT = "--strict"
@@ -20,12 +20,12 @@ STRICT = "--strict"
 
 
 def part_of(overrides: Sequence[str]) -> str:
-    """Those of a run's options that leave cells out, as typed; empty where it is of the whole file."""
+    """Return the options of a run that leave cells out, as typed; empty for the whole file."""
     return ", ".join(each for each in overrides if each.startswith(PARTIAL))
 
 
 def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]) -> LeftOut:
-    """Whether a figure is none that a run of these options and cells was asked for.
+    """Return whether a figure is none that a run of these options and cells was asked for.
 
     Of a run of the whole file none is left out. Of one of a part, figures of which it has no cells, by arm and
     parameters, and averages: they would be over fewer cells.

@@ -1,4 +1,4 @@
-"""What the quantities of an experiment may be at most, of a file as of what a run has kept of it."""
+"""Greatest quantities of an experiment, in a file and in a run's records."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ Scalar = str | int | float | bool
 ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 BUILT_IN = ("arm", "repetition")
-"""What an expression may name besides the parameters."""
+"""Names in expressions in addition to the parameters."""
 RESERVED = frozenset({*BUILT_IN, "include", "exclude", "constraints", "and", "or", "not", "in", "true", "false"})
-"""What no parameter can be called."""
+"""Names that no parameter can have."""
 
 COMBINATION_LIMIT = 200_000
 """Combinations of all arms' parameters before any is excluded. Each is looked at when the file is read, which at this
@@ -42,7 +42,7 @@ SLUG_LIMIT = 120
 
 
 class Matrix(BaseModel):
-    """Parameters and their values; every combination of them is run, but for those that are excluded."""
+    """Parameters and their values; every combination of them is run, except the excluded ones."""
 
     # As `Frozen` in the experiment's model; other keys are the parameters.
     model_config = ConfigDict(
@@ -53,9 +53,9 @@ class Matrix(BaseModel):
     include: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
     """Further combinations, each with a value (or a list of values) of every parameter."""
     exclude: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
-    """Combinations that are left out: all that have these values (any of a list) of these parameters."""
+    """Excluded combinations: all with these values (any of a list) of these parameters."""
     constraints: tuple[str, ...] = ()
-    """Expressions that must hold, as `pir <= link`; combinations for which one does not are left out."""
+    """Expressions that must hold, as `pir <= link`; other combinations are left out."""
 
     @property
     def parameters(self) -> dict[str, tuple[Scalar, ...]]:
@@ -78,7 +78,9 @@ class Matrix(BaseModel):
 
     @property
     def tests(self) -> int:
-        """What each combination is compared with before it is run: values of `exclude`, words of the constraints."""
+        """Return the number of tests of each combination before it is run: values of `exclude`, words of the
+        constraints.
+        """
         return sum(map(len, self.exclude)) + sum(map(_words, self.constraints))
 
 
@@ -117,7 +119,7 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
 
 
 def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
-    """Whether the parameters have these values; one that is missing has none."""
+    """Return whether the parameters have these values; one that is missing has none."""
     return fitting(entry)(parameters)
 
 
@@ -131,13 +133,13 @@ def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mappi
 
 
 def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
-    """Whether a combination is left out by `exclude`."""
+    """Return whether a combination is left out by `exclude`."""
     entries = [fitting(entry) for entry in matrix.exclude]
     return lambda parameters: any(each(parameters) for each in entries)
 
 
 def _kept(value: Value) -> tuple[bool, Value]:
-    """What is equal where `same` holds."""
+    """Return the values that `same` requires to be equal."""
     return isinstance(value, bool), value
 
 
@@ -147,7 +149,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 def parameters_text(parameters: Mapping[str, Value]) -> str:
-    """For people: `pir = 1 Mb/s, connections = 4`."""
+    """Format parameters for people: `pir = 1 Mb/s, connections = 4`."""
     return ", ".join(f"{name} = {show_value(value)}" for name, value in parameters.items())
 
 
@@ -160,12 +162,12 @@ def as_texts(parameters: Mapping[str, Value]) -> dict[str, Scalar]:
 
 
 def as_values(texts: Mapping[str, Scalar]) -> Parameters:
-    """What `as_texts` wrote."""
+    """Parse the result of `as_texts`."""
     return {name: read_value(value) for name, value in texts.items()}
 
 
 def as_scalar(text: str) -> Scalar:
-    """What a text of an option or a table stands for; `QuantityError` for a unit that is nearly one."""
+    """Parse the text of an option or a table; `QuantityError` for a unit that is nearly one."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[0-9]{1,18}", text):

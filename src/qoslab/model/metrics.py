@@ -32,8 +32,9 @@ QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
 
 
 Selector = Literal["traffic", "host", "class", "interface", "queue", "probe", "captures"]
-"""What a selector names: an entry of the arm's traffic, a host, a class of an attached policy, an interface of a
-router, a queue of a switch's port, a probe, or two capture points."""
+"""Kinds of selectors: an entry of the arm's traffic, a host, a class of an attached policy, an interface of a router, a
+queue of a switch's port, a probe, or two capture points.
+"""
 FORM_OF_SELECTOR: dict[Selector, str] = {
     "traffic": "the name of a traffic entry",
     "host": "the name of a host",
@@ -59,7 +60,7 @@ SELECTOR_OF_TABLE: dict[TableName, Selector] = {
     "conversations": "traffic",
     "limiters": "captures",
 }
-"""What selectors of a table's metrics name."""
+"""Selector kinds by table of metrics."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class Metric:
     unit: Unit
     description: str
     selector: Selector
-    """What its selector names; without one the figure is of all flows or classes together."""
+    """Kind of the selector; without a selector the value covers all flows or classes."""
     of_one: bool = field(default=False, kw_only=True)
-    """Whether a single packet decides it, as the longest of all delays: such a figure tolerates no late packet."""
+    """True if a single packet decides it, as the longest of all delays: such a figure tolerates no late packet."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,14 @@ class AddedMetric(Metric):
 
     table: TableName
     figure: Callable[[pd.DataFrame], float | None]
-    """Of the rows of one cell that the selector means, in `unit`; None where they have no such figure."""
+    """Function of the selected rows of one cell, in `unit`; None if they have no such value."""
 
 
 _NAME = re.compile(r"[a-z0-9_.]+")
 
 
 def _wrong(name: str, value: object) -> Iterator[str]:
-    """What keeps a value of another package from being a metric of that name."""
+    """Yield the reasons why a value of another package is no metric of that name."""
     if not isinstance(value, AddedMetric):
         yield "it is no qoslab.model.metrics.AddedMetric"
         return
@@ -128,7 +129,7 @@ _METRICS: dict[str, Metric] = {
                 (
                     "goodput.together",
                     "b/s",
-                    "total goodput during the time in which all traffic entries of the arm were sending",
+                    "total goodput while all traffic entries of the arm were sending",
                 ),
                 ("goodput.warm_up", "ms", "duration of the warm-up: time until the goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
@@ -140,7 +141,7 @@ _METRICS: dict[str, Metric] = {
                 (
                     "goodput.of_pir",
                     "fraction",
-                    "goodput relative to the rate of the only policer, which counts IP bytes; at most 96.5 % "
+                    "goodput relative to the rate of the only policer, in IP bytes; at most 96.5 % "
                     "with full packets (MSS 1448)",
                 ),
                 (
@@ -382,10 +383,10 @@ _METRICS: dict[str, Metric] = {
     )
 }
 METRICS: Registry[Metric] = Registry("metrics", _METRICS, _wrong)
-"""By name; those behind ours come from packages (docs/internals/extending.md)."""
+"""Metrics by name; those after ours come from packages (docs/internals/extending.md)."""
 
 COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes": Size, "bytes": Size}
-"""By what a moment may be told: the traffic time, what a policer's conform action had, what the class was offered."""
+"""Counters that define a time: the traffic time, conformed bytes of a policer, offered bytes of the class."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +407,7 @@ class At:
 
     @property
     def value(self) -> float:
-        """In bytes, or in milliseconds."""
+        """Return the counter's value in bytes, or in milliseconds."""
         return self.quantity.ns / 10**6 if isinstance(self.quantity, Duration) else float(self.quantity.bytes)
 
     def __str__(self) -> str:
@@ -423,7 +424,7 @@ class Reference:
     metric: Metric
     selector: str | None = None
     at: At | None = None
-    """Of the counters of classes: as they stood at this moment, not at the end."""
+    """Time of the class counters, instead of the end."""
 
     @classmethod
     def parse(cls, text: str) -> Reference:
@@ -447,7 +448,7 @@ class Reference:
 
     @property
     def description(self) -> str:
-        """What the figure is, and of what."""
+        """Return the description of the value with its object."""
         of = "" if self.selector is None else f" ({self.metric.selector} {self.selector})"
         return self.metric.description + of + ("" if self.at is None else f", at {self.at}")
 
@@ -457,7 +458,7 @@ DIRECTIONS = ("input", "output")
 
 @dataclass(frozen=True)
 class ClassSelector:
-    """Which classes `[ROUTER] [INTERFACE] [input|output] CLASS` means.
+    """Selector of classes: `[ROUTER] [INTERFACE] [input|output] CLASS`.
 
     CLASS is a path where policies are nested, `Parent/Child`, and `*` is all classes of the outermost policy. What is
     left out does not matter, except for the direction, which is then output.
@@ -476,7 +477,7 @@ class ClassSelector:
 
 
 def _place(words: list[str], interfaces: Mapping[str, tuple[str, ...]], directions: tuple[str, ...]) -> dict[str, str]:
-    """What the words of a selector that say where something is mean: router, interface, direction."""
+    """Parse the place in a selector: router, interface, direction."""
     found: dict[str, str] = {}
     every = [name for names in interfaces.values() for name in names]
     for word in words:
@@ -496,7 +497,7 @@ def _place(words: list[str], interfaces: Mapping[str, tuple[str, ...]], directio
 
 @dataclass(frozen=True)
 class QueueSelector:
-    """Which queues of a switch `[ROUTER] [INTERFACE] QUEUE [THRESHOLD]` means; or interfaces, `[ROUTER] INTERFACE`.
+    """Selector of a switch's queues, `[ROUTER] [INTERFACE] QUEUE [THRESHOLD]`; or of interfaces, `[ROUTER] INTERFACE`.
 
     Queues and thresholds count from 1, as in the switch's configuration. What is left out does not matter.
     """
@@ -534,12 +535,12 @@ _CAPTURES = re.compile(r"(?P<before>[^ ]+) (?P<after>[^ ]+)(?: dscp (?P<dscp>[1-
 
 @dataclass(frozen=True)
 class CapturesSelector:
-    """Which packets `BEFORE AFTER [dscp 0-63]` means: those that go from one capture point to another one."""
+    """Selector of packets between two capture points: `BEFORE AFTER [dscp 0-63]`."""
 
     before: str
     after: str
     dscp: int | None = None
-    """With which they go in; None is any."""
+    """DSCP at the first capture point; None is any."""
 
     @classmethod
     def parse(cls, text: str) -> CapturesSelector:
@@ -593,7 +594,7 @@ def prefixed(value: float, unit: str) -> str:
 
 
 def format_value(value: float, unit: Unit) -> str:
-    """For people: four significant digits and a fitting prefix, as `841 kb/s`, `32.6 %`, `31250 B`."""
+    """Format a value for people: four significant digits and a fitting prefix, as `841 kb/s`, `32.6 %`, `31250 B`."""
     match unit:
         case "b/s":
             return prefixed(value, unit)

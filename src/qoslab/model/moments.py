@@ -23,7 +23,7 @@ WINDOW_FROM = Fraction(1, 3)
 
 
 COUNTED_EVERY_S = 1.0
-"""How often a data plane is asked for its counters while traffic runs."""
+"""Interval of the data plane's counter readings during traffic."""
 
 
 def during(length: Duration) -> Duration:
@@ -32,7 +32,7 @@ def during(length: Duration) -> Duration:
 
 
 def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
-    """From the start of the first flow to the end of the last."""
+    """Return the time from the start of the first flow to the end of the last."""
     ends = [flow.start_after + experiment.duration_of(arm, flow) for flow in experiment.flows_of(arm)]
     return max(ends, default=Duration(0))
 
@@ -45,7 +45,7 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
 
 @dataclass(frozen=True)
 class Demand:
-    """What the figures that are expected of a cell ask of its measurement.
+    """Requirements of a cell's expected values on its measurement.
 
     A cell's experiment has its arm and no expectations (`Sweep.resolve`), so that this goes with it.
     """
@@ -59,7 +59,7 @@ class Demand:
 
 
 def demand(experiment: Experiment, arm: str) -> Demand:
-    """What is asked of an arm's cells, from the whole experiment."""
+    """Return the requirements of an arm's cells, from the whole experiment."""
     expected = list(_expected(experiment, arm))
     moments = {each.at.quantity for each in expected if each.at is not None}
     return Demand(
@@ -88,8 +88,9 @@ def _expected(experiment: Experiment, arm: str) -> Iterator[Reference]:
 
 
 def counted(trigger: Trigger, counters: formats.Counters) -> int:
-    """What the counter of a trigger says, in bytes: of the classes of all output policies of a router, not of those
-    that are nested in them."""
+    """Return the value of a trigger's counter in bytes, over the classes of all output policies of a router, not of
+    nested ones.
+    """
     return sum(_bytes_of(entry, trigger.at.counter) for entry in _classes(counters))
 
 

@@ -14,7 +14,7 @@ Steps = tuple[str | int, ...]
 
 
 def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
-    """Those that nothing has, each with its place and what is wrong with it.
+    """Yield the unknown names, each with its place and message.
 
     A file with one is refused with its line (`qoslab.schema`); this is for what a run has kept of it.
     """

@@ -1,4 +1,4 @@
-"""Which interfaces are the experiment's, of all those that a router tells of."""
+"""Selection of the experiment's interfaces from a router's output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PORT = re.compile(r"((Fast|Gigabit|TenGigabit)?Ethernet|Serial|ATM)\d")
 
 
 def of_the_experiment(shown: Mapping[str, Any], ends: Collection[str]) -> dict[str, Any]:
-    """What a router shows, by interface, without its ports that are no `ends` of the experiment's links.
+    """Return a router's output by interface, without ports that are no `ends` of the experiment's links.
 
     These have policies that are not the experiment's. Interfaces that are no ports a configuration has made.
     """

@@ -23,7 +23,7 @@ class Measured:
 
     @classmethod
     def of(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
-        """From what a table has, where None and nan stand for what is not there; None where nothing was measured."""
+        """Build from the values of a table, with None and nan for missing ones; None if nothing was measured."""
         if value is None or math.isnan(value):
             return None
         if low is None or high is None or math.isnan(low) or math.isnan(high):
@@ -32,7 +32,7 @@ class Measured:
 
 
 def moved(now: Measured | None, before: Measured | None, negligible: float = NEGLIGIBLE) -> bool:
-    """Whether it differs by more than is negligible, and the intervals have nothing in common.
+    """Return whether it differs by more than is negligible, and the intervals have nothing in common.
 
     None is a figure that was not measured.
     """
@@ -52,9 +52,9 @@ class RunFigure:
 
     arm: str
     metric: str
-    """Of an average or two values their title."""
+    """Metric, or the title of an average or of two values."""
     where: str
-    """Which cells of the arm; all where empty."""
+    """Cells of the arm, in words; empty for all."""
     unit: str
     measured: float | None
     low: float | None
@@ -63,20 +63,20 @@ class RunFigure:
     published: float | None
     tolerance: str
     verdict: str
-    """On the router."""
+    """Verdict on the router."""
     predicted: float | None = None
     publication: str = ""
     """The verdict on the publication."""
     explanation: str = ""
-    """Of a publication that is not as predicted, or of what was chosen in its light."""
+    """Explanation of a publication that contradicts the prediction, or of a fitted part."""
     about: str = ""
-    """What an average is of."""
+    """Subject of an average."""
     lowest: str = ""
     """The lowest of what it is of, for people."""
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """From `comparison.json` or `comparison.csv`, of another version, too.
+        """Build from `comparison.json` or `comparison.csv`, also of another version.
 
         `KeyError` without a verdict, `ValueError` for a number that is none.
         """
@@ -89,7 +89,7 @@ class RunFigure:
 
     @classmethod
     def of_average(cls, row: Mapping[str, object]) -> Self:
-        """From `averages.csv`. Errors as above."""
+        """Build from `averages.csv`. Errors as above."""
         words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
         about = f"{words['statistic']} of {words['metric']}"
         figure = cls.of({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
@@ -100,7 +100,7 @@ class RunFigure:
 
     @property
     def key(self) -> Key:
-        """What makes it the same figure in another run."""
+        """Return the key of the same value in another run."""
         return self.arm, self.metric, self.where
 
     @property
@@ -110,16 +110,16 @@ class RunFigure:
 
     @property
     def figure(self) -> Measured | None:
-        """What was measured."""
+        """Return the measured value."""
         return Measured.of(self.measured, self.low, self.high)
 
     def moved_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
-        """Whether its verdict, or the figure itself, is another than before."""
+        """Return whether its verdict, or the figure itself, is another than before."""
         return self.verdict != before.verdict or moved(self.figure, before.figure, negligible)
 
 
 def _number(value: object) -> float | None:
-    """Of a table as text, or of JSON; None where there is none."""
+    """Parse a number of a text table, or of JSON; None if there is none."""
     if isinstance(value, str):
         return float(value) if value else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -127,7 +127,7 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class Score:
-    """How often one value of a parameter was better than another, of pairs of cells that differ in nothing else."""
+    """Wins of one value of a parameter over another, in pairs of cells that differ in nothing else."""
 
     title: str
     arm: str
@@ -136,13 +136,13 @@ class Score:
     first: str
     second: str
     won: int
-    """By the first."""
+    """Wins of the first value."""
     equal: int
     lost: int
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """From `scores.csv`. `KeyError` or `ValueError` where it is no such table."""
+        """Build from `scores.csv`. `KeyError` or `ValueError` where it is no such table."""
         words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
         won, equal, lost = (int(str(row[name])) for name in ("won", "equal", "lost"))
         return cls(**words, won=won, equal=equal, lost=lost)

@@ -43,10 +43,10 @@ class Step:
     nodes: tuple[str, ...]
     """The nodes that it concerns."""
     detail: str
-    """What exactly, for people."""
+    """Details of the step, for people."""
     seconds: float | None
     """Estimate; None where nobody knows."""
     after_s: float | None = None
     """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
     moment: str | None = None
-    """Of an observation."""
+    """Time of an observation."""

@@ -1,4 +1,4 @@
-"""What a run will do, in order: cells (arm × parameters × repetition) and their steps, with estimates. Pure.
+"""Plan of a run: cells (arm × parameters × repetition) and their steps in order, with estimates. Pure.
 
 `qoslab plan` prints it, `run` carries it out: the steps of a cell are opened by their keys, in this order.
 """
@@ -24,7 +24,7 @@ from qoslab.units import Duration, QuantityError
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line changes about an experiment."""
+    """Options of the command line for an experiment."""
 
     arms: tuple[str, ...] = ()
     """Only these, in the experiment's order; all where empty."""
@@ -35,7 +35,7 @@ class Options:
     lab: str = DEFAULT_LAB
     """The kind of lab; see `qoslab.labs`."""
     costs: Mapping[str, float] = field(default_factory=dict)
-    """By arm, the seconds that a second of a cell's traffic takes where it is simulated; of none, it is not known."""
+    """Seconds of simulation per second of a cell's traffic, by arm; unknown if absent."""
     only: tuple[tuple[str, str], ...] = ()
     """Only cells with these values, by parameter (or `arm`, `repetition`); of one parameter any of its values."""
     order: Order | None = None
@@ -60,7 +60,7 @@ class Cell(Identified):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What is done, in order: a run opens these steps by their keys."""
+        """Return the steps in order: a run opens these steps by their keys."""
         return lab_kind(self.lab).steps(self.experiment, self.cost)
 
     @property
@@ -137,7 +137,7 @@ class Plan:
         return around + (whole - turns) / len(self.cells) + max(turns / side_by_side, longest)
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`: plain values, times in seconds."""
+        """Convert to plain values for `--json`, times in seconds."""
         return {
             "experiment": self.experiment.name,
             "lab": self.lab,
@@ -203,8 +203,8 @@ def _probes_have_time(experiment: Experiment) -> None:
     for probe in experiment.probes:
         if not experiment.has_time_for(probe):
             raise ExperimentError(
-                f'found the duration {experiment.duration}, in which the probe "{probe.name}", which starts after '
-                f"{probe.start_after}, does not come to its end",
+                f'found the duration {experiment.duration}, too short for the probe "{probe.name}", started after '
+                f"{probe.start_after}",
                 hint="Give the traffic more time.",
             )
 
@@ -246,7 +246,9 @@ def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
 
 
 def _ordered(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
-    """In the experiment's order. A cell's place at random depends on the seed and on itself, not on the other cells."""
+    """Sort the cells in the experiment's order. A cell's place at random depends on the seed and on itself, not on the
+    other cells.
+    """
     seed = sweep.experiment.seed
 
     def place(cell: CellIdentity) -> bytes:

@@ -66,18 +66,18 @@ class Attachment:
     line: int
     """Line of the input, from 1; 0 where it is not known."""
     refused: str = ""
-    """Why the router refuses it; empty where it takes it."""
+    """Reason of the router's refusal; empty if it accepts the line."""
     bandwidth_kbps: int | None = None
     """`bandwidth` of an interface whose kind is not modelled."""
 
 
 @dataclass
 class Configuration:
-    """What was read of the input."""
+    """Parsed input."""
 
     reading: Reading
     release: str = ""
-    """What the `version` line says; empty without one."""
+    """Release in the `version` line; empty without one."""
     missing_classes: frozenset[str] = frozenset()
     """Class-maps that classes name and the input lacks."""
     missing_policies: frozenset[str] = frozenset()
@@ -238,6 +238,6 @@ def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) 
 
 
 def is_refusal(reason: str) -> bool:
-    """Whether a router that knows the command refuses it, as opposed to a line that is not modelled."""
+    """Return whether a router that knows the command refuses it, as opposed to a line that is not modelled."""
     unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is not known")
     return not reason.startswith(unknown)

@@ -57,9 +57,9 @@ class ShapeValues:
     tc_ms: float | None
     default_burst: bool
     unconfirmed: bool
-    """Whether the default rests on a rounding that is not confirmed."""
+    """True if the default rests on a rounding that is not confirmed."""
     spaced: bool = False
-    """Whether packets leave one by one, and the bursts are printed only."""
+    """True if packets leave one by one, and the bursts are printed only."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ class ClassValues:
     """Priority level, from 1."""
     guaranteed: Rate | None = None
     maximum: Rate | None = None
-    """With what limits the classes above it; None: the line."""
+    """Upper limit with the limits of the classes above it; None: the line."""
     busy: Rate | None = None
     """Rate when all classes are busy; None where it depends on the line or has no limit."""
     joins_default: bool = False
-    """Whether it has no queue and shares that of class-default."""
+    """True if it has no queue and shares that of class-default."""
     wait_ms: float | None = None
     wait_unconfirmed: bool = False
-    """Whether the length of the queue or of the transmit ring is not confirmed."""
+    """True if the length of the queue or of the transmit ring is not confirmed."""
     police: PoliceValues | None = None
     shape: ShapeValues | None = None
     queue: QueueValues | None = None
@@ -130,7 +130,7 @@ class ClassValues:
     account: str = ""
     """Length of packets for a rate, where it is not the counted one."""
     estimate: bool = False
-    """Whether the share rests on constants that are not confirmed."""
+    """True if the share rests on constants that are not confirmed."""
 
     @property
     def name(self) -> str:
@@ -155,17 +155,17 @@ class PolicyValues:
     header_bytes: int | None
     """Layer 2 header that is counted; None where the kind of interface is not known."""
     queues: bool
-    """Whether it has queues, and the interface's are replaced."""
+    """True if it has queues, and the interface's are replaced."""
     classes: tuple[ClassValues, ...]
     number: int = 0
     """Line of `service-policy`, or of the policy-map."""
     switch: bool = False
-    """Whether the device is a switch."""
+    """True if the device is a switch."""
 
 
 @dataclass(frozen=True)
 class _Here:
-    """Where in the hierarchy a policy-map is."""
+    """Position of a policy-map in the hierarchy."""
 
     rate: Rate
     guaranteed: Rate
@@ -196,7 +196,7 @@ class _Context:
 
     @property
     def separate(self) -> bool:
-        """Whether each class has its own queue."""
+        """True if each class has its own queue."""
         return self.qos.separate_queues
 
 

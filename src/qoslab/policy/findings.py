@@ -28,14 +28,14 @@ SEGMENT = 1500
 VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
 """Interfaces without a transmit queue of their own: nothing there says that the line is congested."""
 MAYBE = ("Dialer", "Virtual-Template")
-"""Those over an ATM circuit have its queue."""
+"""Interfaces with a possible ATM queue."""
 
 SYSTEM = ("system-cpp-", "non-client-")
 """Names of class-maps and policy-maps that a Catalyst 9000 has by itself."""
 ONLY_ON_OUTPUT = "output feature only"
 ARITHMETIC = "arithmetic"
 RFC_2697 = "RFC 2697, section 2: a bucket holds the largest packet"
-RFC_3246 = "RFC 3246, section 2.2: EF leaves at its rate whatever other traffic there is"
+RFC_3246 = "RFC 3246, section 2.2: EF leaves at its rate regardless of other traffic"
 RFC_7567 = "RFC 7567, section 1.2: long queues delay all traffic in them"
 CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
 MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
@@ -53,7 +53,7 @@ class PolicyFinding:
     message: str
     source: str
     line: int = 0
-    """From 1; 0 where no single line is to blame."""
+    """Line from 1; 0 if no single line is the cause."""
 
 
 @dataclass(frozen=True)
@@ -453,7 +453,7 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def _unread_match(configuration: Configuration, name: str) -> bool:
-    """Whether a class-map has a line that was not read."""
+    """Return whether a class-map has a line that was not read."""
     return any(name in each.place[0].split()[1:] for each in configuration.reading.unread if each.place)
 
 

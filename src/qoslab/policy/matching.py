@@ -119,7 +119,7 @@ def shadowed(device: Device, policy: PolicyMap) -> Iterator[tuple[str, str]]:
 
 
 def _within(inner: ClassMap, outer: ClassMap) -> bool:
-    """Whether each packet of a class-map is one of the other, by their match lines alone."""
+    """Return whether each packet of a class-map is one of the other, by their match lines alone."""
     if outer.match == "any" or len(outer.criteria) == 1:
         if inner.match == "any":
             return set(inner.criteria) <= set(outer.criteria)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
 _MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
-"""Where the blanks with which a terminal erases it are left, there are nine."""
+"""Pager prompt; with nine spaces if the terminal's erasing characters are left."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
 _CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
 _LOG = re.compile(
@@ -41,7 +41,7 @@ def configuration_text(pasted: str) -> str:
 
 
 def is_indented(text: str) -> bool:
-    """Whether the lines below a command are indented, as a router prints them."""
+    """Return whether the lines below a command are indented, as a router prints them."""
     return any(
         line.startswith((" ", "\t")) and line.strip() and not line.strip().startswith("!") for line in text.splitlines()
     )

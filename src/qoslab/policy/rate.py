@@ -19,7 +19,7 @@ class Rate:
 
     @property
     def known(self) -> bool:
-        """Whether it is a number of b/s."""
+        """True if it is a number of b/s."""
         return abs(self.line) < _CLOSE
 
     def __add__(self, other: Rate) -> Rate:

@@ -25,7 +25,7 @@ class Level:
 
     generation: Generation
     classes: Sequence[PolicyClass]
-    """With rates and defaults filled in, class-default among them."""
+    """Classes with rates and defaults filled in, class-default among them."""
     base: Rate
     """Base of percentages of bandwidth."""
     capacity: Rate

@@ -7,4 +7,4 @@ folder, the same report.
 from pathlib import Path
 
 SCRIPT = Path(__file__).with_name("script.py")
-"""What the job runs."""
+"""Script of the job."""

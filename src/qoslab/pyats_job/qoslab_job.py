@@ -25,9 +25,9 @@ def options(experiment: str, in_lab: str | None, sets: Sequence[str], choice: Ch
 
 
 def swallowed(argv: Sequence[str]) -> str:
-    """What is wrong with a command line that pyATS has read already; empty where nothing is."""
+    """Return the error of a command line that pyATS has already read; empty if there is none."""
     if any(word == "--lab" or word.startswith("--lab=") for word in argv):
-        return "found --lab, which pyATS takes for its own --label; expected --in-lab"
+        return "found --lab (pyATS reads it as --label), expected --in-lab"
     return ""
 
 

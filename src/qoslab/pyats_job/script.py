@@ -29,7 +29,7 @@ from qoslab.run.runner import carry_out
 _LOG = logging.getLogger(__name__)
 
 parameters: dict[str, Any] = {"run": None}
-"""Of the script, until there is a run. A section's own would come before what the setup says."""
+"""Parameters of the script, until there is a run. A section's own would come before what the setup says."""
 
 
 class _Progress(RunProgress):
@@ -83,7 +83,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
 
     @aetest.test  # type: ignore[untyped-decorator]
     def measured(self, cell: str, results: dict[str, CellResult]) -> None:
-        """Whether its figures can be trusted."""
+        """Return whether its figures can be trusted."""
         result = results[cell]
         if result.spared:
             self.skipped(result.spared, goto=["next_tc"])
@@ -94,7 +94,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
 
     @aetest.test  # type: ignore[untyped-decorator]
     def figures(self, cell: str, results: dict[str, CellResult], steps: Any) -> None:
-        """What is expected of the cell's arm, a step each; over all of its cells, as in the report."""
+        """Check the expectations of the cell's arm, a step each; over all of its cells, as in the report."""
         expected = results[cell].expected
         if not expected:
             self.skipped("nothing is expected of it")
@@ -102,7 +102,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
 
 
 class Averages(aetest.Testcase):  # type: ignore[misc]
-    """What is expected of averages over cells."""
+    """Expectations of averages over cells."""
 
     @aetest.test  # type: ignore[untyped-decorator]
     def figures(self, results: dict[str, CellResult], steps: Any) -> None:
@@ -114,11 +114,11 @@ class Averages(aetest.Testcase):  # type: ignore[misc]
 
 
 class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
-    """What is left of the run."""
+    """Cleanup after the run."""
 
     @aetest.subsection  # type: ignore[untyped-decorator]
     def routers_as_found(self, run: Any, steps: Any) -> None:
-        """Whether routers that stay are as they were before the run."""
+        """Return whether routers that stay are as they were before the run."""
         changes = {} if run is None else read_changes(run)
         if not changes:
             self.skipped("the run left no router behind")
@@ -127,7 +127,7 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
                 if each.left is None:
                     step.failed(f"it may not be as it was found: {each.why}")
                 elif each.left:
-                    step.passx("others changed it meanwhile:\n" + "\n".join(each.left))
+                    step.passx("others changed it during the run:\n" + "\n".join(each.left))
 
 
 def _each(steps: Any, expected: Sequence[Expected]) -> None:

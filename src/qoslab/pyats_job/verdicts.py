@@ -1,4 +1,4 @@
-"""What a run came to, by cell: for whoever asks cell by cell what the report says of arms."""
+"""Results of a run by cell, in place of the report's by arm."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class Expected:
 
     name: str
     said: str
-    """What was measured, and what was expected."""
+    """Measured and expected value."""
     verdict: str
     """See `qoslab.analysis.verdicts`."""
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """What a cell came to."""
+    """Result of a cell."""
 
     was_run: bool
     reasons: tuple[str, ...]
-    """Why its figures must not be trusted, or why it was not run; none of a valid cell."""
+    """Reasons of an invalid cell, or of a cell that was not run; none of a valid one."""
     spared: str
-    """Why it was not needed; empty where it was."""
+    """Reason why the cell was not needed; empty if it was."""
     expected: tuple[Expected, ...]
-    """Of its arm, over all cells that the expectation takes."""
+    """Expectations of its arm, over all cells that each expectation covers."""
 
 
 def results_of(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, CellResult]:
-    """By name of the cell; under `AVERAGES` what is expected of averages."""
+    """Return the results by name of the cell; under `AVERAGES` the expectations of averages."""
     rows = [row for row in outcome.comparison.to_dict("records") if row["tolerance"]]
     found = {cell.name: _result(cell, outcome, rows) for cell in cells}
     averages = tuple(
@@ -71,7 +71,9 @@ def _said(row: Mapping[Any, Any], measured: float | None = None) -> str:
 
 
 def _chosen(where: str, values: Mapping[str, Value]) -> bool:
-    """Whether a selection, as the comparison has it (`rtt = 50 ms or 100 ms, pir = 1 Mb/s`), has such a cell in it."""
+    """Return whether a selection, as the comparison has it (`rtt = 50 ms or 100 ms, pir = 1 Mb/s`), has such a cell in
+    it.
+    """
     known = {name: show_value(value) for name, value in values.items()}
     for part in filter(None, where.split(", ")):
         name, _, wanted = part.partition(" = ")

@@ -27,17 +27,17 @@ KINDS = {
     APART: "outside",
     DIFFERENT: "outside",
 }
-"""How an agreement is coloured."""
+"""Colours of agreements."""
 MEANINGS = (
     (SAME, "every repetition of both labs has one and the same value"),
-    (EQUIVALENT, "that they differ by the margin or more is refuted at 5 %"),
-    (DIFFERENT, "they differ by more than the margin, at 5 %, or in what no chance is in"),
-    (OPEN, "the repetitions neither refute nor show it"),
+    (EQUIVALENT, "equivalent within the margin (5 % significance)"),
+    (DIFFERENT, "they differ by more than the margin (5 % significance), or in a value without randomness"),
+    (OPEN, "the repetitions neither show equivalence nor a difference"),
     (NEAR, "too few repetitions for a test; the figures differ by no more than the margin"),
     (APART, "too few repetitions for a test; the figures differ by more than the margin"),
 )
 _WIDTH, _HEIGHT, _EDGE, _SPAN = 120, 20, 4, 2.0
-"""Of the picture of a difference: it reaches to so many margins on either side."""
+"""Size of the picture of a difference: it extends to so many margins on either side."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class AcrossRun:
     title: str
     when: str
     href: str
-    """Its report, seen from the page; empty where there is none."""
+    """Link to the run's report, relative to the page; empty if there is none."""
     version: str
     repetitions: int
     cells: str
@@ -137,9 +137,9 @@ class AcrossPage:
     informative: list[AcrossGroup]
     """Figures of which nothing is expected."""
     fidelity: list[FidelityRow]
-    """Of metrics of which something is expected."""
+    """Fidelity of metrics with an expectation."""
     more_fidelity: list[FidelityRow]
-    """Of the others."""
+    """Fidelity of the other metrics."""
     meanings: Sequence[tuple[str, str]]
     kinds: dict[str, str]
 
@@ -167,7 +167,7 @@ def build_across(found: Across, folders: Sequence[RunFolder], passed: Sequence[s
 
 
 def across_verdict(found: Across) -> Verdict:
-    """Whether the labs contradict each other, and where."""
+    """Return whether the labs contradict each other, and where."""
     labs = text.listed([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
     counted = [(each, found.count(each)) for each, _ in MEANINGS]
     total = sum(count for _, count in counted)
@@ -267,7 +267,7 @@ def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distan
 
 
 def _across(margins: float) -> float:
-    """Where in the picture a difference of so many margins lies; what is farther off lies at its end."""
+    """Return where in the picture a difference of so many margins lies; what is farther off lies at its end."""
     inside = max(-_SPAN, min(_SPAN, margins))
     return round(_WIDTH / 2 + inside / _SPAN * (_WIDTH / 2 - _EDGE), 1)
 

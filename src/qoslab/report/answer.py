@@ -23,7 +23,7 @@ class Bar:
 
     title: str
     values: list[tuple[str, float]]
-    """In words, and as percent of the greatest of all bars."""
+    """Values in words, and as percent of the greatest of all bars."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the report shows of each arm."""
+"""Sections of the report for each arm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qoslab.results import Cell, CellRecord, RunFolder
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
 _LONG_S = 5
-"""From this traffic time on graphs start with bins of half a second: in bins of 0.1 s single bursts hide a trend."""
+"""Traffic time from which graphs start with bins of half a second: in bins of 0.1 s single bursts hide a trend."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class ArmPage:
     """Headings of the columns of `drops`."""
     drops: list[Drops] = field(default_factory=list)
     queues: list[Drops] = field(default_factory=list)
-    """Of a switch: frames enqueued and dropped, and the share of these, by egress queue and threshold."""
+    """Queues of a switch: frames enqueued and dropped, and their share, by egress queue and threshold."""
     observations: list[Observed] = field(default_factory=list)
     configurations: list[Part] = field(default_factory=list)
 
@@ -132,7 +132,7 @@ def cell_title(cell: Cell) -> str:
 
 
 def cell_anchor(cell: Cell) -> str:
-    """Its name within the page."""
+    """Return the cell's anchor within the page."""
     return re.sub(r"[^A-Za-z0-9_.-]", "-", cell.name.removesuffix("/1"))
 
 
@@ -430,7 +430,7 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
         ".running.ios": "{}: running configuration with it",
-        ".engine.json": "{}: what the data plane had in force",
+        ".engine.json": "{}: active data-plane configuration",
         ".before.ios": "{}: running configuration before",
         ".after.ios": "{}: running configuration after it was restored",
     }

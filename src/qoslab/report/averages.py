@@ -1,4 +1,4 @@
-"""What the report shows of averages over cells, and of two values of a parameter against each other."""
+"""Sections of the report for averages over cells, and for comparisons of two parameter values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PairSection:
     first: str
     second: str
     tables: list[tuple[str, list[PairRow]]]
-    """By each parameter that varies."""
+    """Tables by varying parameter."""
     pairs: list[PairRow]
 
 
@@ -137,7 +137,7 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     sentence = (
         f"By {pair.metric} ({pair.better} is better) {first} won {won}, lost {lost} and equalled {second} in {equal} "
         f"of {len(pairs)} pairs of cells that differ in nothing else. Equal is a difference of at most "
-        f"{pair.equal_within}, or one whose 95 % interval has 0 in it."
+        f"{pair.equal_within}, or one with 0 inside its 95 % interval."
     )
     if said := claim(pairs):
         sentence += f" {said[0].upper()}{said[1:]}."

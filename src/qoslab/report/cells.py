@@ -20,11 +20,11 @@ class CellRow:
 
     arm: str
     values: list[str]
-    """Of each parameter; empty where the cell lacks one."""
+    """Values of each parameter; empty if the cell lacks one."""
     repetition: int
     goodput: str
     remark: str
-    """Why it does not count, or how often it was tried."""
+    """Reason for an invalid cell, or the number of attempts."""
     folder: str
 
 
@@ -65,7 +65,7 @@ def cell_table(manifest: Manifest, metrics: pd.DataFrame, problems: dict[str, st
     again = sum(bool(cell.earlier) for cell in manifest.cells)
     note = f"{counted} of {len(rows)} cells count."
     if counted < len(rows):
-        note += " The others have a reason beside them and are in no mean."
+        note += " The others have a reason in their row and are in no mean."
     if again:
-        note += f" {again} were tried more than once; every attempt is kept in its folder."
+        note += f" {again} were run more than once; every attempt is saved in its folder."
     return CellTable(parameters, rows, note)

@@ -71,7 +71,7 @@ class _Candidate:
 
     @cached_property
     def lacks(self) -> str:
-        """What of the experiment it has not; empty where it is whole."""
+        """Return the missing part of the experiment; empty if it is complete."""
         chosen = part_of(self.manifest.overrides)
         unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
         told = [chosen] if chosen else []
@@ -80,14 +80,14 @@ class _Candidate:
 
     @cached_property
     def cells(self) -> dict[str, Path]:
-        """By cell without its repetition, the experiment that it is."""
+        """Return the experiment of each cell, by cell without its repetition."""
         found: dict[str, Path] = {}
         for each in self.manifest.cells:
             found.setdefault(each.name.rpartition("/")[0], self.folder.summarised(each).experiment_file)
         return found
 
     def differences(self, other: _Candidate) -> Iterator[str]:
-        """In what their settings differ, in words; in the cells that both have."""
+        """Return the differences of their settings in common cells, in words."""
         common = [place for place in self.cells if place in other.cells]
         if not common:
             yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"
@@ -114,7 +114,7 @@ def _different(mine: object, theirs: object, where: str = "") -> Iterator[tuple[
 
 
 def _named(value: object) -> Mapping[str, Any] | None:
-    """What has parts, by their names; None for anything else."""
+    """Return the parts of a value by their names; None if it has none."""
     if isinstance(value, dict):
         return {key: each for key, each in value.items() if key != "title"}
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -168,7 +168,7 @@ def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Counte
 
 
 def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]) -> Iterator[str]:
-    """What is newer than what was taken of its lab, and why it was not taken."""
+    """Return the newer runs of a lab that were not chosen, and the reason."""
     taken = [each.folder.path for each in chosen.values()]
     for each in others:
         if each.folder.path in taken:
@@ -201,7 +201,7 @@ def _check_settings(first: _Candidate, other: _Candidate) -> None:
 
 
 def _ordered(chosen: Mapping[str, _Candidate]) -> tuple[RunFolder, ...]:
-    """What has real devices first, then real time, then the rest."""
+    """Sort runs: real devices first, then real time, then the rest."""
 
     def place(lab: str) -> tuple[bool, bool, str]:
         kind = LABS.get(lab)

@@ -10,14 +10,14 @@ from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
 
 COLUMN, ROW = 400, 110
-"""From one node to the next, in pixels."""
+"""Distance of nodes, in pixels."""
 WIDTH, HEIGHT = 130, 46
-"""Of a node."""
+"""Size of a node."""
 MARGIN = 20
 LINE = 13
-"""From one line of a label to the next."""
+"""Distance of the lines of a label."""
 NEAR = 0.5
-"""Where a line's middle is labelled."""
+"""Position of labels along a line."""
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.name{font-weight:600;font-size:14px}"
     ".soft{fill:#56606b;font-size:11px}"
@@ -143,7 +143,7 @@ def _line(link: Link, places: Mapping[str, tuple[float, float]], aside: float) -
 
 
 def _ends(x1: float, x2: float) -> tuple[float, float]:
-    """Where along a line the labels of its ends are: beside the nodes, where it leaves them at a side."""
+    """Return where along a line the labels of its ends are: beside the nodes, where it leaves them at a side."""
     share = 0.34 if x1 == x2 else (WIDTH / 2 + 66) / abs(x2 - x1)
     return share, 1 - share
 

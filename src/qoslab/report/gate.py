@@ -1,4 +1,4 @@
-"""What a gate in front of a change is told of a run: JUnit, Markdown, and notes at lines of files."""
+"""Outputs of a run for CI gates: JUnit, Markdown, and annotations at lines of files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from qoslab.results.files import replace, writing
 from qoslab.schema.document import parse_document
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no place for."""
+"""Characters that XML 1.0 does not allow."""
 _POINTS = 40
-"""Of a line in a picture."""
+"""Points of a line in a picture."""
 _NAMED = 20
 """Figures that are gone, or new, by their names; of the others the number is told."""
 _PALETTE = (("blue", "#0072b2"), ("orange", "#d55e00"), ("green", "#009e73"), ("pink", "#cc79a7"), ("ochre", "#b8860b"))
@@ -42,9 +42,9 @@ class Expected:
 
     arm: str
     key: str
-    """Its metric, or the title of the average: what the experiment's file calls it."""
+    """Metric, or title of the average, as in the experiment's file."""
     name: str
-    """With the cells that it is of."""
+    """Name with the cells."""
     measured: str
     tolerance: str
     reason: str
@@ -155,7 +155,7 @@ def markdown(
 
 
 def _named(figures: list[RunFigure], word: str) -> str:
-    """That figures are gone, or new, and the first of them by name."""
+    """Return a sentence on removed or new values, with the first of them by name."""
     count = "1 figure is" if len(figures) == 1 else f"{len(figures)} figures are"
     more = f", and {len(figures) - _NAMED} more" if len(figures) > _NAMED else ""
     return f"{count} {word}: {', '.join(_plain(each.place) for each in figures[:_NAMED])}{more}."
@@ -221,7 +221,7 @@ def _thinned(values: list[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be shown at a line of a file."""
+    """Annotation at a line of a file."""
 
     line: int
     title: str
@@ -230,7 +230,7 @@ class Note:
 
 
 def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
-    """Where the experiment's text expects figures that are not met; reasons of an invalid run at its top."""
+    """Return where the experiment's text expects figures that are not met; reasons of an invalid run at its top."""
     lines = _lines(experiment_file)
     found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
     found += [Note(1, "Nothing happened there", warning, "warning") for warning in outcome.warnings]
@@ -246,7 +246,7 @@ def _line_of(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
 
 
 def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
-    """By arm and metric (of an average by its title) the line; at `("", "")` that of `compare`."""
+    """Return the lines by arm and metric (of an average by its title); at `("", "")` that of `compare`."""
     try:
         document = parse_document(experiment_file, "")
     except ExperimentError:

@@ -138,7 +138,7 @@ def _number(digits: str) -> float:
 
 @lru_cache(4)
 def _hash(script: str) -> str:
-    """As a content policy names a script that stands in the page; no other is run, whatever a run folder has in it."""
+    """Return the hash of a script in the page for its content policy; no other script is run."""
     # A browser reads all ends of lines as \n.
     text = script.replace("\r\n", "\n").replace("\r", "\n")
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -26,7 +26,7 @@ class IndexRow:
 
     when: str
     href: str
-    """Its report, seen from the folder; empty where there is none."""
+    """Link to the run's report, relative to the folder; empty if there is none."""
     lab: str
     kind: str
     """`within`, `outside`, `invalid`, `informative`: how its verdict is coloured."""
@@ -44,9 +44,9 @@ class Trend:
     where: str
     tolerance: str
     cells: list[tuple[str, str]]
-    """By column the figure and its verdict."""
+    """Value and verdict by column."""
     moved: bool
-    """Whether the newest run found something else than the one before it with the same lab and options."""
+    """True if the newest run found something else than the one before it with the same lab and options."""
     spark: str
     """Points of a line over all runs with the newest one's lab and options, oldest first; empty with fewer than two."""
     words: str
@@ -66,7 +66,7 @@ class IndexSection:
     moved: list[Trend]
     still: list[Trend]
     compared: str
-    """Which runs were compared; empty where there is but one."""
+    """Compared runs; empty if there is only one."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class IndexPage:
 
     @property
     def negligible(self) -> str:
-        """What a figure may differ by and has not moved, for people."""
+        """Describe the difference below which a value has not moved."""
         return f"{100 * NEGLIGIBLE:g} %"
 
     @property
     def count(self) -> int:
-        """How many runs."""
+        """Return how many runs."""
         return sum(len(section.rows) for section in self.sections)
 
 
@@ -99,7 +99,7 @@ def build_index(root: Path, runs: Sequence[RunSummary], now: datetime | None = N
 
 
 def _order(run: RunSummary) -> tuple[str, int]:
-    """By time; runs of the same second have a number behind it, `-2` and so on."""
+    """Return the sort key by time; runs of the same second have a suffix such as `-2`."""
     time, _, number = run.folder.name.partition("-")
     return time, int(number) if number.isdecimal() else 1
 

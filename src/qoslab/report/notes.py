@@ -22,7 +22,7 @@ from qoslab.results import CellSummary
 
 @dataclass(frozen=True)
 class NoteText:
-    """What the experiment says in words, its figures filled in."""
+    """Text of the experiment with its values filled in."""
 
     title: str
     paragraphs: list[str]
@@ -32,7 +32,7 @@ class NoteText:
 
 
 class Shown(Protocol):
-    """What returns the measured value of an arm's metric in words."""
+    """Function that returns the measured value of an arm's metric in words."""
 
     def __call__(self, arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
         """Return it; `where` names parameters of the cells that count."""
@@ -73,7 +73,7 @@ def notes(
 
 
 def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
-    """What returns the measured value of an arm's metric in words."""
+    """Return a function that returns the measured value of an arm's metric in words."""
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
     def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:

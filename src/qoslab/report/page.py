@@ -1,4 +1,4 @@
-"""What the report says, before it is laid out by `reports/report.html.j2`."""
+"""Content of the report, before its layout by `reports/report.html.j2`."""
 
 from __future__ import annotations
 
@@ -57,28 +57,28 @@ class Figure:
     description: str
     metric: str
     where: str
-    """Which cells of the arm; all where empty."""
+    """Cells of the arm, in words; empty for all."""
     reason: str
-    """Why this is expected."""
+    """Reason of the expectation."""
     predicted: str
-    """What the model says; `–` where it gives bounds only."""
+    """Prediction of the model; `–` if it gives bounds only."""
     published: str
     source: str
     measured: str
     interval: str
-    """Under the measured figure: its interval, of how many measurements, how large the effect is."""
+    """Interval under the measured value, with the number of measurements and the size of the effect."""
     difference: str
     tolerance: str
     verdict: str
-    """Whether the router does what it has to."""
+    """Verdict on the router."""
     publication: str
-    """Whether the publication has what the model predicts; empty where one of the two says nothing."""
+    """Verdict on the publication; empty if it or the model has no value."""
     explanation: str
-    """Why it has not, or what was chosen in its light."""
+    """Explanation of a contradiction, or of a fitted part."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing about it needs a reader's attention: it is within its tolerance."""
+        """True if nothing about it needs a reader's attention: it is within its tolerance."""
         return self.verdict in (WITHIN, WIDE)
 
 
@@ -91,7 +91,7 @@ class FigureGroup:
 
     @property
     def summary(self) -> str:
-        """How many rows passed, in words."""
+        """Return how many rows passed, in words."""
         within, wide = (sum(row.verdict == verdict for row in self.rows) for verdict in (WITHIN, WIDE))
         parts = [f"{within} within tolerance"] if within or not wide else []
         return ", ".join([*parts, *([f"{wide} within wide bounds, not counted"] if wide else [])])
@@ -104,12 +104,12 @@ class PublishedTable:
     title: str
     head: list[str]
     rows: list[tuple[str, list[tuple[str, str]]]]
-    """What a row is about; then published and measured, a pair for each column."""
+    """Subject of each row; then published and measured, a pair for each column."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What speaks for and against the figures."""
+    """Arguments for and against the values."""
 
     sentence: str
     routers: list[dict[str, Any]]
@@ -120,11 +120,11 @@ class Trust:
 
 @dataclass(frozen=True)
 class RouterChange:
-    """What a run changed on a router that was there before it."""
+    """Changes of a run on a real router."""
 
     router: str
     sentence: str
-    """Whether it is as it was found."""
+    """State of the router after the run."""
     differences: list[tuple[str, str]]
     """Titles, and lines that went and came: of each arm, and of what is left."""
 
@@ -138,24 +138,24 @@ class Page:
     description: str
     when: str
     remark: str
-    """What must be known of the lab's figures first; empty where nothing has to be."""
+    """Remark on the lab's values; empty if there is none."""
     found: str
-    """What its figures are called: measured."""
+    """Word for the lab's values, such as measured."""
     article: str
     """Names the publication; empty where there is none."""
     repetitions: int
     verdict: Verdict
     warnings: list[str]
-    """What did nothing in the run: the verdict is the same, but may say less than it seems."""
+    """Inactive parts of the run: the verdict is the same, but may show less than it seems."""
     answer: AnswerText | None
     """The answer to the title's question, where the experiment has one."""
     lead: Graph | None
     """The picture before all tables, where the answer has none."""
     predicted: bool
-    """Whether the model predicts a figure at all; else its column is left out."""
+    """True if the model predicts a figure at all; else its column is left out."""
     figures: list[FigureGroup]
     reproduced: str
-    """How many published figures the run reproduces, and how many not, in one sentence; empty where there are none."""
+    """Sentence on reproduced and not reproduced published values; empty if there are none."""
     unexpected: list[PublishedFigure]
     """Published figures of which nothing like it is measured, or nothing can be expected, with the reason."""
     published_tables: list[PublishedTable]
@@ -164,12 +164,12 @@ class Page:
     cells: CellTable | None
     notes: list[NoteText]
     topology: str
-    """Its drawing, SVG."""
+    """Drawing of the topology, SVG."""
     sweep: list[SweepSection]
     arms: list[ArmPage]
     trust: Trust
     changes: list[RouterChange]
-    """On routers that stay; none of virtual ones."""
+    """Changes on real routers; none of virtual ones."""
     provenance: list[dict[str, str]]
     provenance_tables: list[dict[str, Any]]
     experiment_file: str
@@ -271,7 +271,7 @@ def _when(manifest: Manifest) -> str:
 
 
 def _traffic(manifest: Manifest) -> str:
-    """How long there is traffic in the arms that were run."""
+    """Return how long there is traffic in the arms that were run."""
     experiment = manifest.experiment
     run = {cell.arm for cell in manifest.cells}
     lengths = sorted(
@@ -287,7 +287,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     total = outcome.expected
     if not outcome.valid:
         return Verdict(
-            "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", _some(outcome.reasons)
+            "invalid", "✕", "Not valid", "The values of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
         why = "All expectations have wide bounds" if outcome.wide else "No expectations were set"
@@ -327,7 +327,7 @@ def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
 
 
 def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
-    """That of a run with expectations of which most cells do not count."""
+    """Return the verdict of a run with expectations without enough valid cells."""
     rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
     details = [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
@@ -355,7 +355,7 @@ def _too_short(outcome: Outcome, experiment: Experiment) -> str:
 
 
 def _cells(where: str) -> str:
-    """Which cells of an arm."""
+    """Return which cells of an arm."""
     return f" ({where})" if where else ""
 
 
@@ -497,17 +497,17 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
 
 
 def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment) -> list[RouterChange]:
-    """What was changed on each router, arm by arm, and what of it is left."""
+    """Return the changes on each router, arm by arm, and the differences left after the run."""
     found = []
     for router, each in changes.items():
         told = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
         if each.left is None:
-            sentence = f"It may not be as it was found: {each.why}"
+            sentence = f"It may not be in the state before the run: {each.why}"
         elif each.left:
-            sentence = "All that the run changed was put back; this differs from what was found:"
+            sentence = "All changes of the run were rolled back; these lines differ from the state before it:"
             told.insert(0, ("After the run", "\n".join(each.left)))
         else:
-            sentence = "It is as it was found."
+            sentence = "It is in the state before the run."
         found.append(RouterChange(router, sentence, told))
     return found
 
@@ -522,7 +522,7 @@ def _some(reasons: Sequence[str]) -> list[str]:
 
 
 def _lateness(record: CellRecord) -> float:
-    """How late its worst router was."""
+    """Return how late its worst router was."""
     return max((health.behind_ns for health in record.health.values()), default=0)
 
 

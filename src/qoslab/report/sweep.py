@@ -1,4 +1,4 @@
-"""What the report shows of a sweep: curves, heat maps, a table by parameter, the worst cells."""
+"""Sections of the report for a sweep: curves, heat maps, a table by parameter, the worst cells."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class HeatCell:
     text: str
     """Empty where no cell has these parameters."""
     shade: float
-    """Its rank: 0 for the worst to 1 for the best figure of the map."""
+    """Rank of the value: 0 for the worst to 1 for the best of the map."""
     title: str
     """Interval and number of measurements."""
     short: str = ""
-    """Without the unit, which stands above the map."""
+    """Value without the unit (shown above the map)."""
 
     @property
     def colour(self) -> str:
-        """Of the rank."""
+        """Return the colour of the rank."""
         return figures.scale_colour(self.shade)
 
     @property
     def ink(self) -> str:
-        """What can be read on the colour."""
+        """Return a readable text colour."""
         return figures.ink_on(self.colour)
 
 
@@ -63,7 +63,7 @@ class HeatMap:
     column_names: list[str]
     rows: list[tuple[list[str], list[HeatCell]]]
     unit: str
-    """Of the short figures; empty of plain numbers."""
+    """Unit of the short values; empty for plain numbers."""
     legend: list[HeatCell]
     """Figures from the worst to the best, at even steps of rank."""
 
@@ -74,7 +74,7 @@ class HeatMap:
 
     @property
     def across_em(self) -> float:
-        """How wide it is with its names, in sizes of its letters."""
+        """Return how wide it is with its names, in sizes of its letters."""
         columns = [[name, *(names[at] for names, _ in self.rows)] for at, name in enumerate(self.row_names)]
         columns[-1] += self.column_names
         names_em = sum(1 + _LETTER_EM * max(map(len, each)) for each in columns)
@@ -102,7 +102,7 @@ class SweepSection:
     curves: list[Graph] = field(default_factory=list)
     maps: list[HeatMap] = field(default_factory=list)
     tables: list[tuple[str, list[tuple[str, str, str, int]]]] = field(default_factory=list)
-    """By parameter: its values with the mean, its interval, and the number of combinations."""
+    """Tables by parameter: its values with the mean, its interval, and the number of combinations."""
     worst: list[Listed] = field(default_factory=list)
     worst_title: str = ""
 
@@ -239,13 +239,13 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
 _PLAIN = ("ratio", "index", "flag", "count")
 """Units that are no unit to read."""
 _PREFIXED = ((1e6, "MB"), (1e3, "kB"))
-"""Of sizes, from ten of them on: six digits in each of twenty columns are wider than a screen."""
+"""Prefixes of sizes from ten on: six digits in each of twenty columns are wider than a screen."""
 _LEGEND = 5
 """Figures beside a map that tell its colours."""
 
 
 def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:
-    """What figures of a map up to this one are divided by, and the unit they have then."""
+    """Return the divisor of a map's values up to this one, and their unit then."""
     prefixed = ((factor, name) for factor, name in _PREFIXED if unit == "B" and greatest >= 10 * factor)
     return next(prefixed, figures.shown_in(unit, greatest))
 

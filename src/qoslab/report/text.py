@@ -13,7 +13,7 @@ from qoslab.model.metrics import Unit, format_value, prefixed
 from qoslab.model.run_figures import RunFigure
 
 NONE = "–"
-"""What stands where there is no figure."""
+"""Text in place of a missing value."""
 
 
 def figure(value: float, unit: Unit) -> str:
@@ -48,7 +48,7 @@ def signed(value: float, unit: Unit) -> str:
 
 
 def margin(value: float, unit: Unit) -> str:
-    """By how much two figures may differ, or do."""
+    """Format the allowed or actual difference of two values."""
     if unit == "fraction":
         return f"{value * 100:.3g}\N{NO-BREAK SPACE}points"
     return f"{value:.3g}" if unit == "flag" else figure(value, unit)
@@ -67,7 +67,7 @@ def _signed(value: float, unit: str) -> str:
 
 
 def of_run(figure_of_run: RunFigure) -> str:
-    """What a run found, which may be of another version and have a unit that is not known here."""
+    """Format a value of a run, possibly of another version with an unknown unit."""
     measured, unit = figure_of_run.measured, figure_of_run.unit
     if measured is None:
         return NONE

@@ -61,7 +61,7 @@ class RunView:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What was run, and with what."""
+        """Return the run's manifest."""
         return self.folder.manifest()
 
     @cached_property
@@ -211,7 +211,7 @@ class RunView:
         return go.Figure(figures.io_graph(table))
 
     def class_graph(self, arm: str) -> go.Figure:
-        """What the router's policy did over time by its own counters: the class that was offered most."""
+        """Draw the router's policy over time by its own counters: the class with the most offered traffic."""
         classes = self._table("classes", arm)
         if classes.empty:
             raise UserError(
@@ -222,7 +222,7 @@ class RunView:
         return go.Figure(figures.class_graph(series.class_rates(busiest)))
 
     def queue_graph(self, arm: str) -> go.Figure:
-        """What the egress queues of a switch's port took in and dropped over time: the port that dropped most."""
+        """Draw the egress queues of a switch's port over time: the port with the most drops."""
         queues = self._table("queues", arm)
         ports = busy_ports(queues)
         if not ports:
@@ -232,13 +232,13 @@ class RunView:
         return go.Figure(figures.queue_graph(queue_rates(queues, *ports[0])))
 
     def output(self, arm: str, device: str, command: str, moment: str = "during") -> Text:
-        """What a router printed; `moment` as in `cell.json`, a trigger in words."""
+        """Return the output of a router; `moment` as in `cell.json`, a trigger in words."""
         cell = self._cell(arm)
         base = cell.observation(device, moment, command)
         return Text(cell.text(base.with_name(base.name + ".txt")).strip("\n"))
 
     def configuration(self, arm: str, device: str) -> Text:
-        """What was pushed to a router."""
+        """Return the configuration pushed to a router."""
         cell = self._cell(arm)
         return Text(cell.text(cell.configuration(f"{device}.ios")).strip("\n"))
 

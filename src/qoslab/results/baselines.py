@@ -27,14 +27,14 @@ from qoslab.results.seal import sealed
 _Row = TypeVar("_Row")
 
 BASELINES = "reports/baselines"
-"""Below the top of a checkout."""
+"""Folder of baselines below the top of a checkout."""
 KEPT = "reports/kept"
-"""In a project's folder: by kind of lab the run that its workflow compares with."""
+"""Folder of saved runs in a project, by kind of lab, for the comparison of its workflow."""
 COMPARISON = "comparison.csv"
 AVERAGES = "averages.csv"
 """The table `averages`; only of a run whose experiment has some."""
 SCORES = "scores.csv"
-"""How often each of two values was the better one; only where the experiment compares some."""
+"""File of the scores of value pairs; only if the experiment compares some."""
 MANIFEST = "manifest.json"
 
 
@@ -42,7 +42,7 @@ TOLD = frozenset(
     {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes", "captures", "observe"}
     | {"allow_idle", "order", "repetitions", "enough"}
 )
-"""Of an experiment what changes no figure of a cell: what is told, looked at or expected, and how often it is run."""
+"""Keys of an experiment without an effect on the values of a cell: texts, graphs, expectations, and repetitions."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Baseline:
 
     manifest: Manifest
     rows: tuple[RunFigure, ...]
-    """Of its comparison, and its averages."""
+    """Rows of the run's comparison, and its averages."""
     scores: tuple[Score, ...] = ()
 
     def asked_of(self, other: Baseline) -> tuple[RunFigure, ...]:
-        """Its rows but those that it or the other one, a run of a part of the file, was not asked for."""
+        """Return the run's rows except those that it or the other one, a partial run, was not asked for."""
         return asked_of_all(self.rows, self.left_out, other.left_out)
 
     @cached_property
     def left_out(self) -> LeftOut:
-        """Whether it was not asked for a figure that another run has."""
+        """Return a function that is true for values that the run was not asked for."""
         cells = ((cell.arm, cell.parameters) for cell in self.manifest.cells)
         return left_out(self.manifest.overrides, cells)
 
@@ -152,7 +152,7 @@ def read(folder: Path) -> Baseline:
 
 
 def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: Manifest) -> Iterator[str]:
-    """What is measured otherwise than it was in a run, by its place in the experiment file, in words.
+    """Yield the changed measurements since a run, by their place in the experiment file, in words.
 
     `configurations` are the digests of all rendered ones, by cell and device, as in a manifest. Texts, pictures and
     expectations may change; what they say of figures is no other figure.
@@ -171,7 +171,7 @@ def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: M
 
 
 def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
-    """What is not as in a baseline, a sentence each, in the order of the rows.
+    """Yield the differences from a baseline, a sentence each, in the order of the rows.
 
     A verdict that is another one; a row that is new or gone; a figure that was measured and was not, or the reverse;
     and one that has moved by more than `difference`, a part of the greater of the two.

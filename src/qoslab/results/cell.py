@@ -80,7 +80,7 @@ class Cell(Identified):
         self.write(self.experiment_file, json_of(experiment))
 
     def experiment_content(self) -> bytes:
-        """What `experiment` is made of."""
+        """Return the source of `experiment`."""
         return read_bytes(self.experiment_file, RECORD_MOST)
 
     def experiment(self) -> Experiment:
@@ -114,11 +114,11 @@ class Cell(Identified):
         return self.path / "traffic" / f"{flow}.{side}.{suffix}"
 
     def simulated_traffic(self, flow: str) -> Path:
-        """What the simulator says of a flow; see `qoslab.simulation.result`."""
+        """Return the simulator's values of a flow; see `qoslab.simulation.result`."""
         return self.path / "traffic" / f"{flow}.simulated.json"
 
     def simulated_host(self, host: str) -> Path:
-        """What the simulator says of a host's TCP."""
+        """Return the simulator's values of a host's TCP."""
         return self.path / "hosts" / f"{host}.simulated.json"
 
     def simulated_hosts(self) -> list[str]:
@@ -167,7 +167,7 @@ class Cell(Identified):
         return folder.resolve()
 
     def whole(self) -> None:
-        """What came is written whole."""
+        """Write the given bytes as a whole."""
         shutil.rmtree(self.coming, ignore_errors=True)
 
     def devices_with_readings(self) -> list[str]:
@@ -175,16 +175,16 @@ class Cell(Identified):
         return sorted(file.stem for file in (self.path / "readings").glob("*.jsonl"))
 
     def read_readings(self, device: str) -> Iterator[dict[str, Any]]:
-        """What `write_readings` kept."""
+        """Return the content written by `write_readings`."""
         return self._objects(self.readings(device))
 
     def host_counters(self, host: str) -> tuple[Path, Path]:
-        """What the host's kernel counted before and after the traffic: `/proc/net/snmp`, then `netstat`."""
+        """Return the file of a host's kernel counters before and after traffic: `/proc/net/snmp`, then `netstat`."""
         before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
         return before, after
 
     def host_cards(self, host: str) -> Path:
-        """What the experiment's interfaces of a host counted before and after the traffic, by interface."""
+        """Return the file of interface counters of a host before and after the traffic."""
         return self.path / "hosts" / f"{host}.interfaces.json"
 
     def hosts_with_cards(self) -> list[str]:
@@ -215,7 +215,7 @@ class Cell(Identified):
         self.write(self.counters(device), b"".join(map(_line, replies)))
 
     def read_output(self, flow: str, suffix: str, side: str) -> Output:
-        """What one side of a traffic tool printed."""
+        """Return the output of one side of a traffic tool."""
         errors = self.traffic(flow, side, "err")
         return Output(
             stdout=read_whole(self.traffic(flow, side, suffix)), stderr=read_whole(errors) if errors.exists() else ""
@@ -223,7 +223,7 @@ class Cell(Identified):
 
     @property
     def record_file(self) -> Path:
-        """How the cell went, and what is in all its other files."""
+        """Return how the cell went, and what is in all its other files."""
         return self.path / CELL_RECORD
 
     def write_record(self, record: CellRecord) -> CellRecord:
@@ -258,7 +258,7 @@ class Cell(Identified):
             return None
 
     def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
-        """How the cell's files differ from what was written, each named; empty where nothing does.
+        """Return how the cell's files differ from what was written, each named; empty where nothing does.
 
         `written` is what the manifest says of `cell.json`.
         """

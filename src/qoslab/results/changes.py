@@ -1,4 +1,4 @@
-"""What a run changed on routers that were there before it, and whether they were left as they were found."""
+"""Changes of a run on real routers, and their state after it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CHANGES_MOST = 64 * 2**20
 
 
 class RouterChanges(Record):
-    """Of one router: lines that went (`-`) and came (`+`), each below those in which it stands; without secrets."""
+    """Changes of one router: removed (`-`) and added (`+`) lines, each below its parent lines; without secrets."""
 
     arms: dict[str, tuple[str, ...]]
-    """What each arm had configured, against the configuration from before the run; of its first cell."""
+    """Configured lines of each arm, relative to the configuration before the run, in its first cell."""
     left: tuple[str, ...] | None
-    """What differed from that configuration when the run had ended; None: nobody knows."""
+    """Differences from that configuration after the run; None: unknown."""
     why: str = ""
-    """Why nobody knows."""
+    """Reason for unknown differences."""
 
 
 _Changes = TypeAdapter(dict[str, RouterChanges])
@@ -40,7 +40,7 @@ def write_changes(folder: Path, changes: Mapping[str, RouterChanges]) -> None:
 
 
 def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
-    """Those of a run, by router; of one whose lab was left and reached again, all together.
+    """Return the changes of a run, by router; those of a lab that was left and reached again are joined.
 
     Files that are none of ours, or not what was written, say nothing.
     """
@@ -58,7 +58,7 @@ def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
 
 
 def damaged_changes(run: RunFolder) -> Iterator[str]:
-    """Which of these files are not what was written."""
+    """Yield which of these files are not what was written."""
     for file in sorted(_files(run)):
         try:
             _content(file)
@@ -73,6 +73,9 @@ def _files(run: RunFolder) -> Iterator[Path]:
 def _content(file: Path) -> bytes:
     content, whole = unsealed(read_bytes(file, CHANGES_MOST))
     if not whole:
-        message = f"{file}: found {len(content)} bytes that are not what was written: its seal is missing or another's"
+        message = (
+            f"{file}: found {len(content)} bytes that do not match the checksum written with them: it is missing or "
+            f"of another file"
+        )
         raise DamageError(message, hint="copy the run again, if there is another copy")
     return content

@@ -20,7 +20,9 @@ cell costs little more than a single file."""
 
 
 class Disk:
-    """What changes a run folder. The only way to the disk for the package's own files, so that a test can fail it."""
+    """Operations that change a run folder. The only way to the disk for the package's own files, so that a test can
+    fail it.
+    """
 
     def create(self, path: Path, content: bytes) -> None:
         """A new file; `FileExistsError` where there is one."""
@@ -55,7 +57,7 @@ class WriteError(UserError):
         super().__init__(message, hint=hint)
         self.path = path
         self.reason = reason or OSError(message)
-        """What the file system said."""
+        """Error of the file system."""
 
 
 @contextmanager
@@ -72,7 +74,7 @@ def writing(path: Path, *, kept: bool = True) -> Iterator[None]:
 
 
 def _told(error: OSError, path: Path, kept: bool) -> tuple[str, str]:
-    """What is said of a path that cannot be written, and the hint."""
+    """Return the message for a path that cannot be written, and the hint."""
     if isinstance(error, FileExistsError):
         if error.filename is not None and Path(error.filename) in path.parents:
             return f"cannot be written: {error.filename} is no folder", ""
@@ -81,9 +83,9 @@ def _told(error: OSError, path: Path, kept: bool) -> tuple[str, str]:
     # A library may give a text of its own, or nothing else.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
-        left = f"what was written before is kept in {path.parent}" if kept else "it is as it was before"
-        return f"cannot be written, the disk is full ({why})", f"{left}; make room and run again"
-    return f"cannot be written: {why}", "what was written before is kept" if kept else ""
+        left = f"the files written before stay in {path.parent}" if kept else "it is as it was before"
+        return f"cannot be written, the disk is full ({why})", f"{left}; free some space and run again"
+    return f"cannot be written: {why}", "the files written before stay" if kept else ""
 
 
 @contextmanager
@@ -123,7 +125,7 @@ def append(path: Path, content: bytes) -> None:
 
 
 def no_file(path: Path) -> bool:
-    """Whether there is what `replace` writes to as it is, as a pipe or a terminal."""
+    """Return whether there is what `replace` writes to as it is, as a pipe or a terminal."""
     return path.exists() and not path.is_file()
 
 
@@ -238,5 +240,5 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int) -> str:
-    """Its text, whatever is no UTF-8 replaced."""
+    """Return the text of a file, with invalid UTF-8 replaced."""
     return read_bytes(path, most).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")

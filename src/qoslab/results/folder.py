@@ -61,7 +61,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
-        """By cell, what its files were like when they were compared with what was written, and what was found."""
+        """State of each cell's files when their checksums were compared, and the findings, by cell."""
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -106,7 +106,7 @@ class RunFolder:
             except OSError as error:
                 raise UserError(
                     f"{lock}: cannot be locked: {error.strerror}",
-                    hint="have the file system's server keep locks, or run where the disk is this machine's own",
+                    hint="enable locks on the file server, or run on a local disk",
                 ) from error
             replace(path, sealed(json_of(options)))
             sync_names(self.path, 3)  # runs may be new, too
@@ -115,8 +115,8 @@ class RunFolder:
             os.close(held)
 
     def worked_on(self) -> bool:
-        """Whether a process works on this run now. One that begins at the very moment of the look is refused, so look
-        seldom.
+        """Return whether a process works on this run now. One that begins at the very moment of the look is refused, so
+        look seldom.
         """
         try:
             looked = os.open(self.path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -131,7 +131,7 @@ class RunFolder:
         return False
 
     def options(self) -> RunOptions:
-        """What `run.json` keeps; `UserError` where it is missing, damaged, or of another format or shape."""
+        """Return the content of `run.json`; `UserError` if it is missing, damaged, or of another format."""
         path = self.path / "run.json"
         if not path.exists():
             if self.finished:
@@ -143,7 +143,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether it came to its manifest."""
+        """True if it came to its manifest."""
         return (self.path / MANIFEST).exists()
 
     def cell(
@@ -243,7 +243,8 @@ class RunFolder:
         return found
 
     def damaged(self) -> dict[str, tuple[str, ...]]:
-        """How the cells of the manifest differ from what was written, by name; those that are whole are not in it.
+        """Return how the cells of the manifest differ from what was written, by name; those that are whole are not in
+        it.
 
         Of each cell it is the attempt that counts. One that never came to its record is not damaged.
         """
@@ -259,7 +260,7 @@ class RunFolder:
         self._checked[cell.path] = (self._checked[cell.path][0], why)
 
     def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
-        """As `Cell.damage`; what has not been touched since is not read again."""
+        """Return `Cell.damage`, cached until a file is touched."""
         state = state_of(cell.path)
         known = self._checked.get(cell.path)
         if known is None or known[0] != (state, summary.record):
@@ -328,8 +329,8 @@ def _own(path: Path) -> RunFolder:
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
                 raise UserError(
-                    f"{inner}: found {kind}, expected what a run has written",
-                    hint="nothing of a run is; remove it, or ask whoever sent the run",
+                    f"{inner}: found {kind}, expected the files of a run",
+                    hint="no run writes this; remove it, or ask the sender of the run",
                 )
     return RunFolder(path)
 
@@ -337,7 +338,7 @@ def _own(path: Path) -> RunFolder:
 def _check_name(path: str, name: str) -> None:
     """`UserError` for a name that no run has, and that cannot be recorded or printed as it is."""
     shown = one_line(path)
-    hint = "no run has such a file; remove it, or ask whoever sent the run"
+    hint = "no run has such a file; remove it, or ask the sender of the run"
     if len(os.fsencode(path)) > NAME_MOST:
         raise UserError(f"{shown[:200]}...: found a longer path, expected at most {NAME_MOST} bytes", hint=hint)
     if one_line(name) != name:

@@ -1,4 +1,4 @@
-"""What a run says of itself while it goes on: `progress.jsonl`, one JSON object a line, for those who watch.
+"""Progress of a running run: `progress.jsonl`, one JSON object a line, for viewers.
 
 It adds to what cells write (their counters grow while they run) and decides nothing: no result is read from it, and a
 run goes on where it cannot be written. A resumed run adds to it.
@@ -23,9 +23,9 @@ from qoslab.results.files import append
 
 PROGRESS = "progress.jsonl"
 FORMAT = 1
-"""Of the lines; `begin` has it."""
+"""Format of the lines, given in `begin`."""
 FINISHED, INTERRUPTED, FAILED = "finished", "interrupted", "failed"
-"""How a run ends by itself. One that was killed says nothing."""
+"""States of a run that ended by itself; a killed run has none. One that was killed says nothing."""
 
 
 class ProgressFile:
@@ -56,7 +56,7 @@ class ProgressFile:
         self._add("note", text=text)
 
     def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """What the figures of the comparison came to so far, all of them."""
+        """Write all values of the comparison so far."""
         self._add("figures", rows=list(rows))
 
     def end(self, how: str) -> None:

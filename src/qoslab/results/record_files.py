@@ -30,7 +30,7 @@ _R = TypeVar("_R", bound=BaseModel)
 
 
 def json_of(record: BaseModel) -> bytes:
-    """As it is written, without its seal."""
+    """Return a record as JSON text, without its seal."""
     return (record.model_dump_json(indent=2) + "\n").encode()
 
 
@@ -67,9 +67,9 @@ def read_sealed(path: Path, most: int) -> bytes:
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             _check_format(path, json.loads(text)["format"])  # what an older version wrote has no seal
         raise DamageError(
-            f"{path}: found {len(text)} bytes that are not what was written: the seal in its first line "
-            "(SHA-256 of the rest) is missing or another's",
-            hint="copy the run again, if there is another copy; what was not kept, qoslab run --resume measures again",
+            f"{path}: found {len(text)} bytes that do not match the checksum in the first line (SHA-256 of the "
+            f"rest): it is missing or wrong",
+            hint="copy the run again, if there is another copy; `qoslab run --resume` re-runs the missing cells",
         )
     return text
 

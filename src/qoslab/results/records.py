@@ -1,4 +1,4 @@
-"""What `run.json`, `manifest.json` and `cell.json` say."""
+"""Records `run.json`, `manifest.json` and `cell.json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qoslab.units import Duration
 FORMAT = 3
 """Version of the run folder's layout and records. A reader refuses every other version."""
 YEARS = (1970, 2200)
-"""In which a machine's clock may be: nanoseconds since 1970 have 63 bits."""
+"""Valid years of a machine's clock: nanoseconds since 1970 have 63 bits."""
 
 
 class Record(BaseModel):
@@ -42,7 +42,7 @@ class RunOptions(Record):
 
     format: int = FORMAT
     file: Annotated[str, Field(min_length=1), AfterValidator(_path)]
-    """Of the experiment."""
+    """Path of the experiment file."""
     sets: tuple[str, ...] = ()
     """`--set`, as typed; so are the arms and `--only`."""
     arms: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class RunOptions(Record):
     lab: str = DEFAULT_LAB
     """A kind's name, or the place of a lab."""
     strict: bool = False
-    """Whether values that a shortened run did not come to are failures."""
+    """True if values that a shortened run did not come to are failures."""
 
 
 class Step(Record):
@@ -81,16 +81,17 @@ LATE_ARRIVAL_SHARE = 0.001
 """Share of the frames received that may have come back from the kernel after something later was decided. Each is
 decided as if it were as old as that: one decision in a thousand is less than any tolerance of the experiments asks."""
 SERIES_LATE_NS = 1_000_000
-"""How late a departure towards another router may be whose policies go by time. That router takes the time at which a
-frame really left, so that what was held up arrives as a burst. A millisecond is less than a full packet takes at
-10 Mb/s, and a thirtieth of what the burst of a policer is worth by default (CIR/32)."""
+"""Greatest lateness of a departure towards a router with policies that depend on time. That router takes the time at
+which a frame really left, so that what was held up arrives as a burst. A millisecond is less than a full packet takes
+at 10 Mb/s, and a thirtieth of what the burst of a policer is worth by default (CIR/32).
+"""
 SERIES_SHARE = 0.001
 """Share of a link's departures that may be later than that (Health knows the quantile): what arrives in a burst may be
 dropped wrongly, and nothing that should not lose may seem to lose more than one packet in a thousand."""
 Feeds = Mapping[str, Collection[str]]
-"""By port of a router the routers that get the frames of its link and whose policies go by time."""
+"""Routers with time-dependent policies that receive the frames of a router's port, by port."""
 SENDER_LATE_MS = 1.0
-"""How late a paced sender's datagrams may be: as SERIES_LATE_NS, since a sender that was stopped bunches likewise."""
+"""Greatest lateness of a paced sender's datagrams: as SERIES_LATE_NS, since a stalled sender sends bursts, too."""
 SENDER_LATE_SHARE = 0.01
 """Share of its datagrams that may be later than that; the tool tells the 99th percentile. As BEHIND_SHARE."""
 SENDER_FILLS = 0.05
@@ -100,12 +101,13 @@ SENDER_LATE_SHARE of the datagrams come in bursts."""
 SENDER_SHORT = 0.01
 """Share of what a paced sender was asked for that it may have left out. As BEHIND_SHARE: so much less was offered."""
 CLOCK_STEP_NS = 1_000_000
-"""By how much the wall clock may be set, or the machine have slept, within a cell. Tools and captures go by the wall
-clock; a millisecond is less than the shortest delay that an experiment reports, and more than the readings differ."""
+"""Greatest step of the wall clock, or time of suspension, within a cell. Tools and captures go by the wall clock; a
+millisecond is less than the shortest delay that an experiment reports, and more than the readings differ.
+"""
 
 
 class Lateness(Record):
-    """How much later than a punctual router's the departures were, in ns; see internals/control-protocol.md."""
+    """Lateness of departures relative to a punctual router, in ns; see internals/control-protocol.md."""
 
     max: float
     p50: float
@@ -115,18 +117,18 @@ class Lateness(Record):
 
 
 class Forwarding(Record):
-    """How a router's packets in transit were forwarded; see docs/internals/control-protocol.md."""
+    """Forwarding of a router's transit packets; see docs/internals/control-protocol.md."""
 
     forwarded: int
     handed_to_kernel: int
     through_kernel: str | None
-    """Why all go through the kernel; None where the data plane forwards."""
+    """Reason for the kernel path of all packets; None if the data plane forwards."""
     dumps: int
     overruns: int
 
 
 class Health(Record):
-    """What a virtual router's data plane says of itself at the end of a cell; see internals/control-protocol.md."""
+    """Health of a virtual router's data plane at the end of a cell; see internals/control-protocol.md."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -140,7 +142,7 @@ class Health(Record):
     decided. None in records from before it was kept: they are not judged by it."""
     lateness_ns: Lateness
     lateness_by_port: dict[str, Lateness] = {}
-    """Of the departures onto each port's link; empty in records from before it was kept."""
+    """Lateness of the departures onto each port's link; empty in older records."""
     late_over_budget: int
     behind_ns: int
     """Time during which a departure was overdue that left later than the budget."""
@@ -149,7 +151,9 @@ class Health(Record):
     """None in records from before it was kept."""
 
     def reasons(self, device: str) -> tuple[str, ...]:
-        """Why the figures of a cell with this router must not be trusted on any machine; empty where they may be."""
+        """Return why the figures of a cell with this router must not be trusted on any machine; empty where they may
+        be.
+        """
         found = []
         if self.unsent > UNSENT_MOST:
             found.append(f"{device}: the kernel did not deliver {self.unsent} frames that the data plane had sent")
@@ -160,7 +164,8 @@ class Health(Record):
     def lateness(
         self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
     ) -> tuple[str, ...]:
-        """Why they must not since the machine had no time for the router: with less beside it the cell may be valid.
+        """Return why they must not since the machine had no time for the router: with less beside it the cell may be
+        valid.
 
         A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
         stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
@@ -175,7 +180,7 @@ class Health(Record):
             most = f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
-                f"their turn, {'none can be trusted where a maximum is expected' if one_decides else most}"
+                f"their turn, {'none is acceptable, since a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
@@ -203,7 +208,7 @@ class Health(Record):
                 yield port, late
 
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
-        """What a reader should know though the figures hold."""
+        """Return warnings for the reader about valid values."""
         found = []
         if 0 < self._share(traffic_s) <= BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}")
@@ -216,25 +221,25 @@ class Health(Record):
 
     def _behind(self, traffic_s: float) -> str:
         return (
-            f"the machine kept its data plane from working for {self._share(traffic_s):.2%} of the traffic time: "
+            f"the router process got no CPU time for {self._share(traffic_s):.2%} of the traffic time: "
             f"{self.late_over_budget} packets of {self.lateness_ns.count} left more than {self.budget_ns / 1e6:g} ms "
             f"late, at most {self.lateness_ns.max / 1e6:.3g} ms"
         )
 
 
 class SenderRecord(Record):
-    """How well a sender kept a pace of its own: that of datagrams that it was asked for, or of a probe's packets."""
+    """Precision of a paced sender: of a traffic tool, or of a probe."""
 
     shortfall: float
     """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
     late_p99_ms: float | None = None
-    """How late its datagrams were; None where the tool does not tell."""
+    """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
     lost: float | None = None
     """Share of its datagrams that the receiver missed; None where that is not known."""
 
     def lateness(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
-        """Why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be.
+        """Return why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be.
 
         The machine had no time for it.
 
@@ -244,18 +249,18 @@ class SenderRecord(Record):
         found = []
         if self.shortfall > SENDER_SHORT:
             found.append(
-                f"{what}: its sender left out {self.shortfall:.2%} of what it was to send, "
+                f"{what}: its sender skipped {self.shortfall:.2%} of its packets, "
                 f"at most {SENDER_SHORT:.0%} can be trusted"
             )
         if self.late_p99_ms is not None and self.late_p99_ms > SENDER_LATE_MS:
             found.append(
                 f"{what}: more than {SENDER_LATE_SHARE:.0%} of its datagrams left over "
-                f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), which makes bursts of them"
+                f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), so they left in bursts"
             )
         elif one_decides and not self._fills and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS:
             found.append(
-                f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms can be trusted "
-                "where a maximum is expected"
+                f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms is "
+                f"acceptable, since a maximum is expected"
             )
         return tuple(found)
 
@@ -265,15 +270,15 @@ class SenderRecord(Record):
 
 
 class ClockRecord(Record):
-    """What became of the machine's clocks within a cell, in nanoseconds."""
+    """Changes of the machine's clocks within a cell, in nanoseconds."""
 
     stepped_ns: int
-    """By how much the wall clock was set (CLOCK_REALTIME against CLOCK_MONOTONIC)."""
+    """Step of the wall clock (CLOCK_REALTIME against CLOCK_MONOTONIC)."""
     asleep_ns: int
-    """For how long the machine was suspended (CLOCK_BOOTTIME against CLOCK_MONOTONIC)."""
+    """Time of suspension (CLOCK_BOOTTIME against CLOCK_MONOTONIC)."""
 
     def reasons(self) -> tuple[str, ...]:
-        """Why the figures of the cell must not be trusted; empty where they may be."""
+        """Return why the figures of the cell must not be trusted; empty where they may be."""
         found = []
         if abs(self.stepped_ns) > CLOCK_STEP_NS:
             found.append(f"the machine's clock was set by {self.stepped_ns / 1e6:+.3g} ms within the cell")
@@ -283,35 +288,35 @@ class ClockRecord(Record):
 
 
 CLOCK_ERROR_NS = 5_000_000
-"""How wrong what is known of a host's clock may be without a word: a twentieth of a bin of the graphs."""
+"""Greatest error of a host's clock without a warning: a twentieth of a bin of the graphs."""
 
 
 class HostClockRecord(Record):
-    """How the clock of a host stood to that of the machine from which the cell was run, before and after its traffic.
+    """Offset of a host's clock from that of the machine that ran the cell, before and after its traffic.
 
     In nanoseconds. Tables are shifted by it (`analysis.packets.shifted`), captures are not.
     """
 
     looked_ns: tuple[int, int]
-    """When, by the clock of this machine, since 1970."""
+    """Times of the readings by the clock of this machine, since 1970."""
     ahead_ns: tuple[int, int]
-    """By how much the host's clock was ahead."""
+    """Offset of the host's clock, positive if ahead."""
     error_ns: tuple[int, int]
-    """At most so wrong: half of what the answer took."""
+    """Greatest error: half of the round trip of the query."""
     own: ClockRecord
-    """What became of the host's clocks in between."""
+    """Changes of the host's clocks between the readings."""
 
     def reasons(self, host: str) -> tuple[str, ...]:
-        """Why the figures of the cell must not be trusted; empty where they may be."""
+        """Return why the figures of the cell must not be trusted; empty where they may be."""
         return tuple(reason.replace("the machine", host, 1) for reason in self.own.reasons())
 
     def warnings(self, host: str) -> tuple[str, ...]:
-        """What a reader should know though the figures hold."""
+        """Return warnings for the reader about valid values."""
         if max(self.error_ns) <= CLOCK_ERROR_NS:
             return ()
         return (
-            f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of what was captured there may "
-            "be shifted by that",
+            f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of its captures may be "
+            f"shifted by that",
         )
 
 
@@ -320,29 +325,29 @@ WAITED_SHARE = 0.05
 
 
 class StallRecord(Record):
-    """How late a host woke programs while traffic ran, in nanoseconds: many wake-ups, each due at some instant."""
+    """Lateness of programs on a host during the traffic, in nanoseconds: many wake-ups, each due at some instant."""
 
     watched_ns: int
     wakes: int
     late: int
     """Wake-ups over the budget of 5 ms."""
     behind_ns: int
-    """How late these were, together."""
+    """Total lateness of these wake-ups."""
     latest_ns: int
     waited_ns: dict[str, int] = {}
-    """By program, for how long it was ready and had no processor, as its kernel counts it."""
+    """Time that each program was ready without a processor, by its kernel's count."""
 
     @property
     def is_late(self) -> bool:
-        """Whether the host had no time for its programs: with less beside it the same cell may be valid."""
+        """True if the host had no time for its programs: with less beside it the same cell may be valid."""
         return self.behind_ns > BEHIND_SHARE * self.watched_ns
 
     def lateness(self, host: str) -> tuple[str, ...]:
-        """Why the figures of a cell with this host must not be trusted; empty where they may be."""
+        """Return why the figures of a cell with this host must not be trusted; empty where they may be."""
         return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
 
     def warnings(self, host: str) -> tuple[str, ...]:
-        """What a reader should know though the figures hold."""
+        """Return warnings for the reader about valid values."""
         found = [self._behind(host)] if self.behind_ns and not self.is_late else []
         for program, waited in self.waited_ns.items():
             share = waited / max(self.watched_ns, 1)
@@ -352,32 +357,32 @@ class StallRecord(Record):
 
     def _behind(self, host: str) -> str:
         return (
-            f"{host}: the machine kept its programs from working for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
+            f"{host}: its programs got no CPU time for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
             f"the traffic time: {self.late} of {self.wakes} wake-ups were more than 5 ms late, at most "
             f"{self.latest_ns / 1e6:.3g} ms"
         )
 
 
 class CaptureRecord(Record):
-    """How a capture ended."""
+    """End of a capture."""
 
     received: int
     dropped: int
 
     def reasons(self, point: str) -> tuple[str, ...]:
-        """What a reader of its graphs must know; empty where the capture is whole."""
+        """Return notes for readers of its graphs; empty if the capture is complete."""
         return (
             (f"capture {point}: {self.dropped} packets were dropped, its graphs are too low",) if self.dropped else ()
         )
 
 
 class PollingRecord(Record):
-    """What it took to read a router's counters with show commands while traffic ran."""
+    """Cost of reading a router's counters with show commands during the traffic."""
 
     every_s: float
-    """At least so often; 0: before the traffic and after it only."""
+    """Longest interval between readings; 0: before the traffic and after it only."""
     commands: tuple[str, ...]
-    """Of one reading; those that the router answers."""
+    """Commands of one reading that the router answers."""
     readings: int
     took_mean_s: float
     """One reading, from its first command to its last answer."""
@@ -394,7 +399,7 @@ def _of_this_age(moment: datetime) -> datetime:
 
 
 class FlowRecord(Record):
-    """Where and when a flow ran."""
+    """Place and time of a flow."""
 
     traffic: str
     """The flow's name in the experiment."""
@@ -402,11 +407,11 @@ class FlowRecord(Record):
     destination: IPv4Address | IPv6Address
     port: int
     started: Annotated[datetime, AfterValidator(_of_this_age)]
-    """When its client was started."""
+    """Start time of its client."""
     start_after_s: Annotated[float, Field(ge=0, le=366 * 86400)] = 0.0
-    """By how much later than the traffic it was to start."""
+    """Delay of its start after the traffic's."""
     began: Annotated[datetime, AfterValidator(_of_this_age)] | None = None
-    """When its connections were first seen to be there; None where it has none or nobody looked."""
+    """Time when its connections were first seen; None without connections or observation."""
 
 
 def _below_cells(folder: str) -> str:
@@ -433,9 +438,9 @@ class ObservedCommand(Record):
     command: str
     file: Annotated[str, Field(pattern=r"^observations/[^/\x00]+/[^/\x00]+$")]
     before: datetime | None = None
-    """When it was sent; None in virtual time and in records from before it was kept."""
+    """Time of sending; None in virtual time and in older records."""
     after: datetime | None = None
-    """When its answer was there."""
+    """Time of the answer."""
 
 
 class CellRecord(Record):
@@ -443,7 +448,7 @@ class CellRecord(Record):
 
     arm: str
     parameters: dict[str, Scalar] = {}
-    """As `qoslab.model.matrix.as_texts` has them."""
+    """Parameters in the form of `qoslab.model.matrix.as_texts`."""
     repetition: int = Field(ge=1)
     attempt: int = Field(default=1, ge=1)
     key: str = ""
@@ -454,43 +459,43 @@ class CellRecord(Record):
     """Seconds of virtual time that were simulated."""
     valid: bool
     reasons: tuple[str, ...] = ()
-    """Why the cell is invalid."""
+    """Reasons of an invalid cell."""
     late: bool = False
-    """Whether it is invalid since the machine had no time for a router, a sender or a host: another attempt with less
+    """True if it is invalid since the machine had no time for a router, a sender or a host: another attempt with less
     beside it may do."""
     lateness: tuple[str, ...] = ()
-    """Those of the reasons that say so; empty in records from before they were told apart."""
+    """Reasons due to lateness; empty in older records."""
     fault: bool = False
-    """Whether it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
+    """True if it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
     disagreeing: bool = False
-    """Whether it is invalid because hosts and routers did not count the same: what was on the line may be gone."""
+    """True if it is invalid because hosts and routers did not count the same: what was on the line may be gone."""
     worker: str = ""
     """The machine that ran it, and its kernel."""
     cpu_s: float | None = None
     """Processor time of the lab's processes and its tools while the traffic ran."""
     warnings: tuple[str, ...] = ()
-    """What a reader should know though the figures hold."""
+    """Warnings for the reader about valid values."""
     steps: tuple[Step, ...] = ()
     flows: tuple[FlowRecord, ...] = ()
     observed: tuple[ObservedCommand, ...] = ()
     captures: dict[str, CaptureRecord] = {}
-    """By capture point."""
+    """Capture records by capture point."""
     health: dict[str, Health] = {}
-    """By router; only where the data plane is ours."""
+    """Health by router; only of our data plane."""
     senders: dict[str, SenderRecord] = {}
-    """By traffic; only of senders that keep a pace of their own: TCP sends when it may."""
+    """Precision of paced senders, by traffic: TCP has none."""
     probe_senders: dict[str, SenderRecord] = {}
-    """By probe; only of jitter operations of hosts that send nothing else."""
+    """Precision of jitter operations of hosts without other traffic, by probe."""
     polling: dict[str, PollingRecord] = {}
-    """By router; only of those whose counters were read with show commands."""
+    """Cost of reading by router, if counters were read with show commands."""
     host_clocks: dict[str, HostClockRecord] = {}
-    """By host; only of those with a clock of their own."""
+    """Clock offsets by host; only of hosts with another clock."""
     stalls: dict[str, StallRecord] = {}
-    """By host; only of those that are watched."""
+    """Lateness of programs by watched host."""
     clock: ClockRecord | None = None
     """None in virtual time, and where the cell broke off."""
     files: dict[str, FileSeal] = {}
-    """What was written into every other file of the cell, by name within its folder."""
+    """Seals of all other files of the cell, by name within its folder."""
 
     @property
     def traffic_started(self) -> datetime | None:
@@ -507,9 +512,9 @@ class Attempt(Record):
 
     folder: Annotated[str, AfterValidator(_below_cells)]
     reasons: tuple[str, ...] = ()
-    """Why it does not count."""
+    """Reasons of an invalid attempt."""
     record: FileSeal | None = None
-    """What was written into its `cell.json`; None where it came to none."""
+    """Seal of its `cell.json`; None if there is none."""
 
 
 class CellSummary(Record):
@@ -521,13 +526,14 @@ class CellSummary(Record):
     key: str = ""
     """SHA-256 of what defines the cell."""
     folder: Annotated[str, AfterValidator(_below_cells)] = ""
-    """Of the attempt that counts, within the run folder; empty where the cell was never run."""
+    """Folder of the valid attempt, within the run folder; empty if the cell was never run."""
     record: FileSeal | None = None
-    """What was written into its `cell.json`; None where it came to none."""
+    """Seal of its `cell.json`; None if there is none."""
     valid: bool
     reasons: tuple[str, ...] = ()
     spared: str = ""
-    """Why it was not needed: the repetitions before it were enough. Then it is neither valid nor missing."""
+    """Reason why the cell was not needed: the repetitions before it were enough. Then it is neither valid nor missing.
+    """
     earlier: tuple[Attempt, ...] = ()
     """Attempts before the one that counts."""
 
@@ -538,7 +544,7 @@ class CellSummary(Record):
 
     @property
     def identity(self) -> CellIdentity:
-        """What tells it from the other cells."""
+        """Return the key that identifies the cell."""
         return CellIdentity(self.arm, tuple(self.values.items()), self.repetition)
 
     @property
@@ -557,7 +563,7 @@ class Session(Record):
     versions: dict[str, str] = {}
     """Packages and tools."""
     commit: str | None = None
-    """Of qoslab's own work tree."""
+    """Commit of qoslab's work tree."""
 
 
 class Manifest(Record):
@@ -565,7 +571,9 @@ class Manifest(Record):
 
     format: int = FORMAT
     experiment: Experiment
-    """As it was run: overrides applied. Where there is a matrix, with the values of each arm's first combination."""
+    """The experiment as run, with overrides applied. Where there is a matrix, with the values of each arm's first
+    combination.
+    """
     published: tuple[PublishedFigure, ...] = ()
     """The figures of the publication, as they were when the run was made."""
     overrides: tuple[str, ...] = ()
@@ -577,17 +585,17 @@ class Manifest(Record):
     versions: dict[str, str] = {}
     """Packages and tools."""
     commit: str | None = None
-    """Of qoslab's own work tree."""
+    """Commit of qoslab's work tree."""
     machine: dict[str, Any] = {}
     sysctls: dict[str, dict[str, str]] = {}
-    """By node, as read back."""
+    """Kernel settings by node, as read back."""
     offloads: dict[str, dict[str, bool]] = {}
-    """By interface (`NODE:INTERFACE`), as read back."""
+    """Offloads by interface (`NODE:INTERFACE`), as read back."""
     seeds: dict[str, int] = {}
     configurations: dict[str, str] = {}
     """SHA-256 of each rendered configuration, by `ARM/DEVICE`."""
     files: dict[str, FileSeal] = {}
-    """What was written into the experiment files as they were given."""
+    """Seals of the experiment files as given."""
     cells: tuple[CellSummary, ...] = ()
     """Every cell that was planned, whether it came to be run or not."""
     sessions: tuple[Session, ...] = ()
@@ -604,7 +612,7 @@ class Manifest(Record):
 
     @property
     def took_s(self) -> float | None:
-        """How long was worked on it, without the time in which it lay interrupted; None while it goes on."""
+        """Return how long was worked on it, without the time in which it lay interrupted; None while it goes on."""
         if self.ended is None:
             return None
         spans = [(each.started, each.ended) for each in self.sessions] or [(self.started, self.ended)]
@@ -612,5 +620,5 @@ class Manifest(Record):
 
     @property
     def valid(self) -> bool:
-        """Whether there are cells and all of them are valid."""
+        """True if there are cells and all of them are valid."""
         return bool(self.cells) and all(cell.valid or cell.spared for cell in self.cells)

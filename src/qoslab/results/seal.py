@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 CELL_RECORD = "cell.json"
 CRATE = "ro-crate-metadata.json"
-"""What makes an RO-Crate of a run's folder; it names every file of it with its SHA-256."""
+"""Metadata file of an RO-Crate in a run's folder; it lists every file with its SHA-256."""
 MOST_BYTES = 4 * 2**30
-"""Of a file that is read to compare it: no file of a cell is larger."""
+"""Greatest size of a file that is read for a comparison: no file of a cell is larger."""
 _TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".err", ".yml", ".csv"})
 """Endings of files that have lines."""
 _SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
@@ -28,18 +28,18 @@ _BLOCK = 2**20
 
 
 class FileSeal(BaseModel):
-    """What was written into a file."""
+    """Checksum and size of a written file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bytes: int = Field(ge=0)
     lines: int | None = None
-    """Of a text."""
+    """Number of lines of a text."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
     @property
     def size(self) -> str:
-        """In words."""
+        """Size in words."""
         words = f"{self.bytes} byte" + ("" if self.bytes == 1 else "s")
         return words if self.lines is None else f"{self.lines} line" + ("" if self.lines == 1 else "s") + f" ({words})"
 
@@ -67,7 +67,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """What is another when a file of the folder was touched: names, sizes, times, inodes."""
+    """Return the state of a folder's files that changes on a modification: names, sizes, times, inodes."""
     paths = [f"{around}/{name}" for around, _, names in os.walk(str(folder)) for name in names]
     stats = [(path, os.lstat(path)) for path in sorted(paths)]
     return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats)
@@ -85,7 +85,9 @@ def sealed(text: bytes) -> bytes:
 
 
 def unsealed(content: bytes) -> tuple[bytes, bool]:
-    """What `sealed` was given, and whether it is what it says. Without a seal: as it is, which nothing speaks for."""
+    """Return the argument of `sealed`, and whether it matches its seal. Without a seal: as it is, which nothing speaks
+    for.
+    """
     found = _SEAL.match(content)
     if found is None:
         return content, False
@@ -94,7 +96,7 @@ def unsealed(content: bytes) -> tuple[bytes, bool]:
 
 
 def difference(path: Path, name: str, written: FileSeal) -> str:
-    """How a file differs from what was written, in words for people; empty where it does not."""
+    """Return how a file differs from what was written, in words for people; empty where it does not."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -108,14 +110,14 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
         return ""
     if found.bytes == written.bytes:
         return (
-            f"{name}: found other content than was written, in {found.size} "
+            f"{name}: found content that was changed after the run, in {found.size} "
             f"(SHA-256 {found.sha256[:12]}…, expected {written.sha256[:12]}…)"
         )
     return f"{name}: {written.size} were written, {found.size} are there"
 
 
 def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
-    """How a cell's files differ from what was written: cut, changed, missing, added."""
+    """Yield how a cell's files differ from what was written: cut, changed, missing, added."""
     there = dict(files_below(folder))
     for name, seal in written.items():
         # A name that leads elsewhere is no file of the cell.

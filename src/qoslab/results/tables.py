@@ -29,8 +29,9 @@ from qoslab.results.folder import RunFolder
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
 
 DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
-"""Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
-detection at random and above its maximum, a shutdown of the interface."""
+"""Drop reasons of a class: its policer, its full queue, the flow's full queue, its priority's policer, early detection
+at random and above its maximum, a shutdown of the interface.
+"""
 
 AGAIN = "`qoslab report` computes the tables again"
 FILE_MOST = 4 * 2**30
@@ -507,7 +508,7 @@ def _check_shape(path: Path, name: str, file: pq.ParquetFile) -> None:
         raise _refused(path, "found a column twice")
     for column, kind in found.items():
         if column not in SCHEMAS[name].names and not (column.startswith(PARAMETER) and kind in _PARAMETER_KINDS):
-            raise _refused(path, f"found {kind} for the column {column}, which none of ours is")
+            raise _refused(path, f"found {kind} for the column {column}, expected a column of this format")
     for field in SCHEMAS[name]:
         if found.get(field.name) != field.type:
             raise _refused(
@@ -521,7 +522,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _text_bytes(column: pa.Array) -> int:
-    """How much the texts of a column are, each where it stands."""
+    """Return how much the texts of a column are, each where it stands."""
     if not pa.types.is_dictionary(column.type):
         return 0
     return int(pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0)

@@ -33,7 +33,7 @@ _PRINTED = ("door", "restore")
 
 @dataclass
 class Verification:
-    """What was looked at, and what was found."""
+    """Checked files and findings."""
 
     cells: int = 0
     """Attempts at cells that came to their record."""
@@ -42,7 +42,7 @@ class Verification:
     damage: list[str] = field(default_factory=list)
     """Each names a file, within the run's folder, and how it differs."""
     notes: list[str] = field(default_factory=list)
-    """What a reader may wonder at, though nothing was damaged."""
+    """Notes for the reader without damage."""
 
 
 def verify(folder: RunFolder) -> Verification:
@@ -66,10 +66,10 @@ def verify(folder: RunFolder) -> Verification:
     for path in attempts:
         name = path.relative_to(folder.path).as_posix()
         if not (path / CELL_RECORD).exists() and written.get(name) is None:
-            found.notes.append(f"{name}: the cell broke off, it has no {CELL_RECORD}")
+            found.notes.append(f"{name}: the cell was interrupted; it has no {CELL_RECORD}")
             continue
         if manifest is not None and name not in written:
-            found.notes.append(f"{name}: the manifest does not name it; the call that measured it broke off")
+            found.notes.append(f"{name}: the manifest does not list it; its command was interrupted")
         _attempt(path, name, written.get(name), found)
     _added(folder, attempts, _crate(folder, found), found)
     for name in SCHEMAS:
@@ -82,7 +82,7 @@ def verify(folder: RunFolder) -> Verification:
 
 
 def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
-    """What the list of an RO-Crate says of the files that the records do not name: those that are computed.
+    """Check the computed files against the list of an RO-Crate: the records do not name them.
 
     Returns the names in that list; None where there is none.
     """
@@ -116,11 +116,11 @@ def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str
     own = _OF_A_RUN | {file.name for file in folder.given()}
     for name in sorted(_beside(folder, frozenset(attempts))):
         if listed is not None and name not in listed and name not in _OF_A_RUN:
-            found.damage.append(f"{name} is not in {CRATE}, which names every file of the run")
+            found.damage.append(f"{name} is not in {CRATE}, the list of all files of the run")
         elif listed is None and name not in own and not name.startswith(tuple(f"{each}/" for each in _PRINTED)):
             found.notes.append(
-                f"{name}: no run has such a file, and no report takes it; a call that wrote it broke off, or somebody "
-                "else put it there"
+                f"{name}: no run has such a file, and reports ignore it; an interrupted command wrote it, or "
+                f"somebody else put it there"
             )
 
 
@@ -148,7 +148,7 @@ def _run_file(folder: RunFolder, found: Verification) -> None:
 
 def _manifest(folder: RunFolder, found: Verification) -> Manifest | None:
     if not folder.finished:
-        found.notes.append(f"{MANIFEST} is missing: the run broke off, or is still going")
+        found.notes.append(f"{MANIFEST} is missing: the run was interrupted, or is still running")
         return None
     try:
         return folder.manifest()
@@ -171,8 +171,8 @@ def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification
     for file in folder.given():
         if file.name not in manifest.files:
             found.notes.append(
-                f"{file.name}: the manifest does not name it, and no report takes it; the call that was given it broke "
-                "off, or somebody else put it there"
+                f"{file.name}: the manifest does not list it, and reports ignore it; its command was interrupted, or "
+                f"somebody else put it there"
             )
 
 
@@ -189,7 +189,7 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
             path = folder.summarised(cell).configuration(f"{device}.ios")
             if path.is_file() and seal_of(path).sha256 != sha256:
                 inner = path.relative_to(folder.path).as_posix()
-                found.damage.append(f"{inner} is not the configuration whose hash {MANIFEST} has")
+                found.damage.append(f"{inner} does not match its hash in {MANIFEST}")
 
 
 def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Path]:

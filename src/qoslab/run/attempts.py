@@ -1,4 +1,4 @@
-"""Which cells of a run are done, and which attempt at each counts. The run folder itself tells."""
+"""State of a run's cells, and the valid attempt of each, from the run folder itself. The run folder itself tells."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class CellState:
     key: str = ""
     """See `qoslab.run.task.cell_key`; empty as long as nobody needed it."""
     folder: str = ""
-    """Of the attempt that counts."""
+    """Folder of the valid attempt."""
     record: FileSeal | None = None
-    """What was written into its `cell.json`."""
+    """Seal of its `cell.json`."""
     valid: bool = False
     reasons: tuple[str, ...] = (NOT_RUN,)
     spared: str = ""
-    """Why it is not needed."""
+    """Reason why the cell is not needed."""
     attempts: int = 0
     """Folders that there are, of this call and of those before."""
     tried: int = 0
@@ -40,7 +40,7 @@ _Combination = tuple[str, tuple[tuple[str, Value], ...]]
 
 
 def _combination(state: CellState) -> _Combination:
-    """What the repetitions of a cell have in common: arm and parameters."""
+    """Return the common key of a cell's repetitions: arm and parameters."""
     identity = state.planned.identity
     return identity.arm, identity.parameters
 
@@ -84,7 +84,7 @@ class RunCells:
 
     @property
     def has_results(self) -> bool:
-        """Whether an attempt at a cell came to its end, valid or not."""
+        """Return whether an attempt at a cell came to its end, valid or not."""
         return any(state.folder for state in self.states.values())
 
     def next_task(self, name: str) -> CellTask:
@@ -140,10 +140,10 @@ class RunCells:
 
 def _verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
-        return False, ("it broke off",)
+        return False, ("it was interrupted",)
     if damage := cell.damage():
         return False, damage
     record = cell.record()
     if record.key != key:
-        return False, ("what defines the cell was another then",)
+        return False, ("the definition of the cell was different then",)
     return record.valid, record.reasons

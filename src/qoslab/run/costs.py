@@ -1,4 +1,4 @@
-"""What simulated cells cost, learnt from the runs that there are. Plain JSON is read: an estimate needs no more."""
+"""Cost of simulated cells, learnt from earlier runs. Plain JSON is read: an estimate needs no more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CELLS = 50
 
 
 def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
-    """By arm, the seconds that a simulated second took on average in the newest run that has simulated cells of it."""
+    """Return, by arm, the mean seconds per simulated second in the newest run with simulated cells of it."""
     found: dict[str, float] = {}
     for folder in sorted((runs / experiment).glob("*Z*"), reverse=True):
         for arm, cost in _costs(folder).items():

@@ -1,4 +1,4 @@
-"""What passes between a run and the cells in it: steps that are announced, and the user's wish to end."""
+"""Messages between a run and its cells: announced steps, and the user's interrupt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Tell(Protocol):
-    """Where a step of a cell is announced; `seconds` is its expected length, where one is known."""
+    """Receiver of a cell's steps; `seconds` is the expected length, if known."""
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
         """Announce that `cell` now does `step`."""
@@ -21,5 +21,5 @@ def silent(cell: str, step: str, seconds: float | None = None) -> None:
 
 
 def cells_at_a_time(count: int) -> str:
-    """For people: how many cells run side by side."""
+    """Format the number of parallel cells."""
     return f"{count} cell{'' if count == 1 else 's'} at a time"

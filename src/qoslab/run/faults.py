@@ -8,7 +8,7 @@ from qoslab.errors import DeviceError
 from qoslab.run.lab import Lab
 
 NOTICED_S = 1.0
-"""Until the end of a daemon, which others notice by their broken connections, is known to the lab's supervisor."""
+"""Time until the lab's supervisor knows the end of a daemon that others notice by broken connections."""
 
 
 class PassingFault(DeviceError):  # noqa: N818 - the field's word
@@ -20,14 +20,14 @@ class LabDied(PassingFault):
 
 
 def death_of(lab: Lab, *, wait: bool = False) -> str:
-    """What of a lab has died, how, and what it said last; empty while all of it lives.
+    """Return the dead part of a lab, its end, and its last output; empty while all of it lives.
 
     `wait`: something has just gone wrong that a death would explain, so one that is only just happening is waited for.
     """
     deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
     while True:
         if death := lab.death():
-            return f"the lab has died: {death}"
+            return f"the lab stopped:  {death}"
         if time.monotonic() >= deadline:
             return ""
         time.sleep(0.05)

@@ -18,7 +18,7 @@ Message = dict[str, Any]
 
 
 class HelperProcess:
-    """It starts with the object, and ends when its input does.
+    """Helper process that starts with the object, and ends when its input does.
 
     A request has an `id`, which its answer repeats; what the process says unasked has none. The methods may be called
     from any thread.
@@ -52,12 +52,12 @@ class HelperProcess:
         self._pending: dict[int, Future[Message]] = {}
         self._last = 0
         self.over = False
-        """Whether it has ended."""
+        """True if it has ended."""
         self._reader = threading.Thread(target=self._read, name=self._what, daemon=True)
         self._reader.start()
 
     def ask(self, **request: Any) -> Future[Message]:
-        """Its answer to a request; `PassingFault` where it ends before."""
+        """Return its answer to a request; `PassingFault` if it ends before."""
         future: Future[Message] = Future()
         with self._lock:
             if self.over:

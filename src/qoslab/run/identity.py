@@ -1,5 +1,6 @@
-"""What measures, by its content: hashes of qoslab's own programs and sources. A version number does not change with
-them."""
+"""Identity of the measuring code: hashes of qoslab's own programs and sources. A version number does not change with
+them.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def made_with(programs: Collection[str]) -> str:
 
 
 def facts(programs: Collection[str]) -> dict[str, str]:
-    """For the manifest: hashes, and which programs were named by variables of the environment."""
+    """Return hashes and the programs named by environment variables, for the manifest."""
     found = {"qoslab, sources": f"SHA-256 {sources()}"}
     found |= {f"{name}, program": f"SHA-256 {program(name)}" for name in sorted(programs) if program(name)}
     variables = {variable_of(name) for name in OWN_PROGRAMS} & os.environ.keys()

@@ -1,4 +1,4 @@
-"""How many cells may have traffic at the same time: learnt from what cells use and from how punctual routers are."""
+"""Number of cells with traffic at the same time, learnt from their load and from the lateness of routers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def expected_labs(fixed: int | None, cells: int) -> int:
 
 
 def _near(record: CellRecord, traffic_s: float) -> bool:
-    """Whether routers or senders were nearly as late as they may be."""
+    """Return whether routers or senders were nearly as late as they may be."""
     late = (sender.late_p99_ms or 0.0 for sender in record.senders.values())
     behind = (health.behind_ns / 1e9 for health in record.health.values())
     return any(each > NEAR * SENDER_LATE_MS for each in late) or any(
@@ -67,7 +67,7 @@ class Jobs:
         """Never more with traffic than this."""
         self._most_spare = 0 if fixed == 1 or not spare else min(MOST_SPARE, cells - self.most)
         self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
-        """May have traffic now."""
+        """Number of labs that may have traffic now."""
         self._ceiling = self.most
         self._load: list[float] = []
         self._punctual = 0
@@ -78,7 +78,7 @@ class Jobs:
 
     @property
     def found_out(self) -> bool:
-        """Whether the number is learnt, and not what the user wants."""
+        """True if the number is learnt, and not what the user wants."""
         return self._fixed is None
 
     @property

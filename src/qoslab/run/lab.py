@@ -1,4 +1,4 @@
-"""What a run needs of a lab, whatever kind it is; each kind that has hosts and routers implements it in `run.labs`.
+"""Interface of a lab for a run; each kind with hosts and routers implements it in `run.labs`.
 
 What carries out a cell (`run.cell`) knows a lab by these protocols alone.
 """
@@ -26,16 +26,18 @@ class Process(Protocol):
     """A program on a host. What it prints is in the files given at its start while it runs; it ends with the lab."""
 
     def poll(self) -> int | None:
-        """Its status, negative for a signal; None while it runs, or waits for its instant."""
+        """Return its status, negative for a signal; None while it runs, or waits for its start."""
 
     def began_ns(self) -> int | None:
-        """When it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
+        """Return when it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program itself; nothing where it has ended."""
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Its status. `TimeoutError` where it still runs after that time."""
+        """Return its status. `TimeoutError` if it still runs after that time. `TimeoutError` where it still runs after
+        that time.
+        """
 
     def end(self, grace_s: float = 0.0) -> None:
         """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
@@ -43,16 +45,16 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class ClockLook:
-    """How a host's clock stood to this machine's, and its clocks to one another; in nanoseconds."""
+    """Offset of a host's clock from this machine's, and of its clocks from one another; in nanoseconds."""
 
     at_ns: int
-    """By this machine's clock, since 1970."""
+    """Time by this machine's clock, since 1970."""
     ahead_ns: int
-    """By how much the host's clock was ahead."""
+    """Offset of the host's clock, positive if ahead."""
     error_ns: int
-    """At most so wrong."""
+    """Greatest error."""
     wall_ahead_ns: int
-    """Of its CLOCK_MONOTONIC, which neither steps nor counts sleep."""
+    """Offset of its wall clock from its CLOCK_MONOTONIC (it neither steps nor counts sleep)."""
     boot_ahead_ns: int
 
 
@@ -72,10 +74,10 @@ class Host(Protocol):
         """
 
     def device(self, interface: str) -> str:
-        """How it calls an interface of the experiment."""
+        """Return how it calls an interface of the experiment."""
 
     def scratch(self, to: Path) -> str:
-        """Where a program of the host writes what is to come to `to`, which `fetch` does."""
+        """Return where a program of the host writes what is to come to `to`, which `fetch` does."""
 
     def fetch(self, to: Path) -> None:
         """Bring what was written to the scratch of `to` there, whole."""
@@ -84,7 +86,7 @@ class Host(Protocol):
         """Look at its clock; None where it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
-        """How late the host was since it was asked the last time; None where that is told otherwise."""
+        """Return how late the host was since it was asked the last time; None where that is told otherwise."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """Let new connections have these settings; without `answers`, tell nobody that a port is closed.
@@ -95,11 +97,11 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class Tap:
-    """Where the packets of an interface are seen."""
+    """Place where the packets of an interface are visible."""
 
     host: Host
     interface: str
-    """As the host calls it."""
+    """Interface name on the host."""
 
 
 class DataPlane(Protocol):
@@ -128,7 +130,7 @@ class DataPlane(Protocol):
         """Count anew, lateness and losses too."""
 
     async def ip_sla(self, operation: int, *, samples: bool) -> formats.IpSlaReport:
-        """What an operation has measured; with `samples` also the stamps of each packet."""
+        """Return the results of an operation; with `samples` also the stamps of each packet."""
 
     async def health(self) -> formats.Health:
         """Lateness and lost input."""
@@ -149,11 +151,11 @@ class DataPlane(Protocol):
 
 
 class Load(Protocol):
-    """What the processes of a lab took of a machine."""
+    """Load of the lab's processes on a machine."""
 
     @property
     def seconds(self) -> float:
-        """Of processor time, while the block ran."""
+        """Return the processor time while the block ran."""
 
 
 class Lab(Protocol):
@@ -163,7 +165,7 @@ class Lab(Protocol):
         """A host of the topology."""
 
     def tap(self, node: str, interface: str) -> Tap:
-        """Where packets of an interface are captured."""
+        """Return where packets of an interface are captured."""
 
     @property
     def data_planes(self) -> Collection[str]:
@@ -177,7 +179,9 @@ class Lab(Protocol):
 
     @property
     def notice_s(self) -> float:
-        """How long before its instant a host has to be asked to start a program: what that takes, and some to spare."""
+        """Return how long before its instant a host has to be asked to start a program: what that takes, and some to
+        spare.
+        """
 
     @property
     def lines(self) -> Collection[str]:
@@ -187,7 +191,7 @@ class Lab(Protocol):
         """A data plane, by the name of its router or line."""
 
     def death(self) -> str:
-        """What of the lab has died, how, and what it said last; empty while all of it lives."""
+        """Return the dead part of the lab, its end, and its last output; empty while all of it lives."""
 
     def load(self) -> AbstractContextManager[Load]:
         """Measures what the lab takes of this machine while the block runs."""

@@ -1,4 +1,4 @@
-"""How busy the machine is, from /proc."""
+"""Load of the machine, from /proc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qoslab.priority import processors
 
 
 class Machine:
-    """How busy all processors together were between two looks."""
+    """Load of all processors together between two samples."""
 
     def __init__(self) -> None:
         self.processors = processors()

@@ -1,4 +1,4 @@
-"""What is done with cells that are over while others run, in a thread of its own."""
+"""Background work on finished cells while others run, in a separate thread."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from qoslab.results import Cell
 POLL_S = 0.2
 
 Figures = Sequence[Mapping[str, object]]
-"""What the figures of a run came to so far; empty where nothing is new."""
+"""Values of the run so far; empty without news."""
 Begin = Callable[[], Callable[[Cell], Figures]]
 """Prepares, which may take seconds, and returns what is done with each cell."""
 
 
 class Meanwhile:
-    """Its methods may be called from any thread, `end` from the main one."""
+    """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
     def __init__(self, begin: Begin | None, told: Callable[[Figures], None], *, punctual: bool) -> None:
         """`told` takes what the figures came to; `punctual`: whether something beside it must be, so that it gets what

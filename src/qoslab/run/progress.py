@@ -18,7 +18,7 @@ FEW_CELLS = 12
 """Runs with more cells say after each how many are left, and not each step of each."""
 
 RUN = "run"
-"""What the steps belong to that are of no single cell or lab."""
+"""Owner of steps that belong to no single cell or lab."""
 
 
 def _minutes(seconds: float) -> str:
@@ -32,7 +32,7 @@ class _TimeLeft(ProgressColumn):
         if task.finished:
             return Text("")
         if task.total is None:
-            return Text("time left is not known yet", style="dim")
+            return Text("time left unknown", style="dim")
         rest = task.total - (task.elapsed or 0.0)
         return Text(f"about {_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
 
@@ -111,10 +111,10 @@ class RunProgress:
     def _running(self, length: str) -> str:
         if self._total <= FEW_CELLS or RUN in self._steps:
             return ", ".join(f"{name}: {what}" for name, what in self._steps.items()) + length
-        return f"{len(self._steps)} side by side"
+        return f"{len(self._steps)} in parallel"
 
     def expect(self, cells: int, done: int) -> None:
-        """How many cells there are, and how many of them need not be run."""
+        """Return how many cells there are, and how many of them need not be run."""
         with self._lock:
             self._total, self._before = cells, done
             self._began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, machine, kernel. Facts that a reader needs to judge or repeat it."""
+"""Environment of a run: versions, machine, kernel. Facts that a reader needs to judge or repeat it."""
 
 from __future__ import annotations
 

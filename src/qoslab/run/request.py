@@ -1,4 +1,4 @@
-"""What a run is asked for."""
+"""Request for a run."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run."""
+    """Request for a run."""
 
     file: Path
     """The experiment file."""
     plan: Plan
     published: tuple[PublishedFigure, ...]
     overrides: tuple[str, ...]
-    """As typed, for the manifest."""
+    """Overrides as typed, for the manifest."""
     runs: Path
     """The folder of run folders."""
     options: RunOptions
-    """What a resumed run repeats; kept in `run.json`."""
+    """Options that a resumed run repeats; saved in `run.json`."""
     jobs: int | None = 1
     """Cells that have traffic at the same time; None: as many as the machine has time for."""
     meanwhile: Begin | None = None
@@ -42,13 +42,14 @@ class Request:
     enough: Callable[[Sequence[Cell]], str] | None = None
     """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
     attempts: int = 1
-    """How often a cell is tried that a busy machine or a failed lab made invalid, or that was lost with its worker."""
+    """Number of attempts for a cell that a busy machine or a failed lab made invalid, or that was lost with its worker.
+    """
     broken_off: Callable[[RunFolder], None] = lambda folder: None
     """Called where the user ends the run early and there are results: shows them."""
     scheduler: str | None = None
     """Address of the Dask scheduler whose workers run the cells; `local`: processes of this machine; None: this one."""
     place: str = ""
-    """Where the lab is, of kinds that are `placed`."""
+    """Place of the lab, for kinds that are `placed`."""
     watched: Callable[[RunFolder, Callable[[str], None]], None] = lambda folder, note: None
     """Called when the run has begun: serves it to those who watch. `note` takes lines for people."""
     tls: Mapping[str, Path | None] = field(default_factory=dict)

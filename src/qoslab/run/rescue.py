@@ -52,8 +52,9 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
         missing = [name for name in (*names, *consoles) if name not in routers]
         if missing:
             raise UserError(
-                f"found no {', '.join(missing)} in {inventory}, which the run {about.run} configured",
-                hint="Put it back into the inventory, or give the inventory as it was.",
+                f"found no {', '.join(missing)} in {inventory}, expected every router configured by the run "
+                f"{about.run}",
+                hint="Add it to the inventory again, or give the former inventory.",
             )
         chosen = {name: routers[name] for name in names}
         ways = ways_to(inventory, chosen, settings)
@@ -92,7 +93,7 @@ def _console(name: str, known: str | None) -> Line:
     if known is None:
         raise UserError(
             f"found --console {name}, and no qoslab_console of {name} in the inventory",
-            hint=f"Say where it is: --console {name}=HOST:PORT.",
+            hint=f"Give its address: --console {name}=HOST:PORT.",
         )
     host, _, port = known.rpartition(":")
     return host, int(port)

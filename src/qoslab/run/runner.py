@@ -32,7 +32,7 @@ from qoslab.run.told import Told
 
 @dataclass
 class _Shared:
-    """What the workers of a run share."""
+    """Common data of a run's workers."""
 
     request: Request
     folder: RunFolder
@@ -41,7 +41,7 @@ class _Shared:
     interrupted: threading.Event
     meanwhile: Meanwhile
     lab: dict[str, Any] = field(default_factory=dict)
-    """How the virtual lab described itself."""
+    """Description of the virtual lab."""
     configurations: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
@@ -59,7 +59,7 @@ class _Shared:
             self.meanwhile.take(self.folder.cell_of(task.identity, task.attempt))
 
     def folder_of(self, task: CellTask) -> Cell:
-        """Where an attempt's results go."""
+        """Return where an attempt's results go."""
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
@@ -133,8 +133,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
 
 
 def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
-    kept = "what was measured is kept" if cells.has_results else "nothing was measured yet"
-    return f"{kept}; {resuming(options, folder.path)} does the rest"
+    kept = "the measured cells are saved" if cells.has_results else "nothing was measured yet"
+    return f"{kept}; {resuming(options, folder.path)} runs the rest"
 
 
 class _Crew:
@@ -152,7 +152,7 @@ class _Crew:
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
         self.abandoned = False
-        """Whether the user did not want to wait for the end: what is left of the labs ends with this process."""
+        """True if the user did not want to wait for the end: the rest of the labs ends with this process."""
         if cluster:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
@@ -287,7 +287,7 @@ class _Background:
             self._found = self._call()
 
     def result(self) -> dict[str, Any]:
-        """What the function returned; called once more where it failed, since the reason may be gone by now."""
+        """Return the result of the function; call it again if it failed, since the reason may be gone by now."""
         self._thread.join()
         return self._call() if self._found is None else self._found
 
@@ -301,13 +301,13 @@ def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _manifest_before(shared: _Shared) -> Manifest | None:
-    """What the calls before left; nothing where there is none, or what there is was damaged."""
+    """Return the manifest of earlier calls; None if there is none, or it was damaged."""
     if not shared.folder.finished:
         return None
     try:
         return shared.folder.manifest()
     except DamageError as error:
-        shared.told.note(f"{error.message}; it is written anew from the cells, without the calls before")
+        shared.told.note(f"{error.message}; it is rebuilt from the cells, without the record of earlier commands")
         return None
 
 

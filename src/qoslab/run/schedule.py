@@ -1,4 +1,4 @@
-"""Which worker runs which cell next, and when the traffic of a cell may start."""
+"""Assignment of cells to workers, and the start of their traffic."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ WINDOW = 16
 """A worker may take one of the first so many cells instead of the first, if its lab fits that one: a new lab costs
 logins to all its routers. It is small, so that an order at random stays one: no parameter may go with time."""
 PASSED_OVER = 16
-"""How often the first cell may be passed over by that."""
+"""Number of times that the first cell may be passed over."""
 LOOK_S = 10.0
 """Traffic since a cell was added after which the machine's load tells whether there is room for another."""
 FAULTS_IN_A_ROW = 6
 """Attempts whose lab failed, without one that did not in between, after which the run ends: it is not by chance."""
 POLL_S = 0.2
-"""How often whoever waits looks whether the run was interrupted."""
+"""Interval of checks for an interrupt while waiting."""
 
 
 class Progress(Protocol):
-    """Whom the schedule tells what became of a cell."""
+    """Receiver of messages about finished cells."""
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
         """`cell` is over; it counts unless it is to be tried again."""
@@ -76,18 +76,18 @@ class Schedule:
         self._alone: set[int] = set()
         """The workers whose cells are to have traffic while no other has."""
         self._wired: dict[int, object] = {}
-        """What the lab of each worker is like."""
+        """Wiring of each worker's lab."""
         self._beginning: set[int] = set()
         """The workers that make a cell ready for its turn."""
         self._ready: deque[int] = deque()
         """The workers whose cells wait for their turn."""
         self._measuring = 0
         self._by_itself = False
-        """Whether the cell that has traffic is to have it alone."""
+        """True if the cell with traffic is to run alone."""
         self._settled = 0.0
-        """When the number of cells with traffic changed last, or was looked at."""
+        """Time of the last change, or check, of the number of cells with traffic."""
         self._clock: dict[int, float] = {}
-        """When each worker began what it does beside its turn."""
+        """Start time of each worker's work outside its turn."""
         self._beside: dict[int, float] = {}
 
     # Cells
@@ -108,7 +108,7 @@ class Schedule:
                 self.changed.wait(POLL_S)
 
     def _may_begin(self, worker: int) -> bool:
-        """Whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
+        """Return whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
         busy = self._measuring and len(self._beginning) >= self.jobs.ready_at_once
         return worker < self.jobs.labs + self.jobs.spare and not busy
 
@@ -118,7 +118,7 @@ class Schedule:
             return self._next(None)
 
     def more(self) -> bool:
-        """Whether a cell waits or runs."""
+        """Return whether a cell waits or runs."""
         with self.changed:
             return bool(self._waiting or self._running)
 
@@ -140,8 +140,8 @@ class Schedule:
         return None
 
     def _last_try(self, name: str) -> bool:
-        """Whether a cell is tried again for the last time, where the number of labs is found out: whatever made it
-        invalid, it shall not have been the other labs."""
+        """Return whether a cell is tried again for the last time, where the number of labs is found out: whatever made
+        it invalid, it shall not have been the other labs."""
         return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:
@@ -187,13 +187,13 @@ class Schedule:
             self.changed.notify_all()
         self._progress.cell_done(task.name, counts=not again)
         for reason in record.reasons:
-            self._progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
+            self._progress.note(f"{task.name} is invalid: {reason}" + ("; it is run again" if again else ""))
         if change:
             self._progress.note(change)
         if faults >= FAULTS_IN_A_ROW:
             raise DeviceError(
                 f"the lab failed {faults} times in a row, the last time in {task.name}: {'; '.join(record.reasons)}",
-                hint="See whether the machine has memory and disk left; qoslab doctor tells what it lacks.",
+                hint="Check the free memory and disk of the machine; `qoslab doctor` lists missing requirements.",
             )
 
     # Turns
@@ -235,7 +235,7 @@ class Schedule:
                 self.changed.notify_all()
 
     def _room(self, worker: int) -> int:
-        """So many cells may have traffic beside others: below this a worker's cell may begin."""
+        """Return the number of cells that may have traffic in parallel: below this a worker's cell may start."""
         if self._by_itself:
             return 0
         return 1 if worker in self._alone else self.jobs.labs

@@ -77,7 +77,7 @@ def place() -> Path:
             return Path(candidate)
     raise MachineError(
         f"the temporary folder {tempfile.gettempdir()} has a path of more than {LONGEST_PLACE} bytes, "
-        "in which no socket has room, and neither XDG_RUNTIME_DIR nor /tmp may be written to",
+        "too long for a socket, and neither XDG_RUNTIME_DIR nor /tmp is writable",
         hint="Set TMPDIR to a folder with a shorter path.",
     )
 
@@ -88,7 +88,7 @@ def write_owner(folder: Path) -> None:
 
 
 def _identity(pid: int) -> dict[str, str | int]:
-    """What no other process has, also after a restart of the machine; `OSError` where the process is gone."""
+    """Return a unique identity of a process, also after a reboot; `OSError` if the process is gone."""
     # The name, in parentheses, may have blanks: the 22nd field is counted from behind it.
     after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()

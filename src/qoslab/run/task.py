@@ -1,4 +1,4 @@
-"""What a worker must know of a cell to run it: plain values, so that it can be sent to another machine."""
+"""Data of a cell for its worker: plain values that can be sent to another machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CellTask:
 
     identity: CellIdentity
     experiment: Experiment
-    """With the cell's arm only, all values in their places."""
+    """Experiment with the cell's arm only, all values resolved."""
     configurations: Mapping[str, str] = field(hash=False)
     """The rendered configuration of each router that is configured."""
     key: str
@@ -34,16 +34,16 @@ class CellTask:
     lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
     demand: Demand = field(default_factory=Demand)
-    """What the figures that are expected of it ask of its measurement."""
+    """Requirements of its expected values on its measurement."""
 
     @property
     def arm(self) -> Arm:
-        """Its only arm."""
+        """Return its only arm."""
         return self.experiment.arms[0]
 
     @property
     def name(self) -> str:
-        """As in the plan."""
+        """Return its name in the plan."""
         return self.identity.folder
 
 
@@ -66,18 +66,18 @@ HostTcp = tuple[TcpProfile, bool]
 
 @dataclass(frozen=True)
 class Demands:
-    """What the cells of a run want of the lab."""
+    """Requirements of a run's cells on the lab."""
 
     routers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The configurations that they put in force, by router, each once."""
     hosts: Mapping[str, Sequence[HostTcp]] = field(default_factory=dict)
-    """What hosts are to have, by host, each once."""
+    """Requirements on hosts, by host, each once."""
     longest: Duration = field(default_factory=lambda: Duration(0))
     """The traffic time of the longest cell."""
 
 
 def demands_of(cells: Iterable[PlannedCell]) -> Demands:
-    """What all cells want together. Each is made for that, and a sweep may have very many."""
+    """Return the combined requirements of all cells. Each is made for that, and a sweep may have very many."""
     routers: dict[str, dict[str, None]] = {}
     hosts: dict[str, dict[HostTcp, None]] = {}
     longest = Duration(0)
@@ -95,7 +95,7 @@ def demands_of(cells: Iterable[PlannedCell]) -> Demands:
 
 
 def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
-    """What each host has in a cell."""
+    """Return the TCP settings of each host in a cell."""
     arm = experiment.arms[0]
     # That ports are closed would be told through the line whose delay is measured.
     silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
@@ -111,7 +111,7 @@ def _configurations(planned: PlannedCell) -> dict[str, str]:
 
 
 def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
-    """What tells whether a result that is there is a result of this cell: SHA-256, in hex.
+    """Return the key that shows whether an existing result belongs to this cell: SHA-256, in hex.
 
     It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
     values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
@@ -136,7 +136,7 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
 
 
 def _added(experiment: Experiment) -> Iterator[str]:
-    """What the cell uses of other packages."""
+    """Return the parts of other packages that the cell uses."""
     tools = {flow.tool for flow in experiment.flows_of(experiment.arms[0])}
     platforms = {node.platform for node in experiment.topology.nodes.values()}
     found = (*map(TOOLS.fingerprint, sorted(tools)), *map(PLATFORMS.fingerprint, sorted(platforms)))

@@ -1,4 +1,4 @@
-"""What a run tells: its user on standard error, and in a file of its folder whoever watches."""
+"""Progress messages of a run: on standard error, and in a file of its folder for viewers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Told:
         self._steps = steps
 
     def expect(self, plan: Plan, done: int) -> None:
-        """What is to be run, and how many of its cells need not be."""
+        """Announce the cells to run, and the number of those that are not needed."""
         self._progress.expect(len(plan.cells), done)
         self._file.begin(title=plan.experiment.title, lab=plan.lab, cells=len(plan.cells), done=done)
 
@@ -36,7 +36,7 @@ class Told:
         self._file.cell(cell.name, cell.path.relative_to(self._folder.path).as_posix())
 
     def outcome(self, cell: str, record: CellRecord) -> None:
-        """What became of it."""
+        """Report the outcome."""
         self._file.done(cell, valid=record.valid, reasons=record.reasons)
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
@@ -49,7 +49,7 @@ class Told:
         self._progress.note(text)
 
     def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """What the figures came to so far; nothing where there is nothing new."""
+        """Report the values so far; nothing without news."""
         if rows:
             self._file.figures(rows)
 

@@ -19,7 +19,7 @@ from qoslab.schema.templates import render_configuration
 
 
 def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
-    """As `load_sweep`; the experiment with the parameters of each arm's first combination."""
+    """Load the experiment as `load_sweep` does, with the parameters of each arm's first combination."""
     return load_sweep(path, sets).experiment
 
 

@@ -1,4 +1,4 @@
-"""Whether routers at a link of cells have a circuit, with the encapsulation of the link."""
+"""Check that routers at an ATM link have a circuit with the encapsulation of the link."""
 
 from __future__ import annotations
 

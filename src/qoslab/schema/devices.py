@@ -1,4 +1,4 @@
-"""Whether the devices take their configurations, through the command line of the node's model.
+"""Check that the devices accept their configurations, through the command line of the node's model.
 
 These are rendered templates, then what the probes need.
 """
@@ -73,7 +73,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 where = f' at "{bad[0]}"' if bad else ""
             yield place.finding(
                 f"arms.{arm.name}.configure.{router}",
-                f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
+                f'found "{text.strip()}", refused by the {what}{where}: {" ".join(said)}',
                 _near_interface(text, hardware(experiment.topology, router)),
             )
         yield from unfit(experiment, document, arm.name, devices)
@@ -128,7 +128,7 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
             text = "\n".join(text for text, _ in lines)
             for remark in _taken(base, text, hardware(experiment.topology, router))[2]:
                 line, place = lines[remark.number - 1]
-                message = f'kept without effect: "{line.strip()}" ({remark.line.about})'
+                message = f'accepted without effect: "{line.strip()}" ({remark.line.about})'
                 finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
                 found.setdefault((finding.file, finding.line), finding)
     return list(found.values())

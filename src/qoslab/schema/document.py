@@ -26,7 +26,7 @@ SIZE_LIMIT = 2**16
 NODE_LIMIT = 20_000
 """Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
 LARGEST = 2**63 - 1
-"""Of whole numbers without a unit."""
+"""Greatest whole number without a unit."""
 DEPTH_LIMIT = 32
 """Keys and indices on the way to a value; real ones have at most eight."""
 
@@ -35,7 +35,7 @@ _TAG = "tag:yaml.org,2002:"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a key or value comes from: a file, or a command-line option."""
+    """Source of a key or value: a file, or a command-line option."""
 
     file: str = ""
     line: int = 0
@@ -49,10 +49,10 @@ class Place:
 
 @dataclass
 class Looks:
-    """What of a file is looked at for all its combinations: once, however many of these are checked."""
+    """Checks of a file that run once for all its combinations."""
 
     found: dict[Any, list[Finding]] = field(default_factory=dict)
-    """What did not hold, by what was asked."""
+    """Findings by check."""
     work: int = 0
 
 
@@ -87,7 +87,9 @@ class Document:
         return self.keys.get(steps) or self.place(steps)
 
     def path(self, steps: Steps) -> str:
-        """As people write it: `topology.links.wan.rate`; list items by their name where they have one, else `[2]`."""
+        """Return a path as people write it: `topology.links.wan.rate`; list items by their name if they have one, else
+        `[2]`.
+        """
         text, value = "", self.data
         for step in steps:
             try:
@@ -257,7 +259,7 @@ class _Reader:
         return self.text(node, steps)
 
     def text(self, node: Node, steps: Steps) -> str:
-        """What is written there, if it can be written again."""
+        """Return the text at that place, if it can be written again."""
         text = str(node.value)
         try:
             text.encode()

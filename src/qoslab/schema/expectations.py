@@ -1,4 +1,4 @@
-"""Whether expectations fit their experiment: arms, parameters, metrics, and what their expressions come to."""
+"""Check that expectations fit their experiment: arms, parameters, metrics, and the values of their expressions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ExpectationChecker:
         """Quantities that have no value."""
 
     def quantities(self, compare: Comparison) -> Iterator[Finding]:
-        """Their expressions must be readable and take what stands before them; nothing may be there for nobody."""
+        """Check quantities: their expressions must be readable and use only earlier ones; none may be unused."""
         parameters = parameters_of(self.experiment)
         known = [*parameters, DURATION]
         used: set[str] = set()
@@ -59,7 +59,7 @@ class ExpectationChecker:
                 message = f'found "{name}", expected a name that no parameter has'
                 yield self.document.finding(steps, message, at_key=True)
             if name not in used:
-                message = f'found the quantity "{name}", which no expectation takes'
+                message = f'found the quantity "{name}", not valid in an expectation'
                 yield self.document.finding(steps, message, at_key=True)
             problems = [*self.readable(steps, value, known)] if isinstance(value, str) else []
             yield from problems

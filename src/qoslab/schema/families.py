@@ -15,7 +15,7 @@ LONGEST_WITH_SPECIAL = {4: 30, 6: 126}
 
 
 def special_address(address: Address) -> str | None:
-    """Whose an address is that is no host's: `the subnet's own`; None of a host's."""
+    """Return whose an address is that is no host's: `the subnet's own`; None of a host's."""
     if address.version == 6 and (address.ip.is_multicast or address.ip.is_link_local or address.ip.is_unspecified):
         return "a multicast" if address.ip.is_multicast else "a link-local or unspecified"
     if address.network.prefixlen > LONGEST_WITH_SPECIAL[address.version]:
@@ -35,7 +35,9 @@ def common_family(document: Document, steps: Steps, flow: Flow, topology: Topolo
     if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
         key = "family" if flow.family is not None else "tool"
         spoken = " and ".join(f"IPv{each}" for each in TOOLS[flow.tool].families)
-        yield document.finding((*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, which it speaks")
+        yield document.finding(
+            (*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, the only one that it supports"
+        )
     yield from reachable_by(document, steps, "traffic of hosts", ends, flow.family, topology)
 
 
@@ -52,6 +54,6 @@ def reachable_by(
         return
     for name, families in has.items():
         if family not in families:
-            message = f"found {family}, expected a version of IP of which {name} has an address"
+            message = f"found {family}, expected the IP version of an address of {name}"
             hint = f"give its end of a link one, as {EXAMPLES[family]}, or use IPv{min(families)}"
             yield document.finding((*steps, "family"), message, hint)

@@ -31,12 +31,12 @@ def roots(experiment_file: Path) -> tuple[Path, ...]:
 
 
 def tidy(path: Path) -> Path:
-    """Without `..` in the middle, for messages."""
+    """Normalise a path for messages, without `..` in the middle."""
     return Path(os.path.normpath(path))
 
 
 def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
-    """Why a path must not be read; empty where it may. Says nothing of whether there is such a file."""
+    """Return why a path must not be read; empty where it may. Says nothing of whether there is such a file."""
     try:
         inside = any(path.resolve().is_relative_to(root) for root in allowed)
     except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL

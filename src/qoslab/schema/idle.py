@@ -49,12 +49,12 @@ class Idle:
     message: str
     """`class-map match-all VOICE of R1 can match no packet: …`."""
     path: str = ""
-    """Of a class of an attached policy: `class-default/VOICE`; of a policy and of a class-map empty."""
+    """Path of a class of an attached policy: `class-default/VOICE`; empty for a policy and a class-map."""
     at: Attachment | None = None
-    """Where it is attached; None of a class-map."""
+    """Place of the attachment; None for a class-map."""
 
     def allowed(self, names: Set[str]) -> bool:
-        """Whether the experiment says that it is meant so."""
+        """Return whether the experiment says that it is meant so."""
         whole = "" if self.at is None else f"{self.at.policy}/{self.path}"
         return not names.isdisjoint({self.name, self.path, whole} - {""})
 
@@ -72,7 +72,7 @@ def attachments(device: Device) -> Iterator[Attachment]:
 
 
 def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
-    """What can do nothing in an arm, without what `allow_idle` names; `devices` are its routers as configured."""
+    """Return the idle parts of an arm, without those in `allow_idle`; `devices` are its routers as configured."""
     passed = used(traffic_ways(experiment, arm, devices))
     found = [each for router, device in devices.items() for each in _of_router(router, device, passed)]
     allowed = frozenset(experiment.allow_idle)
@@ -143,7 +143,9 @@ def _marks(policy_class: PolicyClass) -> bool:
 
 
 def has_explicit_class(device: Device, policy: str, path: str) -> bool:
-    """Whether the configuration has a class of a policy, by its path; class-default is in every policy otherwise."""
+    """Return whether the configuration has a class of a policy, by its path; class-default is in every policy
+    otherwise.
+    """
     found = device.policy_maps.get(policy)
     for name in path.split("/"):
         each = None if found is None else found.find(name)
@@ -154,7 +156,7 @@ def has_explicit_class(device: Device, policy: str, path: str) -> bool:
 
 
 def idle_warnings(sweep: Sweep) -> list[Finding]:
-    """What can do nothing in some arm, each once, at its line of a template."""
+    """Return warnings of idle parts in any arm, each once, at its line of a template."""
     found: dict[tuple[str, int, str], Finding] = {}
     for arm in sweep.experiment.arms:
         for parameters in sweep.combinations(arm.name)[:COMBINATIONS]:

@@ -45,11 +45,11 @@ class Nodes:
     ways: Mapping[str, str]
     """Address and port of each, in words: two nodes with the same are one device."""
     emulated_by: Mapping[str, str] = field(default_factory=dict)
-    """What makes delay, jitter and loss, by link: `line`, or a node of the inventory."""
+    """Source of delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
 
 class Places:
-    """Where variables stand in an inventory; those of INI files, folders and scripts are nowhere."""
+    """Locations of variables in an inventory; those of INI files, folders and scripts are unknown."""
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
@@ -127,13 +127,13 @@ class Reader:
         return kind(**given)
 
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """What makes delay, jitter and loss of links; `variables` by node, of all that there are in the inventory."""
+        """Read the sources of delay, jitter and loss of links; `variables` are all those of the inventory, by node."""
         made_by: dict[str, str] = {}
         known = (LINE, *variables)
         for node, values in variables.items():
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-                expected = "a mapping of links to what makes their delay, jitter and loss, as {wan: line}"
+                expected = "a mapping of links to the source of their delay, jitter and loss, as {wan: line}"
                 self.refuse(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
@@ -207,7 +207,7 @@ def _duration(value: Any) -> str:
 def _model(value: Any) -> str:
     # YAML takes 2901 for a number.
     holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
-    return "" if holds else "what `show version` calls the router, as IOSv"
+    return "" if holds else "the router's model in `show version`, as IOSv"
 
 
 def _longer(value: Any) -> str:
@@ -233,11 +233,11 @@ _EXPECTED = {
     "dead_man_after": _longer,
     "show_every": _duration,
 }
-"""What a value should have been; empty where it holds."""
+"""Expected value of each variable; empty if the value is valid."""
 
 
 def lacking(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
-    """What keeps an experiment from being run on the nodes of this inventory."""
+    """Yield the obstacles to running an experiment on the nodes of this inventory."""
     return list(_lacking(experiment, nodes, Places(file)))
 
 
@@ -253,7 +253,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
     for link in topology.links:
         if link.emulated and link.name not in nodes.emulated_by:
             found = " and ".join(link.emulated)
-            message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to say what makes it"
+            message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to name its source"
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
             yield places.finding_in(ALL, message, hint)
     for name in used:
@@ -271,7 +271,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
 
 
 def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
-    """Whether every interface of the experiment is another one of the node."""
+    """Check that every interface of the experiment is a different one of the node."""
     settings = nodes.hosts.get(name) or nodes.routers.get(name)
     known: dict[str, str] = {}
     if settings is None:
@@ -286,7 +286,7 @@ def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -
 
 
 def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
-    """Whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
+    """Return whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
     hosts = [nodes.hosts.get(name) for name in names]
     if any(each is None or each.isolate != "namespace" for each in hosts):
         return False

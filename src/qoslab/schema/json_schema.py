@@ -65,7 +65,7 @@ def _or_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_single(schema: dict[str, Any]) -> bool:
-    """Whether it is that of one value of a certain form."""
+    """Return whether it is that of one value of a certain form."""
     return schema.get("type") in ("integer", "number", "boolean") or bool({"pattern", "enum"} & schema.keys())
 
 

@@ -1,4 +1,4 @@
-"""Whether links of switches close a circle in a VLAN: nothing takes one apart, since no spanning tree runs here."""
+"""Check that links of switches form no loop in a VLAN: spanning tree is not modelled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Arc:
 
     link: int
     side: int
-    """Of the link's ends the one that receives."""
+    """Receiving end of the link."""
     vlan: int
 
 
@@ -46,15 +46,15 @@ def switched_loop(
     where = " and ".join(f"VLAN {vlan} of {', '.join(nodes)}" for vlan, nodes in vlans.items())
     yield document.finding(
         ("topology", "links", last),
-        f'found link "{links[last].name}", which closes a circle with {", ".join(others)} in {where}'
-        f"{'' if arm is None else f' as arm {arm} configures them'}, expected none: without spanning tree, which does "
-        "not run here, a broadcast goes round it for ever",
+        f'found link "{links[last].name}", closing a loop with {", ".join(others)} in {where}'
+        f"{'' if arm is None else f' as arm {arm} configures them'}, expected no loop: spanning tree is "
+        "not modelled, a broadcast would circulate forever",
         INSTEAD,
     )
 
 
 def _ways(experiment: Experiment, devices: Mapping[str, Device]) -> dict[_Arc, list[_Arc]]:
-    """For each way over a link those by which the switch at its end sends the frame on, were it a broadcast."""
+    """Return, for each direction of a link, the directions by which the switch at its end forwards a broadcast."""
     links = experiment.topology.links
     ports = [[_switched(devices, end) for end in link.ends] for link in links]
     between = [number for number, ends in enumerate(ports) if all(ends)]

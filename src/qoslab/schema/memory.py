@@ -1,4 +1,4 @@
-"""What an experiment's queues and links may hold at a time, in memory of the machine that runs it."""
+"""Greatest memory of an experiment's queues and links on the machine that runs it."""
 
 from __future__ import annotations
 

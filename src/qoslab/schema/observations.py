@@ -1,4 +1,4 @@
-"""Whether the command of an observation only looks: known words after `show`, known filters, nothing that is a key.
+"""Check that the command of an observation only reads: known words after `show`, known filters, no keys.
 
 An observation is typed to a router, which may be a real one. `show … | redirect URL` writes a file, a line end begins
 another command, and control characters are keys; so what is not known here is refused.
@@ -35,11 +35,11 @@ TOPICS = (
     ),
     *("users", "version", "vlan", "vlans"),
 )
-"""What may be shown: the first word after `show`."""
+"""Allowed first words after `show`."""
 
 
 def observation_problem(command: str) -> tuple[str, str]:
-    """What is wrong with a command, and what may have been meant; both empty where it may be observed."""
+    """Return the error of a command, and the intended one; both empty if it may be observed."""
     expected = "expected a show command in full, as show policy-map interface"
     quoted = f'found "{clipped(command)}"'
     if control := re.search(r"[^ -~]", command):
@@ -58,7 +58,7 @@ def observation_problem(command: str) -> tuple[str, str]:
 
 
 def trigger_problem(trigger: Trigger) -> str:
-    """What is wrong with the moment of an observation; empty where nothing is."""
+    """Return the error in the time of an observation; empty if there is none."""
     given = [name for name in COUNTERS if getattr(trigger, name) is not None]
     if len(given) == 1:
         return ""

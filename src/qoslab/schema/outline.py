@@ -23,7 +23,7 @@ from qoslab.units import QuantityError
 
 @dataclass(frozen=True)
 class Outline:
-    """Of a file that need not hold."""
+    """Outline of a file that may be invalid."""
 
     arms: dict[str, str]
     """Titles, which may be empty, by name."""

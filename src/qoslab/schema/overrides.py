@@ -94,7 +94,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _longest_key(mapping: Mapping[str, Any], words: list[str]) -> int | None:
-    """How many words make up a key, since names may contain dots; None where no key fits."""
+    """Return how many words make up a key, since names may contain dots; None where no key fits."""
     return next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in mapping), None)
 
 

@@ -33,7 +33,7 @@ class Placeholder:
 
     @property
     def names(self) -> frozenset[str]:
-        """What it takes."""
+        """Return the names that it uses."""
         return frozenset(name for part in self.parts if isinstance(part, Expression) for name in part.names)
 
     def value(self, values: Mapping[str, Value]) -> str | int | float | bool:
@@ -76,7 +76,7 @@ def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], lis
 
 
 def _expected(steps: Steps) -> bool:
-    """Whether a figure of the comparison stands there: it is calculated for each cell, not filled in."""
+    """Return whether a figure of the comparison stands there: it is calculated for each cell, not filled in."""
     return steps[:2] == ("compare", "quantities") or (
         steps[:2] == ("compare", "expectations") and steps[3:4] in {(key,) for key in FIGURES}
     )

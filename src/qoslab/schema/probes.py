@@ -1,4 +1,4 @@
-"""Whether the probes of an experiment can run: who sends, who answers, figures within IP SLA's limits."""
+"""Check that the probes of an experiment can run: sender, responder, values within IP SLA's limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FREQUENCY_S = (1, 604_800)
 
 
 def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding]:
-    """What does not hold of the probes; that names are unique is checked elsewhere."""
+    """Yield the errors of the probes; unique names are checked elsewhere."""
     numbers: dict[tuple[str, int], int] = {}
     for index, probe in enumerate(experiment.probes):
         checked = _Probe(experiment, document, probe, ("probes", index))
@@ -51,21 +51,21 @@ class _Probe:
         return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
 
     def ends(self) -> Iterator[Finding]:
-        """Who sends and who answers."""
+        """Yield who sends and who answers."""
         probe, nodes = self.probe, self.experiment.topology.nodes
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name not in nodes:
                 yield self.finding(key, f'found "{name}", expected {one_of(nodes)}', did_you_mean(name, nodes))
             elif is_switch(nodes[name]) and (key == "from" or probe.udp):
                 does = "runs" if key == "from" else "answers"
-                expected = f"a router or a host, which {does} {probe.type}"
+                expected = f"a router or a host that {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
         has = {name: families_of(self.experiment.topology, name) for name in (probe.source, probe.destination)}
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name in nodes and not has[name]:
-                yield self.finding(key, f"found {name}, which has no address")
+                yield self.finding(key, f"found {name}, a node without an address")
         if probe.source == probe.destination:
-            yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
+            yield self.finding("to", f"found {probe.destination}, the sender of the probe, expected another node")
         if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
@@ -77,7 +77,7 @@ class _Probe:
         probe, topology = self.probe, self.experiment.topology
         ends = (probe.source, probe.destination)
         if probe.type == "icmp-jitter" and probe_family(self.experiment, probe) == 6:
-            message = "found icmp-jitter over IPv6, which has no ICMP timestamps, expected udp-jitter or icmp-echo"
+            message = "found icmp-jitter over IPv6 (ICMPv6 has no timestamps), expected udp-jitter or icmp-echo"
             yield self.finding("family" if probe.family is not None else "type", message)
         if probe.source != probe.destination and all(families_of(topology, name) for name in ends):
             yield from reachable_by(self.document, self.steps, "a probe of nodes", ends, probe.family, topology)
@@ -98,27 +98,27 @@ class _Probe:
                     return
 
     def operation(self) -> Iterator[Finding]:
-        """What belongs to some types only."""
+        """Check the keys that belong to some types only."""
         probe = self.probe
         if probe.udp != (probe.port is not None):
             found, expected = "a port", "none, as ICMP has no ports"
             if probe.udp:
-                found, expected = 'no key "port"', "the port on which the responder answers"
+                found, expected = 'no key "port"', "the responder's port"
             yield self.finding("port", f"found {found}, expected {expected}")
         elif probe.port == CONTROL_PORT:
-            yield self.finding("port", f"found {CONTROL_PORT}, which is the responder's control port, expected another")
+            yield self.finding("port", f"found {CONTROL_PORT}, the responder's control port, expected another port")
         for key in ("packets", "interval"):
             if not probe.jitter and getattr(probe, key) is not None:
-                yield self.finding(key, f'found "{key}" of {probe.type}, which sends one packet')
+                yield self.finding(key, f'found "{key}" of {probe.type}, an operation with a single packet')
         limits = REQUEST_SIZES[probe.type]
         if probe.size is not None and limits is None:
-            yield self.finding("size", f"found {probe.size}, expected no size of {probe.type}, which carries no data")
+            yield self.finding("size", f"found {probe.size}, expected no size: {probe.type} carries no data")
         elif probe.size is not None and limits is not None and not limits[0] <= probe.size.bytes <= limits[2]:
             expected = f"{limits[0]} B to {limits[2]} B of request data"
             yield self.finding("size", f"found {probe.size}, expected {expected}")
 
     def times(self) -> Iterator[Finding]:
-        """Its times, and that it ends within the traffic."""
+        """Check the probe's times, and that it ends within the traffic."""
         probe, experiment = self.probe, self.experiment
         for key, (least, greatest) in LIMITS_MS.items():
             value: Duration | None = getattr(probe, key)

@@ -1,4 +1,4 @@
-"""Whether the parts of an experiment fit together: names that others use, addresses, files, metrics."""
+"""Check that the parts of an experiment fit together: names, addresses, files, metrics."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class _Checker:
             # What the data plane cuts normally distributed jitter at (`NORMAL_JITTER_CUT`).
             early = link.jitter.size * {"uniform": 1, "normal": 4, "exponential": 0}[link.jitter.distribution]
             if early > link.delay:
-                message = f"found {link.jitter.size}, by which a frame could be {early} early, more than the delay of "
+                message = f"found {link.jitter.size}: a frame could be {early} early, more than the delay of "
                 hint = f"give a delay of at least {early}, or exponential jitter"
                 yield self.document.finding((*steps, "size"), f"{message}{link.delay}, expected at most that", hint)
             if link.jitter.correlation >= ALL:
@@ -222,7 +222,7 @@ class _Checker:
                 message = f"found {address} of the switch {link.ends[side].node}, expected none: it runs IPv4 only here"
                 yield self.document.finding((*steps, side, key), message)
             if special := special_address(address):
-                message = f"found {address}, which is {special} address, expected a host's"
+                message = f"found {address}, {special} address, expected a host's address"
                 yield self.document.finding((*steps, side, key), message)
         if near is None or far is None:
             return
@@ -236,7 +236,7 @@ class _Checker:
             yield self.document.finding(there, f"found {far} at both ends, expected two addresses")
         for network, name in subnets:
             if network.overlaps(near.network):
-                message = f"found {near.network}, which overlaps with {network} of link {name}, expected another subnet"
+                message = f"found {near.network}, overlapping {network} of link {name}, expected another subnet"
                 yield self.document.finding((*steps, 0, key), message)
         subnets.append((near.network, link.name))
 
@@ -270,7 +270,7 @@ class _Checker:
                 alike = (before.port, before.destination, before.family) == (flow.port, flow.destination, flow.family)
                 if alike and (before.protocol == flow.protocol or before.tool == flow.tool):
                     message = (
-                        f'found port {flow.port} of {flow.destination}, on which traffic "{before.name}" is received, '
+                        f'found port {flow.port} of {flow.destination}, in use by traffic "{before.name}", '
                         "expected another one"
                     )
                     yield self.document.finding((*here, index, "port"), message, "leave it out for a free one")
@@ -335,7 +335,7 @@ class _Checker:
         for name in missing:
             yield self.document.finding(
                 (*steps, "variables"),
-                f'found no variable "{name}", which {configuration.template} uses',
+                f'found no variable "{name}", although {configuration.template} uses it',
             )
         if used.complete:
             expected = f"one that {configuration.template} uses: {one_of(sorted(used.names))}"
@@ -504,7 +504,7 @@ class _Checker:
             yield self.document.finding((*steps, "values"), f"found {pair.values[0]} twice, expected two values")
 
     def of_cells(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:
-        """What averages and pairs have in common."""
+        """Check the common part of averages and pairs."""
         arms = [each.name for each in self.experiment.arms]
         if arm not in arms:
             yield self.unknown((*steps, "arm"), arm, arms)
@@ -543,7 +543,7 @@ class _Checker:
         except ExpressionError as error:
             yield self.document.finding(steps, error.message, error.hint)
         else:
-            message = f'found "{condition.text}", which holds for no cell of arm "{arm}"'
+            message = f'found "{condition.text}", true in no cell of arm "{arm}"'
             yield self.document.finding(steps, message)
 
     def parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why packets do not arrive."""
+    """Reason for lost packets."""
 
     node: str
     """The node that does not pass them on."""
@@ -39,7 +39,7 @@ class Fault:
     """`no route from R1 to 192.168.3.2`."""
     prefix: Network | None = None
     via: IpAddress | None = None
-    """Of a missing route, where one can be proposed."""
+    """Proposed next hop of a missing route, if there is one."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Port:
 
 @dataclass(frozen=True)
 class _Hop:
-    """By which interface a packet leaves a node, and to which address of a neighbour; None: to whoever is there."""
+    """Output interface of a packet at a node, and the address of the next hop; None: any neighbour."""
 
     port: Port
     next_hop: IpAddress | None
@@ -180,7 +180,9 @@ class RoutedNetwork:
         return any(each.address is not None and each.address.ip == address and not each.shutdown for each in own)
 
     def _hop(self, node: str, destination: IpAddress) -> _Hop | str | None:
-        """Where a packet goes by the node's table; None without a route, a reason where the route leads nowhere."""
+        """Return the next hop of a packet by the node's table; None without a route, a reason if the route leads
+        nowhere.
+        """
         fitting = [route for route in self._routes[node] if destination in route.prefix]
         if not fitting:
             return None
@@ -191,12 +193,12 @@ class RoutedNetwork:
         if best.via is None or best.interface is not None:
             port = ports.get(best.interface or "")
             if port is None:
-                return f"a route from {node} to {destination} by {best.interface}, which has no cable or no address"
+                return f"a route from {node} to {destination} by {best.interface}, without a cable or an address"
             return _Hop(port, destination if best.distance == 0 else best.via)
         via = best.via
         found = next((port for port in ports.values() if port.network_of(via) is not None), None)
         return (
-            f"a route from {node} to {destination} via {via}, which is in none of its networks"
+            f"a route from {node} to {destination} via {via}, an address in none of its networks"
             if (found is None)
             else _Hop(found, via)
         )

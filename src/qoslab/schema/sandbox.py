@@ -32,7 +32,7 @@ CHECK_LIMIT = 2_000_000
 """The same of all renderings while a file is checked, which has a configuration for each of its combinations. Most time
 goes into parsing what they make: about a second for 600,000 characters."""
 INCLUDE_WORK = 100
-"""What another template takes to be found."""
+"""Cost of finding another template."""
 VALUE_LIMIT = 2**16
 """Characters of a text, items of a list, bits of a whole number."""
 
@@ -69,7 +69,7 @@ _LOOP = frozenset(
     }
 )
 _UNKNOWN = (nodes.Dict, nodes.NSRef, nodes.Extends, nodes.ScopedEvalContextModifier, nodes.EvalContextModifier)
-"""What no configuration needs."""
+"""Syntax that no configuration needs."""
 
 
 class LimitError(SecurityError):
@@ -78,7 +78,7 @@ class LimitError(SecurityError):
 
 @dataclass
 class _Account:
-    """What one rendering has done so far; of a check all of them."""
+    """Work of one rendering so far; during a check of all renderings."""
 
     limit: int = WORK_LIMIT
     does: str = "it does"
@@ -100,7 +100,7 @@ _CHECK: ContextVar[_Account | None] = ContextVar("check", default=None)
 
 @contextmanager
 def counted() -> Iterator[None]:
-    """What is rendered inside is one rendering, which must stay within the limits."""
+    """Count the work inside as one rendering, within its limits."""
     token = _ACCOUNT.set(_Account(whole=_CHECK.get()))
     try:
         yield
@@ -110,7 +110,7 @@ def counted() -> Iterator[None]:
 
 @contextmanager
 def counted_together() -> Iterator[None]:
-    """What is rendered inside are all renderings of a check, which together must stay within a limit, too."""
+    """Count the work inside as all renderings of a check, within a common limit."""
     token = _CHECK.set(_Account(CHECK_LIMIT, "the configurations of all combinations take"))
     try:
         yield
@@ -160,7 +160,7 @@ def _scalar(value: Any) -> Any:
 
 @pass_eval_context  # so that nothing is calculated while the template is compiled
 def _finalize(_: Any, value: Any) -> Any:
-    """What `{{ … }}` writes."""
+    """Return the output of `{{ … }}`."""
     return _scalar(value)
 
 
@@ -261,7 +261,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # What templates may reach
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Whether a template may take it: a loop's own, and what another template that is imported defines."""
+        """Return whether a template may take it: a loop's own, and what another template that is imported defines."""
         if isinstance(obj, Undefined):
             str(obj)  # raises what says its name
         if isinstance(obj, LoopContext):
@@ -269,7 +269,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return isinstance(obj, TemplateModule) and not attr.startswith("_")
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Whether a template may call it: `range`, macros, a loop's own, and what is put into it to count."""
+        """Return whether a template may call it: `range`, macros, a loop's own, and what is put into it to count."""
         if isinstance(obj, Macro | LoopContext | BlockReference):
             return True
         if getattr(obj, "__self__", None).__class__ is LoopContext:
@@ -318,10 +318,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _guard(tree: nodes.Template, environment: Sandbox) -> None:
     """Refuse what no configuration needs, and put counting into all else."""
     for unknown in tree.find_all(_UNKNOWN):
-        raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, which is not known here", unknown.lineno)
+        raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, not supported in templates", unknown.lineno)
     for each in tree.find_all(nodes.Name):
         if each.name in ("varargs", "kwargs", "self"):
-            raise TemplateSyntaxError(f'found "{each.name}", which is not known here', each.lineno)
+            raise TemplateSyntaxError(f'found "{each.name}", not supported in templates', each.lineno)
     _Guard().visit(tree)
     if (size := sum(1 for _ in tree.find_all(nodes.Node))) > NODE_LIMIT:
         raise TemplateSyntaxError(f"found {size} words, operators and texts, expected at most {NODE_LIMIT}", 1)

@@ -1,4 +1,4 @@
-"""Whether a metric's selector names something of the experiment: a traffic entry, or a class that an arm configures."""
+"""Check that a metric's selector names a part of the experiment: a traffic entry, or a class that an arm configures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLASS_DEFAULT = "class-default"
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a metric, and what may have been meant."""
+    """Error of a metric, and the intended one."""
 
     message: str
     hint: str = ""
@@ -56,14 +56,14 @@ def _named(whole: list[str]) -> str:
 
 
 class Selectors:
-    """What selectors may name in each arm. `render` gives the text of a configuration."""
+    """Names that selectors may use in each arm. `render` gives the text of a configuration."""
 
     def __init__(self, experiment: Experiment, render: Callable[[Configuration], str]) -> None:
         self.experiment = experiment
         self.render = render
 
     def problems(self, reference: Reference, arms: Collection[str]) -> Iterator[Problem]:
-        """What does not hold in the first arm in which something does not; arms that do not exist are left out."""
+        """Return the errors in the first arm with any; unknown arms are left out."""
         if reference.selector is None:
             return
         for arm in self.experiment.arms:

@@ -29,7 +29,7 @@ _EXPECTED = {
     "tuple_type": "a list",
     "finite_number": "a finite number",
 }
-"""What pydantic's error types mean to the author of a file."""
+"""Pydantic's error types in the words of a file's author."""
 
 _EXPECTED_TYPES: dict[Any, str] = {
     IPv4Address | IPv6Address: "an address such as 192.168.10.1 or 2001:db8:10::1",
@@ -83,7 +83,7 @@ def _steps(data: Any, error: ErrorDetails) -> Steps:
 
 
 def _is_of_a_key(error: ErrorDetails) -> bool:
-    """Whether it is the name that does not hold, and not what the name is of."""
+    """Return whether it is the name that does not hold, and not what the name is of."""
     return error["loc"][-1:] == ("[key]",) and error["type"] != "extra_forbidden"
 
 
@@ -147,7 +147,7 @@ def _plain(message: str) -> str:
 
 
 def wants_text(steps: Steps) -> bool:
-    """Whether the model takes a text there and no number, so that a number is meant as its digits."""
+    """Return whether the model takes a text there and no number, so that a number is meant as its digits."""
     members = _annotations_at(steps)
     return str in members and not {int, float} & set(members)
 

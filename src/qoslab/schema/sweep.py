@@ -69,7 +69,7 @@ NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})
 
 Context = Mapping[str, Value]
 Check = Callable[[Experiment, Document, Path], list[Finding]]
-"""What does not hold of an experiment that holds otherwise."""
+"""Further check of a valid experiment."""
 
 
 CHECK_LIMIT = 250_000
@@ -78,12 +78,12 @@ CHECK_LIMIT = 250_000
 
 @dataclass(frozen=True)
 class CellIdentity:
-    """What tells a cell from all others of its experiment."""
+    """Identity of a cell within its experiment."""
 
     arm: str
     parameters: tuple[tuple[str, Value], ...]
     repetition: int
-    """From 1."""
+    """Number of the repetition, from 1."""
 
     @property
     def values(self) -> Parameters:
@@ -102,7 +102,7 @@ class CellIdentity:
 
 
 class Identified:
-    """What has the identity of a cell, and what it is called by that."""
+    """Object with the identity of a cell, and the names derived from it."""
 
     identity: CellIdentity
 
@@ -113,12 +113,12 @@ class Identified:
 
     @property
     def repetition(self) -> int:
-        """From 1."""
+        """Return the number of the repetition, from 1."""
         return self.identity.repetition
 
     @property
     def parameters(self) -> Parameters:
-        """Its parameters with their values."""
+        """Return the cell's parameters with their values."""
         return self.identity.values
 
     @property
@@ -180,13 +180,13 @@ class Sweep:
         return _context(arm, self._cells[arm][0], 1)
 
     def _takes(self, arm: str, steps: Steps) -> bool:
-        """Whether the values of an arm's cells are in what the file has there."""
+        """Return whether the values of an arm's cells are in what the file has there."""
         index = self._arms[arm]
         return _arm_of(self._data, steps, index) == index
 
     @property
     def count(self) -> int:
-        """How many cells there are, repetitions counted."""
+        """Return how many cells there are, repetitions counted."""
         return self.experiment.repetitions * sum(map(len, self._cells.values()))
 
     @property
@@ -210,12 +210,12 @@ class Sweep:
 
     @property
     def shuffled(self) -> bool:
-        """Whether the order of cells is one at random, so that another is as good."""
+        """True if the order of cells is one at random, so that another is as good."""
         return self.experiment.order != "as written"
 
     @property
     def blocked(self) -> bool:
-        """Whether each repetition is over before the next begins."""
+        """True if each repetition is over before the next begins."""
         return self.experiment.order == "blocked"
 
     def combinations(self, arm: str) -> Sequence[Parameters]:
@@ -268,7 +268,7 @@ class Sweep:
         return configuration_text(self.file, experiment, arm)
 
     def demand(self, arm: str) -> Demand:
-        """What the figures that are expected of an arm's cells ask of their measurement; found out once for all."""
+        """Return the requirements of an arm's expected values on their measurement, computed once."""
         if arm not in self._demands:
             self._demands[arm] = demand(self.experiment, arm)
         return self._demands[arm]
@@ -492,7 +492,7 @@ class _Reader:
         for name, values in matrix.parameters.items():
             here: Steps = (*steps, name)
             if name in RESERVED:
-                self.note(here, f'found the parameter "{name}", which has a meaning of its own', at_key=True)
+                self.note(here, f'found the parameter "{name}", a reserved word', at_key=True)
             elif not name.isidentifier() or not name.islower() or not name.isascii() or name.startswith("_"):
                 self.note(
                     here,
@@ -502,7 +502,7 @@ class _Reader:
             elif name not in used:
                 self.note(
                     here,
-                    f'found the parameter "{name}", which nothing uses, expected $({name}) somewhere',
+                    f'found the unused parameter "{name}", expected $({name}) somewhere',
                     did_you_mean(name, used - set(matrix.names)),
                     at_key=True,
                 )
@@ -602,9 +602,9 @@ class _Reader:
                     unused = [name for name in parameters if name not in used]
                     self.note(
                         steps,
-                        f'found {" and ".join(unused)}, which nothing in arm "{arm}" uses: its cells would be '
+                        f'found {" and ".join(unused)}, unused in arm "{arm}": its cells would be '
                         "measured more than once alike",
-                        f"write $({unused[0]}) where it belongs, or give the arm a matrix of its own",
+                        f"write $({unused[0]}) where it belongs, or give the arm its own matrix",
                     )
                 break
         return found
@@ -621,7 +621,7 @@ class _Reader:
                 broken = [each for each in constraints if not each.holds({**found, "arm": arm})]
                 if broken:
                     place: Steps = (*steps, "include", index)
-                    self.note(place, f"found {parameters_text(found)}, for which {broken[0].text} does not hold")
+                    self.note(place, f"found {parameters_text(found)}, excluded by {broken[0].text}")
                     return
                 yield found
 

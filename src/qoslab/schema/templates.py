@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True)
 class TemplateVariables:
-    """What a template and all that it includes take from outside."""
+    """Variables that a template and its includes use."""
 
     names: frozenset[str]
     complete: bool
@@ -154,7 +154,7 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _reason(error: Exception) -> str:
-    """What a template did wrong, in a line of bounded length."""
+    """Return the error of a template, in a line of bounded length."""
     if isinstance(error, TemplateError | FileRefusedError):
         text = error.message or str(error)
     else:

@@ -21,7 +21,7 @@ _REST: dict[str, Any] = {
     "traffic": [],
     "arms": [{"name": "none"}],
 }
-"""What makes an experiment of a topology, so that one set of checks serves both."""
+"""Keys that complete a topology to an experiment, so that one set of checks serves both."""
 
 
 def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[str, Topology]:

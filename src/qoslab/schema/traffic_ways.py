@@ -23,7 +23,7 @@ class TrafficWay:
     back: Way | None
     """None where the answers have no address to go to, as the way there is not known."""
     answered: bool
-    """Whether packets go back."""
+    """True if packets go back."""
 
     @property
     def ways(self) -> list[Way]:
@@ -57,7 +57,7 @@ def used(ways: list[TrafficWay]) -> set[Crossing]:
 
 
 def unrouted(experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]) -> list[Finding]:
-    """What keeps declared traffic or its answers from arriving, each once; `devices` are those of each arm."""
+    """Return the obstacles for declared traffic or its answers, each once; `devices` are those of each arm."""
     found: dict[tuple[str, str], tuple[Fault, list[str], list[str]]] = {}
     for arm in experiment.arms:
         for each in traffic_ways(experiment, arm, devices[arm.name]):

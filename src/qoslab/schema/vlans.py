@@ -1,4 +1,4 @@
-"""Whether both ends of a link speak of the same VLANs: tags that nobody takes are frames that go nowhere."""
+"""Check that both ends of a link use the same VLANs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def unmatched(experiment: Experiment, document: Document, arm: str, devices: Map
 def _missing(
     experiment: Experiment, each: Interface, vlan: int, far: LinkEnd, other: Device | None
 ) -> tuple[str, str] | None:
-    """What is missing at the other end, and a hint."""
+    """Return the missing part at the other end, and a hint."""
     if not platform_of(experiment.topology.nodes[far.node]).is_router:
         if each.native:
             return None
-        return f"no tags on a link to {far.node}, a host, which takes frames without", TRUNK
+        return f"no tags on a link to the host {far.node}", TRUNK
     port = None if other is None else other.interfaces.get(far.interface)
     if port is not None and port.port is not None:
         return _at_switch(each, vlan, far, port)
@@ -58,7 +58,7 @@ def _at_switch(each: Interface, vlan: int, far: LinkEnd, port: Interface) -> tup
     assert switched is not None
     where = f"{far.interface} of {far.node}"
     if not switched.switched:
-        return f"no tags on a link to {where}, which is routed", "use switchport mode trunk there"
+        return f"no tags on a link to the routed port {where}", "use switchport mode trunk there"
     if switched.mode != "trunk":
         if each.native and vlan == switched.access_vlan:
             return None

@@ -1,4 +1,4 @@
-"""What of an experiment cannot be simulated: findings with file and line, as those of the schema."""
+"""Parts of an experiment that cannot be simulated: findings with file and line, as those of the schema."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Checker:
                     yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
 
     def ends_at_host(self, link: Link) -> bool:
-        """Whether one of its ends is a host."""
+        """Return whether one of its ends is a host."""
         nodes = self.experiment.topology.nodes
         return any(not platform_of(nodes[end.node]).is_router for end in link.ends)
 
@@ -90,10 +90,10 @@ class _Checker:
                 yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
             most = tool(flow.tool).largest_datagram(family_of(self.experiment.topology, flow))
             if flow.size is not None and flow.size.bytes > most:
-                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, which is not fragmented")
+                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, to avoid fragmentation")
 
     def routers(self) -> Iterator[Finding]:
-        """What their configurations ask for, and the show commands."""
+        """Check the routers' configurations, and the show commands."""
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):
             texts = configuration_text(self.file, self.experiment, arm)
@@ -117,6 +117,6 @@ class _Checker:
             except NotSimulatedError as error:
                 yield self.note(
                     ("observe", index, "command"),
-                    f'"{observation.command}", which needs {error.what}',
+                    f'"{observation.command}", a command that needs {error.what}',
                     "a command that is answered from a router's counters and configuration",
                 )

@@ -1,4 +1,4 @@
-"""What a simulated router has said of itself from its start on: the samples from which show commands are answered."""
+"""Samples of a simulated router from its start on, as the source of show commands."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class History:
 
     samples: Sequence[formats.Counters]
     ip_sla: Sequence[formats.IpSlaReport] = ()
-    """At the same moments; empty where the router has no IP SLA."""
+    """IP SLA state at the same times; empty without IP SLA."""
     process_busy_ns: Sequence[int] = ()
-    """How long process level had worked by then; empty where it is not modelled."""
+    """Busy time of process level so far; empty if it is not modelled."""
 
     def until(self, virtual_ns: int) -> History:
-        """What there was at a moment: the samples up to it, the first at least."""
+        """Return the history up to a time, at least the first sample."""
         origin = self.samples[0]["time_ns"]
         count = max(1, sum(sample["time_ns"] - origin <= virtual_ns for sample in self.samples))
         return History(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
 
     def came(self, trigger: Trigger, end_ns: int) -> History | str:
-        """What there was at the moment of a trigger, in a simulation of that length; why it never came, in words.
+        """Return the history at the time of a trigger; the reason in words if it was never reached.
 
         Of a time it is the last sample up to it, of a counter the first by which it had come to the value.
         """

@@ -1,4 +1,4 @@
-"""What `qos-sim run` printed (internals/simulator.md): figures of flows and hosts, samples of the routers' counters."""
+"""Output of `qos-sim run` (internals/simulator.md): values of flows and hosts, samples of the routers' counters."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Result:
 
     version: str
     virtual_ns: int
-    """Until nothing happened any more."""
+    """End of the simulation in virtual time."""
     events: int
     flows: Mapping[str, formats.FlowReport]
     hosts: Mapping[str, formats.HostReport]
     routers: Mapping[str, History]
     """All that each router has said of itself."""
     probes: Mapping[str, formats.OperationReport]
-    """What each probe had measured at its end, with the stamps of each packet."""
+    """Results of each probe at its end, with the stamps of each packet."""
 
     def flow_text(self, name: str) -> str:
-        """What the run folder keeps of a flow; `read_flow` reads it."""
+        """Return the text of a flow for the run folder; `read_flow` reads it."""
         return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.flows[name]})
 
     def host_text(self, name: str) -> str:
-        """What the run folder keeps of a host; `read_host` reads it."""
+        """Return the text of a host for the run folder; `read_host` reads it."""
         return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
 
 
@@ -74,7 +74,7 @@ def read_result(text: str) -> Result:
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(
-            f"{PROGRAM}: what it printed is no result ({type(error).__name__}: {error})",
+            f"{PROGRAM}: its output is not a result ({type(error).__name__}: {error})",
             hint="Is the program of the same version? cargo build --release -p qos-sim",
         ) from error
 
@@ -89,7 +89,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
         failure = "; ".join(_failures(said["streams"]))
         version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise TrafficError(f"{where}: the JSON is not what it prints ({type(error).__name__}: {error})") from error
+        raise TrafficError(f"{where}: the JSON is not in its format ({type(error).__name__}: {error})") from error
     check_streams(PROGRAM, flow, len(streams))
     if failure and not flow.may_fail:
         raise TrafficError(f"{where}: {failure}")
@@ -97,7 +97,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
 
 
 def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
-    """As the tools would say it."""
+    """Yield failures in the words of the tools."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
         yield f"{connected} of {len(streams)} connections came up"
@@ -140,13 +140,13 @@ def _count(value: object) -> int:
 
 
 HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
-"""Of a host's TCP, with the meaning of the table `hosts`."""
+"""Counters of a host's TCP, with the meaning of the table `hosts`."""
 
 
 def read_host(text: str, name: str) -> dict[str, int]:
-    """What a host's TCP counted, from `Result.host_text`. `SimulationError` where it cannot be used."""
+    """Read a host's TCP counters from `Result.host_text`. `SimulationError` where it cannot be used."""
     try:
         said = json.loads(text)["tcp"]
         return {counter: _count(said[counter]) for counter in HOST_COUNTERS}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SimulationError(f"{name}: not what {PROGRAM} counts ({type(error).__name__}: {error})") from error
+        raise SimulationError(f"{name}: not a counter of {PROGRAM} ({type(error).__name__}: {error})") from error

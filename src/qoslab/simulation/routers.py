@@ -30,7 +30,7 @@ class Router:
     name: str
     device: Device
     config: formats.DataPlaneConfig
-    """Of the data plane; see docs/internals/control-protocol.md."""
+    """Configuration of the data plane; see docs/internals/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
     """Interfaces with a cable that are up, and their networks."""
     static: tuple[InstallableRoute, ...]
@@ -46,7 +46,7 @@ class Router:
 
     @property
     def routes(self) -> list[RouteEntry]:
-        """Its routing table."""
+        """Return the router's routing table."""
         found = [RouteEntry(network, "connected", None, port) for port, network in self.connected]
         return found + [
             RouteEntry(prefix, "static", hop, port, distance) for prefix, hop, port, distance in self.static
@@ -54,7 +54,7 @@ class Router:
 
     @property
     def problems(self) -> Iterator[str]:
-        """What its configuration asks for and no simulation does."""
+        """Yield the parts of its configuration that a simulation does not support."""
         if any(route.interface == NULL for route in self.device.routes):
             yield "a route to Null0"
         for interface in self.device.interfaces.values():
@@ -63,7 +63,7 @@ class Router:
             if not interface.mtu == interface.ip_mtu == interface.ipv6_mtu is None:
                 yield f"an MTU of its own on {interface.name}"
             if interface.port is not None and interface.port.switched and interface.name in self.config["interfaces"]:
-                yield f"{interface.name}, which is no routed port"
+                yield f"{interface.name}, not a routed port"
             if len(interface.ipv6_addresses) > 1:
                 yield f"a second IPv6 address on {interface.name}"
             if interface.ipv6_addresses and not self.device.ipv6_unicast_routing:

@@ -36,7 +36,7 @@ FORMAT = 1
 SAMPLE_NS = 10**9
 """Counters are kept once a second, as in the virtual lab, and at moments of the traffic."""
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""What virtual time 0 is written as: always the same, so that the same cell gives the same files."""
+"""Written time of virtual time 0: always the same, so that the same cell gives the same files."""
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
 
 
@@ -156,7 +156,7 @@ def _probe(experiment: Experiment, probe: Probe) -> formats.Probe:
 
 
 def probe_end_ns(experiment: Experiment, probe: Probe) -> int:
-    """When a probe is read, in virtual time."""
+    """Return when a probe is read, in virtual time."""
     return (probe.start_after + experiment.duration_of_probe(probe)).ns
 
 
@@ -227,9 +227,7 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd
         interface = router.device.with_circuit(end.interface)
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:
-        raise ExperimentError(
-            f"{end.interface} of {end.node} has no address, which a simulation requires of every link"
-        )
+        raise ExperimentError(f"{end.interface} of {end.node} has no address; a simulation requires one at every link")
     made: formats.LinkEnd = {"node": end.node, "interface": end.interface}
     if address is not None:
         made["address"] = str(address)

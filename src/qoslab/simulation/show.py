@@ -1,4 +1,4 @@
-"""What a simulated router answers to show commands: the virtual routers' own renderers on its counters."""
+"""Answers of a simulated router to show commands: the virtual routers' own renderers on its counters."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class _Environment:
         return None
 
     async def activity(self) -> Mapping[str, Activity]:
-        """To the sampling interval."""
+        """Return the activity, to the sampling interval."""
         found = dict.fromkeys(self.device.interfaces, Activity())
         counted: dict[str, tuple[int, int]] = {}
         for sample in self._samples:
@@ -172,7 +172,7 @@ class _Environment:
         return {name: counted for name, port in ports if (counted := port.get("switch")) is not None}
 
     async def cpu(self) -> CpuUse:
-        """Of process level: forwarding takes a simulated router no time."""
+        """Return the load of process level: forwarding takes a simulated router no time."""
         return CpuUse(
             five_seconds=self._process_level(5),
             five_seconds_kernel=0.0,
@@ -181,7 +181,9 @@ class _Environment:
         )
 
     def _process_level(self, seconds: int) -> float:
-        """Its share of the last seconds, in percent; of the time since the start where that is less."""
+        """Return the share of process level in the last seconds, in percent; of the time since the start if that is
+        less.
+        """
         busy, now_ns = self._history.process_busy_ns, self._samples[-1]["time_ns"]
         earlier = [
             (sample["time_ns"], worked)

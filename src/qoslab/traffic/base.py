@@ -1,4 +1,4 @@
-"""What every traffic tool offers: commands to start, and a parser of what they printed."""
+"""Interface of traffic tools: commands to start, and a parser of their output."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class TrafficError(RunInvalid):
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where a flow runs. `client_port` is the first stream's source port, chosen by the kernel where None."""
+    """Ends of a flow. `client_port` is the first stream's source port, chosen by the kernel where None."""
 
     source: IPv4Address | IPv6Address
     destination: IPv4Address | IPv6Address
     port: int
     client_port: int | None = None
     seed: int = 1
-    """Of what the tool draws at random."""
+    """Seed of the tool's random values."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Listener:
 
     protocol: Literal["tcp", "udp", "raw"]
     port: int
-    """Of a raw socket the number of its IP protocol."""
+    """Port, or IP protocol number of a raw socket."""
 
 
 @dataclass(frozen=True)
 class Commands:
-    """How one flow is driven: start `server` on the destination, wait for `listener`, run `client` on the source."""
+    """Commands of one flow: start `server` on the destination, wait for `listener`, run `client` on the source."""
 
     server: tuple[str, ...]
     client: tuple[str, ...]
@@ -80,7 +80,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class Output:
-    """What one side printed. `status` is None where it is not known (a killed process, a stored file)."""
+    """Output of one side. `status` is None where it is not known (a killed process, a stored file)."""
 
     stdout: str
     stderr: str = ""
@@ -117,7 +117,7 @@ class StreamResult:
 
 @dataclass(frozen=True)
 class IntervalResult:
-    """What the receiver got of one stream between two moments, in seconds of its own test time."""
+    """Received data of one stream between two times, in seconds of its own test time."""
 
     stream: int
     start_s: float
@@ -128,12 +128,12 @@ class IntervalResult:
 
 @dataclass(frozen=True)
 class Pace:
-    """How well a sender that keeps a pace of its own kept the one that it was asked for."""
+    """Precision of a paced sender relative to its requested pace."""
 
     shortfall: float
     """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
     late_p99_ms: float | None = None
-    """How late its datagrams were; None where the tool does not tell."""
+    """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
 
 
@@ -148,19 +148,19 @@ class FlowResult:
     intervals: tuple[IntervalResult, ...]
     warnings: tuple[str, ...] = ()
     failure: str = ""
-    """Why a flow that may fail did not get through, or not to its end."""
+    """Reason for the failure of a flow that may fail."""
     pace: Pace | None = None
     """None where the sender has no pace of its own (TCP), or does not tell what it sent."""
 
 
 @dataclass(frozen=True)
 class Uncounted:
-    """What may have arrived of a flow though its tool does not count it."""
+    """Data of a flow that may have arrived uncounted by its tool."""
 
     stream_bytes: int
-    """Of each stream: what one read still waited for, and what is no payload of the test."""
+    """Uncounted bytes of each stream: an incomplete read, and data other than the test's payload."""
     last_s: float = READ_S
-    """What arrived so long before the end of the test, or later."""
+    """Data that arrived within this time before the end of the test, or later."""
 
 
 class TrafficTool(Protocol):
@@ -175,11 +175,11 @@ class TrafficTool(Protocol):
     """The versions of IP that it speaks."""
 
     def largest_datagram(self, family: Family) -> int:
-        """What `size` of a UDP flow may be at most so that nothing is fragmented, in bytes."""
+        """Return the greatest `size` of a UDP flow without fragmentation, in bytes."""
         ...
 
     def check(self, flow: Flow) -> Iterator[Problem]:
-        """What the flow asks that the tool cannot do."""
+        """Yield the requests of the flow that the tool cannot meet."""
         ...
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
@@ -187,15 +187,15 @@ class TrafficTool(Protocol):
         ...
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:
-        """How it sends the datagrams of a UDP flow, as a scenario of `qos-sim` has it (internals/simulator.md)."""
+        """Return the sending of a UDP flow's datagrams, as in a scenario of `qos-sim` (internals/simulator.md)."""
         ...
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """How much less its server may report than arrived. What it reports is held against captures by that."""
+        """Return how much less its server may report than arrived. What it reports is held against captures by that."""
         ...
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
-        """Whether the server has reported every stream to the end, so that it may be stopped."""
+        """Return whether the server has reported every stream to the end, so that it may be stopped."""
         ...
 
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
@@ -215,10 +215,10 @@ def largest_payload(family: Family) -> int:
 
 
 def check_iperf(flow: Flow) -> Iterator[Problem]:
-    """What both iperfs mind."""
+    """Check the common limits of both iperfs."""
     if flow.protocol == "udp":
         if flow.rate is None:
-            yield Problem("rate", 'found no key "rate", which a UDP flow requires')
+            yield Problem("rate", 'found no key "rate", required for a UDP flow')
         if flow.congestion_control is not None:
             yield Problem(
                 "congestion_control",
@@ -241,7 +241,7 @@ def datagram_rate(flow: Flow) -> int:
 
 
 def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
-    """Of a UDP flow of an iperf, which tells its rate and no more; None of another, or where a stream's is not told."""
+    """Return the pace of a UDP flow of iperf (only its rate); None for others, or if a stream's is unknown."""
     if flow.protocol != "udp" or flow.rate is None or not streams:
         return None
     sent = [stream.sender_bps for stream in streams]
@@ -271,12 +271,12 @@ _ESTABLISHED = "01"
 
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
-    """Whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
+    """Return whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
     return _sockets(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
 
 
 def connected(proc_net: Sequence[str], port: int) -> int:
-    """How many connections a server has at its port, told from the text of `/proc/net/tcp` and `tcp6`."""
+    """Return how many connections a server has at its port, told from the text of `/proc/net/tcp` and `tcp6`."""
     return _sockets(proc_net, port, _ESTABLISHED)
 
 

@@ -1,4 +1,4 @@
-"""Where the flows of a cell run, and what makes them repeatable: addresses, ports, seeds."""
+"""Ends of the flows of a cell, and their repeatable addresses, ports and seeds."""
 
 from __future__ import annotations
 

@@ -68,25 +68,28 @@ class Flood:
             yield Problem("protocol", f"found protocol {flow.protocol}, expected protocol: udp with the tool flood")
         if (flow.rate is None) == (flow.delay is None):
             found = "neither" if flow.rate is None else "both"
-            yield Problem("delay", f'found {found} of the keys "rate" and "delay", of which a flood requires one')
+            yield Problem("delay", f'found {found} of the keys "rate" and "delay", expected exactly one of them')
         if "size" in flow.random:
             if flow.size is not None:
-                yield Problem("size", f"found {flow.size} beside a random size, expected no size")
+                yield Problem("size", f"found {flow.size} in addition to a random size, expected no size")
             if flow.rate is not None:
                 yield Problem("rate", f"found {flow.rate} with random sizes, expected a delay")
         elif flow.size is None:
-            yield Problem("size", 'found no key "size", which a flood requires unless sizes are random')
+            yield Problem("size", 'found no key "size", required for a flood unless sizes are random')
         elif not (least := IP_AND_UDP_HEADER[flow.family or 4] + STAMP) <= flow.size.bytes <= LARGEST:
             yield Problem("size", f"found {flow.size}, expected an IP packet of {least} B to {LARGEST} B")
         if len(set(flow.random)) != len(flow.random):
             yield Problem("random", f"found {', '.join(flow.random)}, expected each at most once")
         if "port" in flow.random and flow.port is not None:
-            yield Problem("port", f"found port {flow.port} beside a random port, expected no port")
+            yield Problem("port", f"found port {flow.port} in addition to a random port, expected no port")
         for key in ("window", "congestion_control"):
             if getattr(flow, key) is not None:
                 yield Problem(key, f'found "{getattr(flow, key)}" on a flood, expected this key on flows of iperf only')
         if flow.may_fail:
-            yield Problem("may_fail", "found true with the tool flood, which cannot fail: what arrives is the result")
+            yield Problem(
+                "may_fail",
+                "found true with the tool flood, expected false: a flood cannot fail",
+            )
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`. There is no congestion control."""
@@ -165,7 +168,7 @@ class Flood:
             return _figures(flow, duration, sent[-1], lines[:-1], lines[-1]["received"])
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
             raise TrafficError(
-                f'flood, traffic "{flow.name}": the JSON is not what flood prints ({type(error).__name__}: {error})',
+                f'flood, traffic "{flow.name}": the JSON is no report of flood ({type(error).__name__}: {error})',
                 hint="compare the raw files in traffic/ with the installed flood's version",
             ) from error
 
@@ -246,8 +249,8 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
 
 
 def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
-    """Those in which something was sent or arrived: behind them the receiver has only listened on, to see that queues
-    had drained.
+    """Return the intervals with sent or received datagrams: after them the receiver has only waited for queues to
+    drain.
     """
     length = len(intervals)
     for interval in reversed(intervals):
@@ -259,7 +262,7 @@ def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
 
 
 def _pace(sent: Json) -> Pace:
-    """What its own queue refused was sent in time: only what was left out is missing."""
+    """Return the pace: datagrams that its own queue refused were in time, only skipped ones are missing."""
     skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
     due = skipped + errors + _count(sent["packets"])
     late = sent["pacing_error_ns"]
@@ -273,11 +276,11 @@ def _late_ms(late_ns: object) -> float | None:
 
 
 def _warnings(sent: Json, received: Json) -> Iterator[str]:
-    """What a reader should know of the flood as it was."""
+    """Yield warnings about the flood."""
     skipped, packets = _count(sent["skipped"]), _count(sent["packets"])
     refused = {str(name): _count(number) for name, number in sent["send_errors"].items()}
     if skipped:
-        yield f"flood client: kept from working, it left out {skipped} datagrams of {skipped + packets}"
+        yield f"flood client: it got no CPU time and skipped {skipped} of {skipped + packets} datagrams"
     if refused:
         said = ", ".join(f"{number} ({name})" for name, number in refused.items())
         yield f"flood client: its system refused {said} datagrams of {sum(refused.values()) + packets}"

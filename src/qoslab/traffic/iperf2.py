@@ -48,12 +48,12 @@ INTERVAL_S = 1
 TEST_HEADER = 512
 """Bytes at most with which a client tells its server of the test."""
 LAST_DATAGRAMS = 10
-"""So often a client sends its last datagram while nobody answers; the server counts it once."""
+"""Number of repeated last datagrams of a client without an answer; the server counts them once."""
 CUT_S = 0.7
 """Seconds after its time when a flow that may fail is cut off: its last whole interval has been printed."""
 
 MOST_DIGITS = 18
-"""Of a whole number in a report."""
+"""Greatest number of digits of a whole number in a report."""
 
 _CONNECTED = re.compile(
     r"^\[ *(?P<id>\d+)\] local (?P<local>\S+) port (?P<local_port>\d+) connected with \S+ port (?P<peer_port>\d+)"
@@ -86,7 +86,7 @@ class Line:
     end_s: float
     bytes: int
     bps: float
-    """As printed; rounded in the 2.0 print."""
+    """Rate as printed; rounded in the 2.0 print."""
     jitter_ms: float | None
     lost: int | None
     datagrams: int | None
@@ -283,7 +283,7 @@ class Iperf2:
 
 
 def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: list[str]) -> FlowResult:
-    """What arrived of a flow that has to last its time: the server's total of each stream."""
+    """Return the received data of a flow that has to last its time: the server's total of each stream."""
     totals = got.totals()
     check_streams("iperf", flow, len(totals))
     senders = {sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports}
@@ -341,7 +341,7 @@ def _interval(number: int, line: Line) -> IntervalResult:
 def _cut_off(
     flow: Flow, duration: Duration, got: Report, sent: Report, errors: list[str], warnings: list[str]
 ) -> FlowResult:
-    """What arrived of a flow that may fail within its time, from the intervals, which are there however it ended."""
+    """Return the received data of a flow that may fail, from its intervals (present in any case)."""
     streams: list[StreamResult] = []
     intervals: list[IntervalResult] = []
     for number, (stream, port) in enumerate(sorted(got.peer_ports.items()), start=1):

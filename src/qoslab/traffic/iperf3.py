@@ -157,7 +157,7 @@ class Iperf3:
             return _figures(flow, duration, documents["client"], documents["server"], warnings)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
             raise TrafficError(
-                f'iperf3, traffic "{flow.name}": the JSON is not what iperf3 prints ({type(error).__name__}: {error})',
+                f'iperf3, traffic "{flow.name}": the JSON is no report of iperf3 ({type(error).__name__}: {error})',
                 hint="compare the raw files in traffic/ with the installed iperf3's version",
             ) from error
 
@@ -251,7 +251,7 @@ def _received(server: Json) -> dict[int, int]:
 
 
 def _intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalResult]:
-    """What the server got in each interval of each stream; `numbers` are the streams' by their socket."""
+    """Return the server's intervals of each stream; `numbers` are the streams' by their socket."""
     for interval in server["intervals"]:
         for entry in interval["streams"]:
             count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
@@ -295,7 +295,7 @@ def _with_datagrams(stream: StreamResult, received: Json) -> StreamResult:
 
 
 def _sent(client: Json) -> dict[int, Json]:
-    """What the client says of each stream, by the client's port."""
+    """Return the client's data of each stream, by the client's port."""
     local = {entry["socket"]: int(entry["local_port"]) for entry in client["start"]["connected"]}
     sent: dict[int, Json] = {}
     for ended in client["end"]["streams"]:

@@ -1,1 +1,1 @@
-"""What a router shows of its configuration, compared with what was asked for. Pure; an Ansible filter uses it too."""
+"""Comparison of a router's show output with the pushed configuration. Pure; an Ansible filter uses it too."""

@@ -23,7 +23,7 @@ PARSERS: dict[str, Callable[[str], mls_qos.Values]] = {
     "show mls qos input-queue": mls_qos.parse_input_queue,
     "show mls qos maps": mls_qos.parse_maps,
 }
-"""By the command."""
+"""Parsers by command."""
 
 
 def differences(text: str, answers: Mapping[str, str], model: str) -> list[str]:
@@ -42,7 +42,7 @@ def differences(text: str, answers: Mapping[str, str], model: str) -> list[str]:
 
 
 Figure = tuple[str, Any, Any]
-"""Where it stands, what was found, what was expected."""
+"""Place, found value, expected value."""
 
 
 def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
@@ -70,7 +70,7 @@ def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator
 
 
 def _set(port: SwitchPort, *names: str) -> bool:
-    """Whether one of these is other than by default."""
+    """Return whether one of these is other than by default."""
     return any(getattr(port, name) != getattr(DEFAULT_PORT, name) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""What does not hold: a tool that is none, and a metric that fails."""
+"""What is not valid: a tool that is none, and a metric that fails."""
 
 from __future__ import annotations
 

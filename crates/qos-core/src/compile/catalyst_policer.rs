@@ -47,7 +47,7 @@ pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError>
         }
     }
     if !matches!(police.conform.as_deref(), None | Some([PoliceAction::Transmit {}])) {
-        return wrong("police.conform", "a switch transmits what conforms: give transmit, or null");
+        return wrong("police.conform", "a switch transmits conforming packets: give transmit, or null");
     }
     let exceed = match police.exceed.as_deref() {
         None | Some([PoliceAction::Drop {}]) => ExceedAction::Drop,

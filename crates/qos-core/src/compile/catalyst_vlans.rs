@@ -95,7 +95,7 @@ fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str)
         return Err(format!("{what} marks: the class above does"));
     }
     if class.police_aggregate.is_some() {
-        return Err(format!("{what} has an aggregate policer: give it one of its own"));
+        return Err(format!("{what} has an aggregate policer: give it a separate one"));
     }
     if class.service_policy.is_some() {
         return Err(format!("{what} has a child: there are two levels"));

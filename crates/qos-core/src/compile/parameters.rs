@@ -56,7 +56,8 @@ fn rate(
                     let bps = u128::from(base) * u128::from(percent) / 100;
                     let bps = u64::try_from(bps).unwrap_or(u64::MAX);
                     if bps == 0 || bps > *range.end() {
-                        let message = format!("{percent} per cent of {base} b/s gives {bps} b/s, which cannot be kept");
+                        let message =
+                            format!("{percent} per cent of {base} b/s gives {bps} b/s, a rate that is not possible");
                         return Err(ConfigError::out_of_range(path, message));
                     }
                     Some(bps)

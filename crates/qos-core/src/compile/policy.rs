@@ -48,7 +48,7 @@ pub(crate) fn level(
     let classes = classes(name, policy)?;
     if let Some((_, class)) = classes.iter().find(|(_, class)| !here.to.output && context.class_queues(class)) {
         let message =
-            format!("policy-map {name:?} queues or shapes in class {:?}, which is for output only", class.name);
+            format!("policy-map {name:?} queues or shapes in class {:?}, possible on output only", class.name);
         return Err(ConfigError::new(path, message));
     }
     let mut shapes = Vec::with_capacity(classes.len());

@@ -37,7 +37,7 @@ impl Depth {
         let (first, unit) = units.next().unwrap_or(("", LimitUnit::Packets));
         if let Some((path, other)) = units.find(|(_, other)| *other != unit) {
             let (other, unit) = (other.name(), unit.name());
-            let message = format!("in {other}, where {first} is in {unit}: give both in the same unit");
+            let message = format!("in {other}, but {first} is in {unit}: give both in the same unit");
             return Err(ConfigError::new(path, message));
         }
         Ok(Depth { unit, rate_bps })

@@ -114,7 +114,7 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
     let Some(first) = classes.iter().find_map(|(_, class)| unit(class)) else { return Ok(()) };
     for (path, class) in classes {
         if let Some(other) = unit(class).filter(|unit| *unit != first) {
-            let message = format!("in {other}, where another class has {first}: give all in the same unit");
+            let message = format!("in {other}, but another class has {first}: give all in the same unit");
             return refuse(path, "bandwidth", message);
         }
     }

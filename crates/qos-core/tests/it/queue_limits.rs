@@ -183,7 +183,7 @@ fn units_that_differ_are_named() {
     for (own, other) in [("packets", "bytes"), ("bytes", "ms"), ("ms", "packets")] {
         let rows = json!([{"field": "cos", "value": 1, "limit": limit(other)}]);
         let class = json!({"name": "class-default", "queue_limit": limit(own), "queue_thresholds": rows});
-        let message = format!("in {other}, where queue_limit is in {own}: give both in the same unit");
+        let message = format!("in {other}, but queue_limit is in {own}: give both in the same unit");
         assert_eq!(refused("hqf", class), ("queue_thresholds".to_owned(), message));
     }
 }

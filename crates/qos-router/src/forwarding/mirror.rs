@@ -228,7 +228,7 @@ impl Mirror {
         match self.state {
             State::Synchronous => None,
             State::Asking { .. } => Some("the kernel's routes are being read"),
-            State::Lost => Some("the kernel tells of something that is not known here"),
+            State::Lost => Some("the kernel reports an unknown feature"),
         }
     }
 

@@ -178,7 +178,7 @@ impl Forwarding {
         let peers = match self.outside.visit().and_then(|()| peers()) {
             Ok(peers) => peers,
             Err(error) => {
-                self.reason = Some(format!("the ports' interfaces cannot be told: {error}"));
+                self.reason = Some(format!("the ports' interfaces are unknown: {error}"));
                 return;
             }
         };
@@ -190,7 +190,7 @@ impl Forwarding {
             }
         }
         self.reason = match watch.found() {
-            None => Some("it is not known yet what else the kernel does".to_owned()),
+            None => Some("the other functions of the kernel are not known yet".to_owned()),
             Some(found) => found.unknown.or_else(|| kernel.unknown(self.outputs.keys().copied())),
         };
     }

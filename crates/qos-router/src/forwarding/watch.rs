@@ -104,7 +104,7 @@ impl Shared {
 }
 
 fn unseen(what: &str, error: &io::Error) -> String {
-    format!("it cannot be seen whether {what} takes part: {error}")
+    format!("the state of {what} is unknown: {error}")
 }
 
 /// To be called in the router's namespace.

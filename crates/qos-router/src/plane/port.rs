@@ -162,7 +162,7 @@ pub(super) struct Port {
 pub enum StartError {
     /// An interface is missing.
     #[error(
-        "interface {name:?} ({place}) does not exist in this network namespace, which has {existing}; \
+        "interface {name:?} ({place}) does not exist in this network namespace (existing: {existing}); \
          create it or correct the ports file"
     )]
     Missing {

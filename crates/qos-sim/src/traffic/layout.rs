@@ -93,7 +93,7 @@ fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
     }
     for (field, value) in [("start_ns", Some(flow.start_ns)), ("duration_ns", flow.duration_ns)] {
         if value.is_some_and(|value| value > LONGEST_NS) {
-            return wrong(field, format!("found more than {LONGEST_NS} ns, which is the longest time"));
+            return wrong(field, format!("found more than {LONGEST_NS} ns, the longest time"));
         }
     }
     if flow.duration_ns == Some(0) {
@@ -146,7 +146,7 @@ impl Ports {
         match self.listening.insert((host, protocol, port), flow.name.clone()) {
             None => Ok(()),
             Some(other) => {
-                let message = format!("found {port}, at which {} receives flow {other:?} already", flow.destination);
+                let message = format!("found {port}, already used by {} for flow {other:?}", flow.destination);
                 wrong(format!("{path}.port"), message)
             }
         }
@@ -295,14 +295,14 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError>
     let source = host(network, &flow.source, &format!("{path}.source"))?;
     let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
     if source == destination {
-        return wrong(format!("{path}.destination"), format!("found {:?}, which is the source too", flow.source));
+        return wrong(format!("{path}.destination"), format!("found {:?}, also the source", flow.source));
     }
     let addresses = [
         address(network, source, flow.source_address, &format!("{path}.source_address"))?,
         address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
     ];
     if addresses[0].is_ipv6() != addresses[1].is_ipv6() {
-        return wrong(path, format!("found {} and {}, which are of two families", addresses[0], addresses[1]));
+        return wrong(path, format!("found {} and {}, of two families", addresses[0], addresses[1]));
     }
     let leaves = |host: usize, to: IpAddr| network.check_path(host, to).or_else(|message| wrong(path, message));
     let leaves = [leaves(source, addresses[1])?, leaves(destination, addresses[0])?];
@@ -358,9 +358,7 @@ fn address(network: &Network, host: usize, wanted: Option<IpAddr>, path: &str) -
     let name = &network.nodes[host].name;
     match (wanted, own.as_slice()) {
         (Some(wanted), own) if own.contains(&wanted) => Ok(wanted),
-        (Some(wanted), _) => {
-            wrong(path, format!("found {wanted}, expected an address of {name}, which has {}", listed()))
-        }
+        (Some(wanted), _) => wrong(path, format!("found {wanted}, expected an address of {name}: {}", listed())),
         (None, [only]) => Ok(*only),
         (None, _) => wrong(path, format!("found none, expected one of the addresses of {name}: {}", listed())),
     }

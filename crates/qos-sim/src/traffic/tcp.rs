@@ -104,12 +104,12 @@ impl Transfer {
             return wrong("window_bytes", format!("found {window}, expected a full segment ({least}) to 1 GiB"));
         }
         if flow.payload_bytes == Some(0) {
-            return wrong("payload_bytes", "found 0, expected what the application writes at once".to_owned());
+            return wrong("payload_bytes", "found 0, expected the bytes of one write of the application".to_owned());
         }
         let writes = match flow.rate_bps {
             None => None,
             Some(_) if flow.rate_layer == RateLayer::Ip => {
-                let message = "found ip on a TCP flow, whose application knows its payload only";
+                let message = "found ip on a TCP flow, expected payload: a TCP application does not know IP sizes";
                 return wrong("rate_layer", message.to_owned());
             }
             Some(rate) => {

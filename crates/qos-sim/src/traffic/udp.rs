@@ -61,7 +61,7 @@ pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigErro
             return wrong("rate_bps", "a UDP flow needs either rate_bps or gap_ns".to_owned());
         }
         (Some(_), None, None) => {
-            return wrong("rate_bps", "found beside payloads of random length, expected gap_ns".to_owned());
+            return wrong("rate_bps", "found with payloads of random length, expected gap_ns".to_owned());
         }
         (Some(rate), None, Some(payload)) => {
             let counted = match flow.rate_layer {

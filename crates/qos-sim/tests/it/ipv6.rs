@@ -91,7 +91,7 @@ fn what_does_not_go_together_is_refused() {
     for (said, expected) in [
         (
             with("/links/0/ends/0/ipv6_address", Value::Null),
-            "links[0].ends: found 10.0.1.10/24 and 10.0.1.1/24 2001:db8:1::1/64, which are not in one network",
+            "links[0].ends: found 10.0.1.10/24 and 10.0.1.1/24 2001:db8:1::1/64, not in one network",
         ),
         (
             with("/links/0/ends/0/ipv6_address", json!("2001:db8:1::10/128")),
@@ -99,11 +99,11 @@ fn what_does_not_go_together_is_refused() {
         ),
         (
             with("/nodes/client/routes/1/via", json!("10.0.1.1")),
-            "nodes.client.routes[1].via: found 10.0.1.1, which is of another family than ::/0",
+            "nodes.client.routes[1].via: found 10.0.1.1, of another family than ::/0",
         ),
         (
             with("/flows/0/source_address", json!("10.0.1.10")),
-            "flows[0]: found 10.0.1.10 and 2001:db8:2::10, which are of two families",
+            "flows[0]: found 10.0.1.10 and 2001:db8:2::10, of two families",
         ),
         (
             with("/flows/0/source_address", Value::Null),

@@ -155,7 +155,7 @@ fn what_is_wrong_with_a_probe_is_told() {
     };
     let operation = "/nodes/a1/ip_sla/operations/1";
     for (said, expected) in [
-        (with("/probes/0/node", json!("R9")), "probes[0].node: found \"R9\", which is no node: there are a1, a2,"),
+        (with("/probes/0/node", json!("R9")), "probes[0].node: found \"R9\", not a node: there are a1, a2,"),
         (
             with("/probes/0/operation", json!(2)),
             "probes[0].operation: found 2, expected an operation of nodes.a1.ip_sla",
@@ -163,7 +163,7 @@ fn what_is_wrong_with_a_probe_is_told() {
         (with("/probes/0/end_ns", json!(SECOND)), "probes[0].end_ns: found 1000000000, expected more than start_ns"),
         (
             with(&format!("{operation}/schedule"), json!({"life_s": null, "start": "now"})),
-            "probes[0].operation: found 1, which has a schedule",
+            "probes[0].operation: found 1 with a schedule",
         ),
         (
             with(&format!("{operation}/source"), json!("10.0.9.2")),

@@ -43,7 +43,7 @@ fn what_is_wrong_with_the_scenario_is_told() {
         (with(&[("/sample_ns", json!(1))]), "sample_ns: found 1, expected at most 1000000 samples"),
         (
             with(&[("/sample_at_ns", json!([0, u64::MAX]))]),
-            "sample_at_ns[1]: found more than 1000000000000000 ns, which is the longest time",
+            "sample_at_ns[1]: found more than 1000000000000000 ns, the longest time",
         ),
         (
             with(&[("/sample_at_ns", json!(vec![1; 1_000_001]))]),
@@ -59,20 +59,20 @@ fn what_is_wrong_with_a_link_is_told() {
     told(&[
         (
             with(&[(&format!("{lan}/node"), json!("nobody"))]),
-            "links[0].ends[0].node: found \"nobody\", which is no node: there are R1, client, server",
+            "links[0].ends[0].node: found \"nobody\", not a node: there are R1, client, server",
         ),
         (
             with(&[(&format!("{lan}/address"), json!("10.0.1.1/24"))]),
-            "links[0].ends[1].address: found 10.0.1.1/24, which links[0].ends[0] has",
+            "links[0].ends[1].address: found 10.0.1.1/24, already used by links[0].ends[0]",
         ),
         (
             with(&[(&format!("{lan}/address"), json!("10.0.9.1/24"))]),
-            "links[0].ends: found 10.0.9.1/24 and 10.0.1.1/24, which are not in one network",
+            "links[0].ends: found 10.0.9.1/24 and 10.0.1.1/24, not in one network",
         ),
         (with(&[(&format!("{lan}/address"), json!("10.0.1.300/24"))]), "links[0].ends[0].address: "),
         (
             with(&[("/links/1/ends/0/interface", json!("FastEthernet0/0"))]),
-            "links[1].ends[0].interface: found \"FastEthernet0/0\", which another link of R1 uses",
+            "links[1].ends[0].interface: found \"FastEthernet0/0\", used by another link of R1",
         ),
         (with(&[("/links/0/framing", json!("ppp"))]), "links[0].ends[0].node: found a host on a serial link"),
         (with(&[("/links/0/rate_bps", json!(0))]), "links[0].rate_bps: 0 b/s: give the rate"),
@@ -125,11 +125,11 @@ fn what_is_wrong_with_a_route_is_told() {
         ),
         (
             with(&[("/nodes/client/routes/0", json!({"prefix": "0.0.0.0/0", "interface": "eth7"}))]),
-            "nodes.client.routes[0].interface: found \"eth7\", which no link of client uses",
+            "nodes.client.routes[0].interface: found \"eth7\", used by no link of client",
         ),
         (
             with(&[("/flows/0/destination_address", json!("10.0.2.11"))]),
-            "flows[0].destination_address: found 10.0.2.11, expected an address of server, which has 10.0.2.10",
+            "flows[0].destination_address: found 10.0.2.11, expected an address of server: 10.0.2.10",
         ),
     ]);
 }
@@ -142,20 +142,17 @@ fn what_is_wrong_with_a_flow_is_told() {
         (with(&[("/flows/-", flood("flood", 1000, 100, 1))]), "flows[1].name: found \"flood\" a second time"),
         (
             with(&[("/flows/-", flood("other", 1000, 100, 1))]),
-            "flows[1].port: found 5002, at which server receives flow \"flood\" already",
+            "flows[1].port: found 5002, already used by server for flow \"flood\"",
         ),
         (with(&[("/flows/0/source", json!("R1"))]), "flows[0].source: found the router \"R1\", expected a host"),
-        (
-            with(&[("/flows/0/destination", json!("client"))]),
-            "flows[0].destination: found \"client\", which is the source too",
-        ),
+        (with(&[("/flows/0/destination", json!("client"))]), "flows[0].destination: found \"client\", also the source"),
         (with(&[("/flows/0/rate_bps", Value::Null)]), "flows[0].rate_bps: a UDP flow needs either rate_bps or gap_ns"),
         (with(&[("/flows/0/rate_bps", json!(0))]), "flows[0].rate_bps: found a pace"),
         (
             with(&[("/flows/0/payload_bytes", json!(1473))]),
             "flows[0].payload_bytes: found 1473, expected 1 to 1472 bytes: fragments are not simulated",
         ),
-        (with(&[("/flows/0/payload_bytes", Value::Null)]), "flows[0].rate_bps: found beside payloads of random length"),
+        (with(&[("/flows/0/payload_bytes", Value::Null)]), "flows[0].rate_bps: found with payloads of random length"),
         (with(&[("/flows/0/window_bytes", json!(16384))]), "flows[0].window_bytes: found on a UDP flow"),
         (with(&[("/flows/0/streams", json!(0))]), "flows[0].streams: found 0, expected 1 to 10000"),
         (with(&[("/flows/0/dscp", json!(64))]), "flows[0].dscp: found 64, expected 0 to 63"),
@@ -188,7 +185,7 @@ fn what_is_wrong_with_a_capture_is_told() {
     told(&[
         (
             with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
-            "captures[0].interface: found \"eth1\", which no link of server uses",
+            "captures[0].interface: found \"eth1\", used by no link of server",
         ),
         (
             with(&[(

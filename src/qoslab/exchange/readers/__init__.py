@@ -16,8 +16,8 @@ __all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
 
 READERS: tuple[Reader, ...] = (
     Reader("capture", "pcapng or pcap, as they are or compressed by gzip", capture.knows, capture.read),
-    Reader("iperf3", "what iperf3 printed, JSON of -J or text", iperf3.knows, iperf3.read),
-    Reader("irtt", "what irtt client -o wrote", irtt.knows, irtt.read),
+    Reader("iperf3", "output of iperf3, JSON of -J or text", iperf3.knows, iperf3.read),
+    Reader("irtt", "output of irtt client -o", irtt.knows, irtt.read),
     Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
     Reader("iperf", "the report of iperf 2, text or CSV of -y C", iperf2.knows, iperf2.read),
     Reader(
@@ -27,7 +27,7 @@ READERS: tuple[Reader, ...] = (
         series.read,
     ),
 )
-"""In the order in which they are asked."""
+"""Readers in the order of their use."""
 
 
 def read_foreign(path: Path, form: str | None = None) -> Foreign:

@@ -1,4 +1,4 @@
-"""What a reader of foreign files gives, and how such files are read within bounds."""
+"""Interface of readers of foreign files, and bounded reading."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from qoslab.errors import UserError
 from qoslab.schema.near import shown
 
 MOST_BYTES = 256 * 2**20
-"""Of a text, unpacked: a test of hours with many streams stays below it."""
+"""Greatest size of an unpacked text: a test of hours with many streams stays below it."""
 MOST_VALUES = 5_000_000
-"""Of a text, counted by the signs in front of them. Each takes about 100 bytes of memory once it is read."""
+"""Greatest number of values of a text, counted by their separators. Each takes about 100 bytes of memory once it is
+read.
+"""
 MOST_LINES = 8_000_000
-"""Of a text."""
+"""Greatest number of lines of a text."""
 MOST_POINTS = 500_000
 """Intervals and samples of one file together."""
 MOST_SERIES = 2_000
@@ -36,7 +38,7 @@ _HEAD = 4096
 _GZIP = b"\x1f\x8b"
 _VALUE_SIGNS = ",:[{"
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""As `str.splitlines` has them."""
+"""Line ends as in `str.splitlines`."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     # That of UTF-16 is the beginning of the other.
@@ -70,22 +72,22 @@ class LimitError(Exception):
 
 @dataclass
 class Foreign:
-    """What a file says."""
+    """Content of a foreign file."""
 
     name: str
-    """Of the arm that it becomes."""
+    """Name of the arm."""
     form: str
     """The tool and its version, as far as the file tells."""
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
-    """By table of a run; without arm, repetition and cell."""
+    """Rows by table of a run; without arm, repetition and cell."""
     packets: pd.DataFrame | None = None
-    """As `qoslab.analysis.packets.bin_packets` gives them, with `capture`."""
+    """Packets in the form of `qoslab.analysis.packets.bin_packets`, with `capture`."""
     samples: list[dict[str, object]] = field(default_factory=list)
     """Rows of `SAMPLES` without the arm."""
     seconds: float = 0.0
-    """How long it lasted."""
+    """Length in seconds."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of its figures must know."""
+    """Notes for readers of the values."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
         """Add a stream that had `count` bytes; `traffic` is the file's name where absent. See `_held`.
@@ -156,7 +158,7 @@ class Reader:
     name: str
     help: str
     knows: Callable[[bytes], bool]
-    """By the first bytes of the file, unpacked."""
+    """Function that recognises the first bytes of the unpacked file."""
     read: Callable[[Path], Foreign]
     """`UserError` where the file is damaged or of another version."""
 
@@ -258,9 +260,11 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
         if long is not None and not isinstance(error, json.JSONDecodeError | RecursionError):
             line = text.count("\n", 0, long.start()) + 1
             raise UserError(f"{path}:{line}: found a number of thousands of digits, expected a measured one") from error
-        raise UserError(f"{path}: found no whole JSON: {error}", hint=f"was what {what} wrote copied whole?") from error
+        raise UserError(
+            f"{path}: found no whole JSON: {error}", hint=f"was the output of {what} copied completely?"
+        ) from error
     if not isinstance(found, dict):
-        raise UserError(f"{path}: found no JSON object, expected what {what} wrote")
+        raise UserError(f"{path}: found no JSON object, expected output of {what}")
     return found
 
 
@@ -285,6 +289,6 @@ def number(value: object) -> float:
 
 
 def not_as_written(path: Path, what: str, error: Exception) -> UserError:
-    """For a document whose parts are not what the tool writes."""
+    """Return the error for a document with unexpected parts."""
     said = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return UserError(f"{path}: it is not what {what} writes: {said}", hint="another version's, or changed by hand?")
+    return UserError(f"{path}: it is not output of {what}: {said}", hint="another version's, or changed by hand?")

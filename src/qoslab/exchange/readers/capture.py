@@ -18,7 +18,7 @@ _MAGIC = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\
 
 
 def knows(head: bytes) -> bool:
-    """By the first four bytes of pcapng, or of pcap in either order, with micro- or nanoseconds."""
+    """Recognise the first four bytes of pcapng, or of pcap in either order, with micro- or nanoseconds."""
     return head.startswith(_MAGIC)
 
 
@@ -36,9 +36,7 @@ def read(path: Path) -> Foreign:
     except CaptureError as error:
         raise UserError(error.message, hint=error.hint) from error
     if table.empty:
-        raise UserError(
-            f"{path}: found a capture without a packet, expected some", hint="was it taken where they pass?"
-        )
+        raise UserError(f"{path}: found a capture without a packet, expected some", hint="was it taken on their path?")
     found = Foreign(name, "capture")
     found.packets = table
     found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9

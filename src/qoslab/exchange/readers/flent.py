@@ -30,7 +30,7 @@ _KEY_UNITS = {
 
 
 def knows(head: bytes) -> bool:
-    """By a key that it begins with; files are written with sorted keys."""
+    """Recognise a key at the beginning; files are written with sorted keys."""
     return head.lstrip().startswith(b"{") and (b'"metadata"' in head or b'"x_values"' in head)
 
 
@@ -103,7 +103,7 @@ def _key_of(name: str, known: Collection[str]) -> str:
 
 
 def _unit_by(name: str) -> str:
-    """Where the file does not say, as flent's own tests have it."""
+    """Return where the file does not say, as flent's own tests have it."""
     if name.startswith(("TCP upload", "TCP download")):
         return "Mbits/s"
     return "ms" if "ping" in name.lower() or "(ms)" in name or "rtt" in name.lower() else ""

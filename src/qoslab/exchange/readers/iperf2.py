@@ -22,7 +22,7 @@ _WHOLE = "was it copied whole, and did the test last to its end?"
 
 
 def knows(head: bytes) -> bool:
-    """By a line of its report; iperf3, whose lines are much alike, is asked before."""
+    """Recognise a line of its report; iperf3 with its similar lines is tried before."""
     return _LINE.search(head) is not None or iperf2_csv.knows(head)
 
 
@@ -89,7 +89,7 @@ def _check_one_test(path: Path, text: str) -> None:
             raise UserError(
                 f"{path}:{place + 1}: found stream [{row['id']}] after the end of stream [{min(ended)}], "
                 "expected one test",
-                hint='cut the file where a test begins ("connected with"), and import its parts',
+                hint='split the file at the start of each test ("connected with"), and import the parts',
             )
         if last.get(row["id"]) == place:
             ended.add(row["id"])
@@ -126,14 +126,16 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
 
 
 def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:
-    """Whether a stream's last line that begins at 0 is its first interval: others follow, or do so of other streams."""
+    """Return whether a stream's last line that begins at 0 is its first interval: others follow, or do so of other
+    streams.
+    """
     if len(own) == 1:
         return any(len(lines) > 1 and lines[0].end_s == total.end_s for lines in report.lines.values())
     return any(line.end_s > line.start_s >= total.end_s for line in own)
 
 
 def _may_be_first(text: str, report: Report) -> bool:
-    """Whether each stream has but one line, and these end as those of first intervals do."""
+    """Return whether each stream has but one line, and these end as those of first intervals do."""
     ends = {row["end"] for row in map(_ROW.match, text.splitlines()) if row and row["end"]}
     alone = all(len(lines) == 1 for lines in report.lines.values())
     return alone and len(ends) == 1 and not _MEASURED.fullmatch(ends.pop())

@@ -29,7 +29,7 @@ _PLAIN = (
 """Columns where no header names them; the last five are those of datagrams."""
 _SUM = -1
 _DIFFERENT = 0.5
-"""By so much a printed rate may differ from that of the printed interval: short ends are rounded much."""
+"""Allowed difference of a printed rate from that of the printed interval: short ends are rounded a lot."""
 _SLACK_S = 0.15
 """Ends are printed to tenths of a second."""
 _WHOLE = "was it copied whole, and did the test last to its end?"
@@ -41,7 +41,7 @@ class _Row:
     key: tuple[str, ...]
     """Addresses, ports and stream: numbers of streams alone may be those of both directions."""
     printed_s: float
-    """When, on any clock."""
+    """Printed time, on any clock."""
     start_s: float
     end_s: float
     bytes: int
@@ -64,9 +64,9 @@ class _Row:
 @dataclass
 class _Stream:
     rows: list[_Row] = field(default_factory=list)
-    """Its intervals."""
+    """Rows of its intervals."""
     totals: list[_Row] = field(default_factory=list)
-    """Its rows over the whole test: its own, then that of its server."""
+    """Rows over the whole test: its own, then that of its server."""
 
     @property
     def total(self) -> _Row:
@@ -188,7 +188,7 @@ def _take(path: Path, stream: _Stream, row: _Row) -> None:
 def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
     return UserError(
         f"{path}:{row.line}: found {what} of stream {row.stream}, expected one test",
-        hint="cut the file where a test ends, and import its parts",
+        hint="split the file at the end of each test, and import the parts",
     )
 
 

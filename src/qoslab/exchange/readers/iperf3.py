@@ -1,4 +1,4 @@
-"""What `iperf3` printed, of one side alone: JSON of `-J`, events of `--json-stream`, or text."""
+"""Output of one side of `iperf3`: JSON of `-J`, events of `--json-stream`, or text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _EVENT = re.compile(r'\s*\{"event":')
 _VISIBLE = re.compile(r"\S")
 _ENDED = "interrupt - the server has terminated"
 _APART_S = 1e-5
-"""By no more do times differ that are rounded."""
+"""Greatest difference of rounded times."""
 
 
 def knows(head: bytes) -> bool:
-    """By its first keys, or as text."""
+    """Recognise the first keys, or the text."""
     return _json(head) or iperf3_text.knows(head)
 
 
@@ -53,13 +53,13 @@ def _of_one_test(path: Path) -> dict[str, Any]:
     if len(documents) > 1:
         raise UserError(
             f"{path}: found {len(documents)} JSON documents, expected that of one test",
-            hint="iperf3 -s -J writes one for each test: cut the file where one ends, and import its parts",
+            hint="iperf3 -s -J writes one for each test: split the file at the end of each, and import the parts",
         )
     return documents[0] if documents else document_of(path, "iperf3 -J")
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """Those that stand one after another in a text; none where one is not whole."""
+    """Return the successive documents of a text; none if one is incomplete."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
     place = 0
@@ -86,14 +86,14 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UserError(
                 f"{path}:{line}: found no whole event, expected a JSON object with event and data",
-                hint="was what iperf3 --json-stream wrote copied whole?",
+                hint="was the output of iperf3 --json-stream copied completely?",
             ) from error
         if event == "interval":
             document["intervals"].append(data)
         elif event in document:
             raise UserError(
                 f'{path}:{line}: found another event "{clipped(event)}", expected those of one test',
-                hint="cut the file where a test ends, and import its parts",
+                hint="split the file at the end of each test, and import the parts",
             )
         else:
             document[event] = data
@@ -110,7 +110,7 @@ class _Stream:
     """Among those of the test, from 1."""
     port: int
     traffic: str
-    """As a text's: of a test in both directions the file's name with that of its own, as `TX-C`."""
+    """Name of the traffic, as of a text: in a test of both directions the file's name with the direction, as `TX-C`."""
 
 
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
@@ -155,12 +155,12 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         )
         found.seconds = max(found.seconds, seconds)
     if server and any(entry.get("sender") for entry in ends):
-        found.notes.append("where it has no figures of the receiver, they are the sender's")
+        found.notes.append("values missing at the receiver are the sender's")
     return found
 
 
 def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
-    """Of a TCP stream; the sender's where a server has zeros for what the client received."""
+    """Return the receiver's end of a TCP stream; the sender's if a server has zeros for its client's received data."""
     entry: dict[str, Any] = each["receiver"]
     return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
 
@@ -168,7 +168,9 @@ def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
 def _streams(
     name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
 ) -> dict[int, _Stream]:
-    """By socket. Whether a test was in both directions is not in its start before iperf3 3.13: its streams tell."""
+    """Return the streams by socket. Whether a test was in both directions is not in its start before iperf3 3.13: its
+    streams tell.
+    """
     sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
     both_ways = len(set(sends.values())) > 1
     found = {}
@@ -201,5 +203,5 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
     for place, own in losses.items():
         found.interval_losses(place, iter(own))
     if sender:
-        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+        found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     return counted

@@ -1,4 +1,4 @@
-"""What iperf3 printed for people, of one side alone.
+"""Text output of one side of iperf3.
 
 Seen with 3.12: a line over the whole test ends with `sender` or `receiver`; a client prints both, a server its own.
 Parts that were to be omitted count from 0 as the test does. KBytes are 1024 bytes, Kbits 1000 bits. What the other side
@@ -39,7 +39,7 @@ _BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 @dataclass(frozen=True)
 class _Line:
-    """Of a stream, between two moments (seconds)."""
+    """Line of a stream between two times (seconds)."""
 
     start_s: float
     end_s: float
@@ -55,11 +55,11 @@ class _Line:
 @dataclass
 class _Stream:
     role: str
-    """Of a test in both directions, as `TX-C`."""
+    """Role in a test of both directions, as `TX-C`."""
     port: int | None = None
     udp: bool = False
     omitted: bool = False
-    """Whether parts of it were to be omitted (`-O`)."""
+    """True if parts of it were to be omitted (`-O`)."""
     intervals: list[_Line] = field(default_factory=list)
     sender: _Line | None = None
     receiver: _Line | None = None
@@ -71,11 +71,11 @@ class _Test:
     client: bool = False
     reverse: bool = False
     sent: bool = False
-    """Whether its intervals have what only a sender prints."""
+    """True if its intervals have what only a sender prints."""
 
 
 def knows(head: bytes) -> bool:
-    """By a connection, a line of its report, or what it says in the end or of an error."""
+    """Recognise a connection, a line of its report, its last line or an error."""
     return not head.lstrip().startswith(b"{") and _KNOWN.search(head) is not None
 
 
@@ -87,7 +87,7 @@ def read(path: Path) -> Foreign:
     if len(measured) > 1:
         raise UserError(
             f"{path}: found {len(measured)} tests of a server, expected one",
-            hint='cut the file where it says "Server listening", and import its parts',
+            hint='split the file at each "Server listening", and import the parts',
         )
     idle = len(tests) > 1 and not tests[-1].streams
     for match in (_SAID.search(row) for row in text.splitlines()):
@@ -214,9 +214,9 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
         found.interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
     found.notes.append("iperf3 rounds bytes and rates of a text to three digits; iperf3 -J has them all")
     if test.sent or (test.client and not test.reverse):
-        found.notes.append("intervals of a sender tell what was handed to its kernel, not what arrived")
+        found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     if any(stream.receiver is None for stream in test.streams.values()):
-        found.notes.append("where it has no line of the receiver, figures are the sender's")
+        found.notes.append("values without a line of the receiver are the sender's")
 
 
 def _ends(stream: _Stream) -> list[str]:

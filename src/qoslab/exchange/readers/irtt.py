@@ -1,4 +1,4 @@
-"""What `irtt client -o` wrote: a stamp for each packet, in nanoseconds."""
+"""Output of `irtt client -o`: a stamp for each packet, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
 
 _FORMAT = 1
-"""Of its JSON; the one that 0.9 writes."""
+"""Format version of its JSON, as written by 0.9."""
 _DELAYS = {"rtt": "round trip", "send": "one way, out", "receive": "one way, back"}
 
 
 def knows(head: bytes) -> bool:
-    """By its keys, which stand in this order."""
+    """Recognise its keys, in this order."""
     return head.lstrip().startswith(b"{") and b'"irtt"' in head
 
 
@@ -57,6 +57,6 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         found.notes.append(f"{lost} of {len(trips)} packets had no answer")
     if any(row["series"] != _DELAYS["rtt"] for row in found.samples):
         found.notes.append(
-            "ways out and back compare the clocks of two machines, and are wrong by what these are apart"
+            "one-way delays compare the clocks of two machines, and are wrong by the offset between them"
         )
     return found

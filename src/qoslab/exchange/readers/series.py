@@ -26,13 +26,13 @@ _DELAY = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 
 _OTHER_SIGNS = {";": "semicolons", "\t": "tabs"}
 MOST_CHARACTERS = 64 * 2**20
-"""Of a file, unpacked."""
+"""Greatest size of an unpacked file."""
 MOST = 1e11
-"""Of a number in a file. Unix times in seconds are less, those in milliseconds more."""
+"""Greatest number in a file. Unix times in seconds are less, those in milliseconds more."""
 
 
 def knows(head: bytes) -> bool:
-    """By its header."""
+    """Recognise its header."""
     return head.lstrip().startswith((_TIME.encode(), b'"time_s"'))
 
 
@@ -72,7 +72,7 @@ def read(path: Path) -> Foreign:
 
 
 def _before(times: Sequence[float]) -> float:
-    """What the first of some times counts from: as far before it as the second is behind it, but no less than 0."""
+    """Return the start of the first interval: as far before the first time as the second is behind it, at least 0."""
     step = times[1] - times[0] if len(times) > 1 else 0.0
     return max(times[0] - step, min(times[0], 0.0))
 

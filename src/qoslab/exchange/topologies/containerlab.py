@@ -14,16 +14,16 @@ from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink,
 from qoslab.schema.document import Document, Steps
 
 OUTSIDE = ("host", "mgmt-net", "macvlan")
-"""What the brief form has in place of a node: the machine itself and its networks."""
+"""Names for the machine itself and its networks, in place of a node in the brief form."""
 SWITCH = "l2"
 """The type of a node that is a switch."""
 ROUTER_IMAGE = re.compile(r"(?:frr|vyos|bird|quagga)\b")
-"""How the name of an image begins that makes a router of a container."""
+"""Beginning of image names of routers in containers."""
 _EXTENDED = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
 
 
 def is_containerlab(data: Any) -> bool:
-    """Whether a document may be one."""
+    """Return whether a document may be one."""
     return isinstance(data, dict) and "topology" in data and "nodes" in mapping(data["topology"])
 
 

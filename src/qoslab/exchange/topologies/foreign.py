@@ -1,4 +1,4 @@
-"""What the files of both tools come to: nodes with their kinds, links of two ends."""
+"""Common form of the files of both tools: nodes with their kinds, links of two ends."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ForeignNode:
 
     kind: str
     steps: Steps
-    """Its place."""
+    """Location in the file."""
     role: str = ""
-    """What its file takes it for beside that."""
+    """Role of the node in its file, in addition to the kind."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Foreign:
     nodes: dict[str, ForeignNode] = field(default_factory=dict)
     links: list[ForeignLink] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What was left out, for people."""
+    """Omitted parts, for people."""
 
     def refuse(self, steps: Steps, message: str, hint: str = "") -> None:
         """Note what does not hold."""

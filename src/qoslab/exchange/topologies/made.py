@@ -21,7 +21,7 @@ from qoslab.schema.topology import load_topology
 from qoslab.units import Rate
 
 OTHERS = "linux"
-"""What is taken for a kind that is refused, so that all else is checked too."""
+"""Substitute for a refused kind, so that all else is checked too."""
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
     # Routers with an IOS command line; what other systems of the vendor have is another.
@@ -31,7 +31,7 @@ KINDS = {
     # Linux machines that forward.
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
 }
-"""What nodes of containerlab (its kinds) and of netlab (its devices) become."""
+"""Platforms for nodes of containerlab (its kinds) and of netlab (its devices)."""
 MODEL_OF_KIND = {
     **dict.fromkeys(("cisco_c8000v", "vr-c8000v", "vr-cisco_c8000v", "cat8000v"), "C8000V"),
     **dict.fromkeys(("cisco_csr1000v", "vr-csr", "vr-cisco_csr1000v", "csr"), "C8000V"),
@@ -39,20 +39,20 @@ MODEL_OF_KIND = {
 }
 """The model nearest to a kind of router."""
 OTHER_MODEL = "IOSv"
-"""Of kinds that --as calls routers with an IOS command line."""
+"""Model for kinds that --as calls routers with an IOS command line."""
 POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
-"""From the first with room links without addresses have theirs, a /24 each: a file's own may cover one of them."""
+"""Address pools for links without addresses, a /24 each: a file's own may cover one of them."""
 _ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the other file does not say."""
+    """Options for parts missing in the other file."""
 
     model: str | None = None
-    """Of all routers with an IOS command line; by default the nearest to the kind of each."""
+    """Model of all routers with an IOS command line; by default the nearest to the kind of each."""
     rate: Rate = field(default_factory=lambda: Rate.parse("100 Mb/s"))
-    """Of links without one."""
+    """Rate of links without one."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Platforms of kinds, before those of `KINDS`."""
 
@@ -100,7 +100,7 @@ def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
 
 
 def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
-    """By node; a kind without counterpart is refused."""
+    """Return the platforms by node; a kind without counterpart is refused."""
     platforms = {}
     for name, node in found.nodes.items():
         known = (kinds.get(kind) for kind in (f"{node.kind} {node.role}", node.kind) for kinds in (wishes.kinds, KINDS))
@@ -154,7 +154,7 @@ def _ports_of(model: str) -> list[str]:
 
 
 def _links(found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
-    """With interfaces that nodes of ours have, in the order of the links, and addresses."""
+    """Yield the links with interfaces of our nodes, in the order of the links, and addresses."""
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
     given += [link.prefix for link in found.links if link.prefix is not None]
@@ -189,7 +189,7 @@ def _interface(word: str, model: str | None, number: int) -> str:
 def _addresses(
     found: Foreign, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
 ) -> tuple[IPv4Interface, IPv4Interface] | None:
-    """Those of the file, of its prefix, or of a pool; None where none is left, which is refused."""
+    """Return the addresses of the file, of its prefix, or of a pool; None if none is left (refused)."""
     first, second = (end.address for end in link.ends)
     if first is not None and second is not None:
         return first, second
@@ -226,7 +226,7 @@ def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
 
 
 def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, str]]:
-    """By router, for each network that it is not at, the address of the next router on a shortest path."""
+    """Return the routes by router: for each remote network the next router on a shortest path."""
     found: dict[str, dict[IPv4Network, str]] = {
         name: {} for name, word in platforms.items() if PLATFORMS[word].is_router
     }
@@ -279,7 +279,7 @@ def _text(
 
 
 def _quoted(name: str) -> str:
-    """In YAML: no word that means something else (`no`, `1`)."""
+    """Quote a word for YAML if it means something else (`no`, `1`)."""
     return f'"{name}"'
 
 
@@ -298,4 +298,4 @@ def _write(to: Path, text: str) -> None:
         except ExperimentError as error:
             # Places in a file that nobody has seen would tell nothing.
             told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
-            raise UserError(f"what comes of it is no topology of ours:\n{told}") from error
+            raise UserError(f"the converted topology is not valid:\n{told}") from error

@@ -18,7 +18,7 @@ REFUSED = ("plugin", "components")
 
 
 def is_netlab(data: Any) -> bool:
-    """Whether a document may be one."""
+    """Return whether a document may be one."""
     return isinstance(data, dict) and "nodes" in data and "topology" not in data
 
 

@@ -1,4 +1,4 @@
-"""What ops classes have in common: commands that a device has nothing to say to leave their part out."""
+"""Common part of ops classes: commands without an answer leave their part out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from genie.metaparser.util.exceptions import SchemaEmptyParserError
 
 
 def parsed(device: Any, command: str) -> dict[str, Any]:
-    """What a device says to a show command; empty where there is nothing in it."""
+    """Return a device's parsed answer to a show command; empty if there is nothing in it."""
     try:
         found: dict[str, Any] = device.parse(command)
     except SchemaEmptyParserError:

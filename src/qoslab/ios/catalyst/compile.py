@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def compile_qos(qos: SwitchQos) -> formats.SwitchConfig:
-    """What holds for the whole switch: every map and queue-set in full."""
+    """Compile the settings of the whole switch: every map and queue-set in full."""
     return {
         "qos": qos.enabled,
         "rewrite_ip_dscp": qos.rewrite_ip_dscp,
@@ -80,5 +80,5 @@ def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> formats.Swit
 
 
 def compile_class(policy_class: PolicyClass) -> formats.PolicyClassPart:
-    """What a class of a policy-map has on a switch only."""
+    """Compile the part of a policy-map's class that only switches have."""
     return {"trust": policy_class.trust, "police_aggregate": policy_class.aggregate}

@@ -1,4 +1,4 @@
-"""What a Catalyst 3750's configuration says beyond a router's: `mls qos`, queue-sets, maps and its ports.
+"""Configuration of a Catalyst 3750 beyond a router's: `mls qos`, queue-sets, maps and its ports.
 
 Defaults are filled in: a value equal to the default is one that is not configured. Ranges and defaults are those of the
 Catalyst 3750 command reference (OL-8552) and software configuration guide (OL-8550); queues and thresholds count from
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 TrustState = Literal["cos", "dscp", "ip-precedence"]
-"""Which field of a packet gives its internal DSCP."""
+"""Field of a packet that gives its internal DSCP."""
 
 Exceed = Literal["drop", "policed-dscp-transmit"]
-"""What a policer does with a packet out of profile."""
+"""Action of a policer on a packet out of profile."""
 
 AutoQos = Literal["cisco-phone", "cisco-softphone", "trust"]
 """The forms of `auto qos voip`."""
@@ -39,7 +39,7 @@ DEFAULT_MUTATION = "Default DSCP Mutation Map"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Of one output queue of a queue-set, in percent of its allocation."""
+    """Thresholds of one output queue of a queue-set, in percent of its allocation."""
 
     first: int = 100
     second: int = 100
@@ -49,7 +49,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class QueueSet:
-    """How the buffers of a port are divided between its output queues."""
+    """Division of a port's buffers between its output queues."""
 
     buffers: tuple[int, ...] = (25, 25, 25, 25)
     """Percent; they sum to 100."""
@@ -80,7 +80,7 @@ class AggregatePolicer:
 
 @dataclass(frozen=True, slots=True)
 class SwitchQos:
-    """What holds for the whole switch."""
+    """Settings of the whole switch."""
 
     enabled: bool = False
     """`mls qos`."""
@@ -98,7 +98,7 @@ class SwitchQos:
     queue_sets: tuple[QueueSet, QueueSet] = (QueueSet(), QueueSet())
     input: InputQueues = InputQueues()
     aggregate_policers: tuple[tuple[str, AggregatePolicer], ...] = ()
-    """By name, in its order."""
+    """Aggregate policers by name, in its order."""
     vlans: tuple[tuple[int, str | None], ...] = ()
     """Further VLANs than the first, with their names."""
 
@@ -124,7 +124,7 @@ class SwitchQos:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPort:
-    """What an interface of a switch has beyond a router's."""
+    """Settings of a switch's interface beyond a router's."""
 
     switched: bool = True
     """False after `no switchport`: a routed port."""
@@ -134,7 +134,7 @@ class SwitchPort:
     dot1q: bool = False
     """`switchport trunk encapsulation dot1q`."""
     native_vlan: int = FIRST_VLAN
-    """Of a trunk: the VLAN of untagged frames."""
+    """VLAN of untagged frames on a trunk."""
     trust: TrustState | None = None
     trust_device: bool = False
     """`mls qos trust device cisco-phone`: no trust until a phone is there."""

@@ -17,17 +17,17 @@ from qoslab.units import DSCP_NUMBERS
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """How an argument is read."""
+    """Reader of an argument."""
 
     placeholder: str
-    """What `?` prints in its place."""
+    """Placeholder printed by `?`."""
     match: Callable[[str], object | None]
     begins: Callable[[str], bool] = lambda text: False
-    """Whether the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
+    """True if the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
     rest_of_line: bool = False
-    """Whether it takes everything up to the end of the line, blanks included."""
+    """True if it takes everything up to the end of the line, blanks included."""
     number: bool = False
-    """Whether it is a whole number within limits."""
+    """True if it is a whole number within limits."""
 
 
 def integer(low: int, high: int) -> ArgumentType:

@@ -39,7 +39,7 @@ MAX_TOKENS = 128
 """Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
 
 NOT_SUPPORTED = "Not supported: "
-"""How the help of a keyword begins whose lines are refused, in front of the reason."""
+"""Beginning of the help for keywords of refused lines, before the reason."""
 
 
 class CliError(IosError):
@@ -131,7 +131,7 @@ class Command(Generic[Handler]):
     """The syntax of its `no` form, as given to `Table.add`."""
     undo: Undo = PLAIN
     fallback: bool = False
-    """Whether it takes a line only where no other command does."""
+    """True if it takes a line only where no other command does."""
 
 
 class Capture(NamedTuple):
@@ -143,7 +143,7 @@ class Capture(NamedTuple):
 
 
 class Args:
-    """What a matched line says: its arguments by name and its keywords."""
+    """Arguments of a matched line by name, and its keywords."""
 
     def __init__(self, form: Form, captures: Iterable[Capture], keywords: Iterable[Capture], end: Column) -> None:
         self.form: Form = form
@@ -157,16 +157,16 @@ class Args:
 
     @property
     def negated(self) -> bool:
-        """Whether the line began with `no`."""
+        """True if the line began with `no`."""
         return self.form == "no"
 
     @property
     def unset(self) -> bool:
-        """Whether the line began with `no` or `default`."""
+        """True if the line began with `no` or `default`."""
         return self.form != "set"
 
     def __contains__(self, keyword: str) -> bool:
-        """Whether the keyword was typed (abbreviated or not)."""
+        """Return whether the keyword was typed (abbreviated or not)."""
         return any(k.name == keyword for k in self._keywords)
 
     @property
@@ -210,7 +210,7 @@ class Args:
         )
 
     def in_full(self, line: str, end: Column) -> bool:
-        """Whether the keywords before a column stand in full in `line`, which was matched."""
+        """Return whether the keywords before a column stand in full in `line`, which was matched."""
         typed = {token.column: token.text.lower() for token in tokenise(line)}
         return all(typed.get(each.column) == each.name for each in self._keywords if each.column < end)
 
@@ -291,12 +291,12 @@ class Compiled(Generic[Handler]):
     text: str
     """The syntax, without `no` and `default`."""
     shorten: bool
-    """Whether all behind the leading keywords may be left out."""
+    """True if all behind the leading keywords may be left out."""
     help: Mapping[str, str]
 
     @cached_property
     def automaton(self) -> syntax.Automaton:
-        """Its automaton."""
+        """Return its automaton."""
         node = _node(self.text, shorten=self.shorten)
         return syntax.Automaton(node if self.form == "set" else syntax.prefixed(self.form, node))
 
@@ -343,7 +343,7 @@ class _Beginnings(Generic[Handler]):
         return [_Thread(compiled, compiled.automaton.start) for compiled in self._commands]
 
     def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
-        """Where a search for these tokens begins, in the order of registration: commands left out do not fit.
+        """Return where a search for these tokens begins, in the order of registration: commands left out do not fit.
 
         One command stays for each way to read the words before the one that fits nowhere, which is the one in error.
         """

@@ -22,7 +22,7 @@ command reference, as `Switch(config-service-profil)#`."""
 
 
 class ExecSession:
-    """What exec commands work on."""
+    """Session of exec commands."""
 
     def __init__(self, environment: Environment, terminal: Terminal, *, privilege: int = USER_LEVEL) -> None:
         self.environment = environment

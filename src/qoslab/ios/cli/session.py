@@ -64,7 +64,7 @@ MODES: dict[str, Mode] = {
 
 HOST_INTERFACE = "host-interface"
 CIRCUIT_MODES = ("atm-vc", "subif-atm-vc")
-"""Of an ATM circuit on an interface, and on a subinterface."""
+"""Modes of an ATM circuit on an interface, and on a subinterface."""
 KEPT = "kept"
 """The mode of what stands below a line that is kept without effect: any line."""
 
@@ -93,7 +93,7 @@ CONFIG: Table[Handler] = Table(texts=TEXTS, parents={name: mode.parent for name,
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a session is: the mode and the names of the objects being edited, outermost first."""
+    """Position of a session: the mode and the names of the edited objects, outermost first."""
 
     mode: str
     names: tuple[str, ...] = ()
@@ -111,10 +111,10 @@ class UnsupportedError(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class _TextBlock:
-    """Where the lines of a block of text stand that is kept, or refused, as a whole."""
+    """Position of the lines of a text block that is kept, or refused, as a whole."""
 
     outer: Position
-    """Where its first line stands."""
+    """Position of its first line."""
     depth: int
     """Blanks before its first line."""
     cursor: int = -1
@@ -135,7 +135,7 @@ class ConfigSession:
         self.finished = False
         self.notices: list[str] = []
         self.restoring = False
-        """Whether a whole running configuration is being read, which has what macros wrote."""
+        """True while a whole running configuration is read, with lines written by macros."""
         self.remarks: list[KeptLine] = []
         """The lines that were kept without effect; the reader empties it."""
         self._banner: _Banner | None = None
@@ -143,7 +143,7 @@ class ConfigSession:
         """Blanks before the line that was parsed last."""
         self._block: _TextBlock | None = None
         self._range: tuple[Position, tuple[str, ...]] | None = None
-        """Where `interface range` led, and the interfaces after the first one."""
+        """Position after `interface range`, and the interfaces after the first one."""
         self._skipped: int | None = None
         """Blanks before a line that was refused: those that are indented further belong to it."""
 
@@ -156,7 +156,7 @@ class ConfigSession:
 
     @property
     def collecting(self) -> bool:
-        """Whether the next lines are the text of a banner, taken as they are."""
+        """True if the next lines are the text of a banner, taken as they are."""
         return self._banner is not None
 
     def execute(self, line: str) -> None:

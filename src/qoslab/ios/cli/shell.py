@@ -117,7 +117,7 @@ class Shell:
 
     @property
     def _capabilities(self) -> frozenset[str]:
-        """By which exec commands are chosen: what the device is."""
+        """Return the capabilities of the device that select its exec commands."""
         return commands_of(self.session.device.hardware)
 
     async def _exec(self, line: str, start: Column) -> None:
@@ -155,7 +155,7 @@ class Shell:
         finally:
             config.device = self.environment.device
             for kept in config.remarks:
-                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is kept without effect: {kept.about}'
+                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is accepted without effect: {kept.about}'
                 self.environment.log.add(self.environment.now(), text)
             config.remarks.clear()
             if config.notices:

@@ -152,7 +152,7 @@ class Word:
     keyword: bool
 
     def is_symbol(self, symbol: Symbol) -> bool:
-        """Whether it stands for that symbol of a syntax; of an argument the name counts, not the type."""
+        """Return whether it stands for that symbol of a syntax; of an argument the name counts, not the type."""
         return symbol == self.name if isinstance(symbol, str) else not self.keyword and symbol.name == self.name
 
 
@@ -196,7 +196,7 @@ class Automaton:
         return self._arguments[state]
 
     def accepts(self, state: int) -> bool:
-        """Whether the line may end in `state`."""
+        """Return whether the line may end in `state`."""
         return self._final in self._reach[state]
 
     def fill(self, words: tuple[Word, ...]) -> str | None:

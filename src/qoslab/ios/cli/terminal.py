@@ -121,7 +121,7 @@ class Terminal:
 
     @property
     def crowded(self) -> bool:
-        """Whether more than `TYPED_AHEAD` is waiting to be read."""
+        """True if more than `TYPED_AHEAD` is waiting to be read."""
         return len(self._input) > TYPED_AHEAD
 
     async def taken(self) -> None:
@@ -185,11 +185,11 @@ class Terminal:
 
     @property
     def held(self) -> bool:
-        """Whether it waits for the other end."""
+        """True if it waits for the other end."""
         return not self._room.is_set()
 
     def go_on(self) -> None:
-        """It does again."""
+        """Resume the output."""
         self._room.set()
 
     def write(self, text: str) -> None:

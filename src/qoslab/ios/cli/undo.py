@@ -1,4 +1,4 @@
-"""How a line of a printed configuration is known again and taken back: what `diff` asks of each command."""
+"""Recognition and undo of printed configuration lines, for `diff`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What a command's `no` form alone does not tell of taking its lines back.
+    """Undo of a command's lines beyond its `no` form.
 
     The syntaxes are filled with the keywords and arguments of a line, as many of them as fit, in order.
     """
@@ -22,29 +22,29 @@ class Undo:
     line: str | None = None
     """Syntax of what takes a line back, behind `no` or, if it begins so, `default`. None is the key."""
     afresh: bool = False
-    """Whether the old line is taken back before another value: it keeps something of that, or the order below it."""
+    """True if the old line is taken back before another value: it keeps something of that, or the order below it."""
     renewed: bool = False
-    """Whether a block is taken back before one with another first line takes its place."""
+    """True if a block is taken back before one with another first line takes its place."""
     table: bool = False
-    """Whether lines with the same key make one table together, which the key's `no` form clears."""
+    """True if lines with the same key make one table together, which the key's `no` form clears."""
     parts: bool = False
-    """Whether lines of this command whose keys extend another line's come to nothing without that."""
+    """True if lines of this command whose keys extend another line's come to nothing without that."""
     ordered: Callable[[Any], bool] | None = None
     """Given the line's `Args`, whether its place among its neighbours counts, new lines being appended."""
     referred: int | None = None
     """A rank among what other lines may refer to, in the order in which these can be removed."""
     attaches: bool = False
-    """Whether it puts a named object in force: it is taken back before that object changes."""
+    """True if it puts a named object in force: it is taken back before that object changes."""
     first: bool = False
-    """Whether, where it is to go, it does so before anything is entered: it would be in the way of that."""
+    """True if, where it is to go, it does so before anything is entered: it would be in the way of that."""
     anew: bool = False
-    """Whether it is taken off and written anew where a change in place does not lead to the aim."""
+    """True if it is taken off and written anew where a change in place does not lead to the aim."""
     early: bool = False
-    """Whether it comes first where addresses are written anew: with one of them it would be refused."""
+    """True if it comes first where addresses are written anew: with one of them it would be refused."""
     verbatim: bool = False
-    """Whether it is a text that may go over several lines; such come last."""
+    """True if it is a text that may go over several lines; such come last."""
     late: bool = False
-    """Whether it is taken back after its neighbours have been entered: without it there may be nothing left."""
+    """True if it is taken back after its neighbours have been entered: without it there may be nothing left."""
     goes_with: str | None = None
     """Syntax of the key of the line that takes this one along when it is removed."""
     followed: str | None = None
@@ -54,4 +54,4 @@ class Undo:
 
 
 PLAIN = Undo()
-"""Of a command whose `no` form tells all."""
+"""Undo of a command by its `no` form alone."""

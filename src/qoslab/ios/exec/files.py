@@ -32,7 +32,7 @@ def named(args: Args, argument: str = "url") -> str:
 
 
 def missing(url: str) -> str:
-    """What is said of a file that is not there."""
+    """Return the message about a missing file."""
     return f"%Error opening {url} (No such file or directory)\n"
 
 

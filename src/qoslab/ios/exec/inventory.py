@@ -10,9 +10,11 @@ from qoslab.ios.exec.configuration import NVRAM_BYTES
 from qoslab.ios.show import inventory
 
 _FLASH = re.compile(r"(\d+)K bytes of (?:(?:ATA|flash-simulated)|(?P<class_b>processor board System flash))")
-"""In `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or nothing [I]."""
+"""Flash line of `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or
+nothing [I].
+"""
 NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
-"""Of a router of which no print tells how much flash it has [I]."""
+"""Routers without a known flash size [I]."""
 
 
 @EXEC.add(ANY_MODE, "show inventory", help={"inventory": "Show the physical inventory"})
@@ -128,7 +130,7 @@ def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
 
 
 def offers_to_erase(session: ExecSession) -> bool:
-    """Whether flash memory is such that whoever copies to it is asked whether to erase it first."""
+    """Return whether flash memory is such that whoever copies to it is asked whether to erase it first."""
     flash = _flash_memory(session)
     return flash is not None and flash["class_b"] is not None
 

@@ -57,7 +57,7 @@ async def _ping_ipv6(session: ExecSession, args: Args) -> None:
 
 
 def _options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingOptions:
-    """What was typed; the options that a family lacks are never given."""
+    """Return the typed options; options that a family lacks are never given."""
     return PingOptions(
         address=args.value("address", family),
         count=_given(args, "count", 5),

@@ -12,7 +12,7 @@ from qoslab.ios.exec.configuration import save
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 24 * 24 * 60
-"""Until a reload: 24 days."""
+"""Greatest time until a reload: 24 days."""
 
 _RELOAD = {
     "reload": "Halt and perform a cold restart",

@@ -16,7 +16,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 120
-"""Of the timer for a confirmation."""
+"""Greatest time of the confirmation timer."""
 
 _WARNING = (
     "This will apply all necessary additions and deletions\n"
@@ -112,7 +112,7 @@ def _with_context(text: str) -> list[str]:
 
 
 def _archived(device: Device) -> bool:
-    """Whether `archive` has a path, where the present configuration is put before it changes."""
+    """Return whether `archive` has a path, where the present configuration is put before it changes."""
     archive = device.kept.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
 

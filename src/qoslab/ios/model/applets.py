@@ -20,9 +20,9 @@ class Applet:
     """One that waits."""
 
     seconds: float
-    """How long, from when it was registered."""
+    """Time from its registration."""
     commands: tuple[str, ...]
-    """What it enters then, in the order of the actions' labels, which are compared as texts."""
+    """Lines that it enters then, in the order of the actions' labels, compared as texts."""
 
 
 def applets(device: Device) -> dict[str, Applet]:

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 AtmEncapsulation = Literal["aal5snap", "aal5mux ip", "aal5mux ppp dialer"]
-"""As typed behind `encapsulation`."""
+"""Encapsulation as typed."""
 
 DEFAULT_ENCAPSULATION: AtmEncapsulation = "aal5snap"
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """How fast a circuit may send: `ubr PCR`, `cbr PCR` or `vbr-nrt PCR SCR [MBS]`. Rates count whole cells."""
+    """Traffic contract of a circuit: `ubr PCR`, `cbr PCR` or `vbr-nrt PCR SCR [MBS]`. Rates count whole cells."""
 
     category: Literal["ubr", "cbr", "vbr-nrt"]
     peak_kbps: int
     sustainable_kbps: int | None = None
-    """Of `vbr-nrt`."""
+    """Sustainable rate of `vbr-nrt`."""
     burst_cells: int | None = None
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class Contract:
 
     @property
     def rate_kbps(self) -> int:
-        """What it may send in the long run."""
+        """Return the long-term rate."""
         return self.peak_kbps if self.sustainable_kbps is None else self.sustainable_kbps
 
 

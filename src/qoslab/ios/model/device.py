@@ -26,26 +26,26 @@ from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
 from qoslab.model.generation import Generation
 
 Family = Literal["router", "switch"]
-"""Which commands a device has: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
+"""Family of commands: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
 
 Speed = Literal["auto", "10", "100", "1000"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a device is, as opposed to how it is configured."""
+    """Hardware and software of a device, as opposed to its configuration."""
 
     platform: str
     """The model's number, for example "3725"."""
     interfaces: tuple[str, ...]
     """Full names in the order of the chassis."""
     generation: Generation = "classic"
-    """Of a switch it says how class-maps and policy-maps are laid out, and nothing else."""
+    """Generation; for a switch only the layout of class-maps and policy-maps."""
     version: str = "12.4"
-    """What the running configuration's `version` line says."""
+    """Version in the running configuration's `version` line."""
     family: Family = "router"
     process_ns: int | None = None
-    """What process level takes for a packet; None where that is not known."""
+    """Time of process level for a packet; None if unknown."""
 
     @property
     def qos(self) -> QosGeneration:
@@ -106,11 +106,11 @@ class Interface:
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
     circuit: Circuit | None = None
-    """Of an ATM interface, or of a subinterface of one."""
+    """Circuit of an ATM interface, or of a subinterface of one."""
     vlan: int | None = None
-    """Of a subinterface: `encapsulation dot1Q`."""
+    """VLAN of a subinterface: `encapsulation dot1Q`."""
     native: bool = False
-    """Whether the frames of its VLAN have no tag."""
+    """True if the frames of its VLAN have no tag."""
     load_interval_s: int | None = None
     shutdown: bool = False
     duplex: Literal["auto", "full", "half"] = "auto"
@@ -126,7 +126,7 @@ class Interface:
     max_reserved_bandwidth: int | None = None
     """Percent, classic generation; None is 75."""
     rate_limits: tuple[RateLimit, ...] = ()
-    """Those for what comes in first; each direction in order."""
+    """Rate limits, input first; each direction in order."""
     shapers: tuple[Shaper, ...] = ()
     """`traffic-shape`: those of lists in order, then that of all packets."""
     priority_group: int | None = None
@@ -136,7 +136,7 @@ class Interface:
     service_policy_input: str | None = None
     service_policy_output: str | None = None
     port: SwitchPort | None = None
-    """On a switch only."""
+    """Port settings of a switch."""
     kept: KeptLines = NONE_KEPT
     """Lines without effect."""
 
@@ -147,18 +147,18 @@ class Interface:
 
     @property
     def runs_ipv6(self) -> bool:
-        """Whether it takes part in IPv6: `ipv6 enable`, or any address."""
+        """True if it takes part in IPv6: `ipv6 enable`, or any address."""
         return self.ipv6_enable or bool(self.ipv6_addresses) or self.ipv6_link_local is not None
 
     @property
     def parent(self) -> str | None:
-        """Of a subinterface: the full name of the port that it is on."""
+        """Return the full name of a subinterface's port."""
         port, dot, _ = self.name.partition(".")
         return port if dot else None
 
     @property
     def serial(self) -> bool:
-        """Whether it is a serial line."""
+        """True if it is a serial line."""
         return self.kind == "Serial"
 
     @property
@@ -168,7 +168,7 @@ class Interface:
 
     @property
     def atm(self) -> bool:
-        """Whether it is an ATM interface, or a subinterface of one."""
+        """True if it is an ATM interface, or a subinterface of one."""
         return self.kind == "ATM"
 
 
@@ -181,7 +181,7 @@ class HostInterface:
     address: IPv4Interface | None = None
     shutdown: bool = False
     service_policy_input: str | None = None
-    """Of a VLAN's."""
+    """Input policy of a VLAN interface."""
     kept: KeptLines = NONE_KEPT
 
     @property
@@ -258,7 +258,7 @@ class AccessList:
 
     @property
     def numbered(self) -> bool:
-        """Whether its name is a number."""
+        """True if its name is a number."""
         return self.name.isdigit()
 
     @property
@@ -290,7 +290,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """For example `vty 4`."""
+        """Return the name, for example `vty 4`."""
         return f"{self.kind} {self.number}"
 
     @property
@@ -363,9 +363,9 @@ class Device:
     banners: dict[str, str] = field(default_factory=dict)
     """The texts of the others by `login`, `exec` and `incoming`."""
     lines: dict[str, Line] = field(default_factory=dict)
-    """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
+    """Lines by `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
     switch: SwitchQos | None = None
-    """On a switch only."""
+    """Settings of a switch."""
     kept: KeptLines = NONE_KEPT
     """Lines without effect."""
     clutter: Clutter = ()

@@ -19,7 +19,7 @@ class QosGeneration:
     """A description of a generation."""
 
     title: str
-    """Its releases in words."""
+    """Releases in words."""
     capabilities: frozenset[str]
     """Forms of commands that this generation has."""
     max_classes: int
@@ -30,11 +30,11 @@ class QosGeneration:
     shape_least_burst_bits: int
     """Committed burst below which the default interval of a shaper is longer."""
     queueing_child_without_shape: bool
-    """Whether a class with a queueing child may be without `shape`."""
+    """True if a class with a queueing child may be without `shape`."""
     fair_queue_in_any_class: bool
-    """Whether classes other than class-default, and classes with `bandwidth`, may have `fair-queue`."""
+    """True if classes other than class-default, and classes with `bandwidth`, may have `fair-queue`."""
     separate_queues: bool
-    """Whether `show policy-map` has queues of classes; else conversations with a `Max Threshold`."""
+    """True if `show policy-map` has queues of classes; else conversations with a `Max Threshold`."""
     random_detect_min: tuple[int, ...]
     """Least thresholds of early detection by precedence."""
     random_detect_min_by_dscp: tuple[tuple[int, ...], int]
@@ -44,23 +44,23 @@ class QosGeneration:
     random_detect_indent: str
     """Further blanks before `random-detect`."""
     police_last: bool
-    """Whether `police` follows the queueing actions in the running configuration."""
+    """True if `police` follows the queueing actions in the running configuration."""
     shows_limit_units: bool
-    """Whether `queue-limit` is printed with its unit."""
+    """True if `queue-limit` is printed with its unit."""
     pads_counted_classes: bool
-    """Whether `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
+    """True if `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
     minimum_and_excess: bool = False
-    """Whether `bandwidth` is a minimum rate beside a part of what all leave; else a part of the line."""
+    """True if `bandwidth` is a minimum rate beside a part of what all leave; else a part of the line."""
     queue_limit_ms: int | None = None
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
     priority_queue_limit: int = figures.PRIORITY_QUEUE_LIMIT
     random_detect_by_limit: bool = False
-    """Whether default thresholds of early detection follow from the queue limit, also in packets."""
+    """True if default thresholds of early detection follow from the queue limit, also in packets."""
     class_flow_queues: int = figures.CLASS_FLOW_QUEUES
     flow_limit_with_random_detect: bool = False
-    """Whether a flow has its limit beside early detection."""
+    """True if a flow has its limit beside early detection."""
     bandwidth_in_leaves_only: bool = False
-    """Whether a class with a queueing child is refused `bandwidth` in kb/s or percent."""
+    """True if a class with a queueing child is refused `bandwidth` in kb/s or percent."""
     greatest_queue_limit: int = 4096
     """Packets."""
     greatest_overhead: int = 63
@@ -68,15 +68,15 @@ class QosGeneration:
     tx_ring: int | None = None
     """Frames behind the schedule, where there is no transmit ring to set."""
     prints_thousands: bool = False
-    """Whether rates are printed as kb/s with three zeros behind them: `0000 bps`."""
+    """True if rates are printed as kb/s with three zeros behind them: `0000 bps`."""
     counts_each_match: bool = True
-    """Whether `show policy-map interface` has counters of each `match` of a match-any class-map."""
+    """True if `show policy-map interface` has counters of each `match` of a match-any class-map."""
     parents_without_depth: bool = False
-    """Whether a class with a queueing child shows no depth and no drop rate of its own."""
+    """True if a class with a queueing child shows no depth and no drop rate of its own."""
     input_hold_queue: int = 75
     """`Input queue: 0/75/...` of `show interfaces`, packets."""
     output_queue_of_fifo: bool = False
-    """Whether `show interfaces` has `Output queue: 0/40 (size/max)` whatever the queueing."""
+    """True if `show interfaces` has `Output queue: 0/40 (size/max)` whatever the queueing."""
     exceeded: str = "exceed"
     """The word before the rate of exceeding packets."""
     violated: str = "violate"

@@ -1,4 +1,4 @@
-"""What show output says of the hardware and the software image; `platforms.ios` has the models."""
+"""Show output about the hardware and the software image; `platforms.ios` has the models."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Software(Protocol):
 
     @property
     def compiled(self) -> str:
-        """When and by whom."""
+        """Return when and by whom."""
 
     @property
     def train_name(self) -> str | None:
-        """Of IOS-XE: Cupertino."""
+        """Return the train name of IOS-XE: Cupertino."""
 
     @property
     def xe_version(self) -> str | None:
-        """Of IOS-XE: 17.09.04a."""
+        """Return the version of IOS-XE: 17.09.04a."""
 
 
 class Chassis(Protocol):

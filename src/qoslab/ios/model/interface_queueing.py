@@ -29,7 +29,7 @@ class QueueRule:
     protocol: str | None
     interface: str | None = None
     kind: Literal["fragments", "gt", "lt", "list", "tcp", "udp"] | None = None
-    """What else of an IP packet counts."""
+    """Further condition on an IP packet."""
     value: int = 0
     """A size in bytes, a list's number or a port."""
 
@@ -66,4 +66,4 @@ class CustomList:
     lowest: int | None = None
     """`lowest-custom`: the first queue that takes turns; None is queue 1."""
     queues: tuple[CustomQueue, ...] = ()
-    """By number."""
+    """Queues by number."""

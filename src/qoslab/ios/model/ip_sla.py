@@ -36,7 +36,7 @@ class Operation:
     target: IPv4Address | IPv6Address | None = None
     target_port: int | None = None
     source: IPv4Address | IPv6Address | None = None
-    """Of the target's version of IP."""
+    """Source address, of the target's IP version."""
     source_interface: str | None = None
     source_port: int | None = None
     control: bool = True
@@ -56,23 +56,23 @@ class Operation:
 
     @property
     def udp(self) -> bool:
-        """Whether it runs over UDP."""
+        """True if it runs over UDP."""
         return self.kind in ("udp-echo", "udp-jitter")
 
     @property
     def ipv6(self) -> bool:
-        """Whether it runs over IPv6."""
+        """True if it runs over IPv6."""
         return isinstance(self.target, IPv6Address)
 
     @property
     def jitter(self) -> bool:
-        """Whether it sends bursts."""
+        """True if it sends bursts."""
         return self.kind in ("icmp-jitter", "udp-jitter")
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a scheduled operation starts."""
+    """Start time of a scheduled operation."""
 
     kind: Literal["now", "pending", "after", "at"] = "pending"
     seconds: int = 0

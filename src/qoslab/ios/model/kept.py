@@ -11,11 +11,11 @@ class KeptLine:
     """A line without effect here, with those below it."""
 
     key: str
-    """What it is about: a later line with the same key takes its place."""
+    """Key of the line's subject: a later line with the same key replaces it."""
     text: str
-    """As the running configuration prints it."""
+    """Text in the running configuration."""
     about: str
-    """What it would act on, in a few words."""
+    """Subject of the inert line, in a few words."""
     place: int
     """The rank of its block in the running configuration."""
     below: tuple[str, ...] = ()

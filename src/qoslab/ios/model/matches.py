@@ -1,4 +1,4 @@
-"""What an entry of an access list asks of addresses and ports."""
+"""Conditions of an access list entry on addresses and ports."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 KEPT_MESSAGES = 200
-"""Of the buffer; IOS counts bytes."""
+"""Messages in the buffer; IOS counts bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def address_text(address: IPv4Address | IPv6Address | None) -> str:
 
 
 def _is_subinterface(number: str | None) -> bool:
-    """Whether a subinterface may have this number, or there is none."""
+    """Return whether a subinterface may have this number, or there is none."""
     return number is None or int(number) <= MOST_SUBINTERFACE
 
 

@@ -24,7 +24,7 @@ class NetworkObject:
 
     @property
     def matches(self) -> list[AddressMatch]:
-        """What it stands for, itself; nothing of another group."""
+        """Return its own matches, without those of other groups."""
         match self.kind:
             case "any":
                 return [ANY_ADDRESS]
@@ -45,7 +45,7 @@ class ServiceObject:
     """A line of a service object group: protocols with ports or an ICMP message, or another group."""
 
     protocols: tuple[int, ...] = ()
-    """By number; both of TCP and UDP for `tcp-udp`; none for any."""
+    """Protocols by number; both of TCP and UDP for `tcp-udp`; none for any."""
     source_port: PortMatch | None = None
     destination_port: PortMatch | None = None
     icmp_type: int | None = None
@@ -84,7 +84,7 @@ class ObjectGroup:
 
     @property
     def empty(self) -> bool:
-        """Whether it has no objects."""
+        """True if it has no objects."""
         return not self.networks and not self.services
 
 
@@ -101,12 +101,12 @@ def reached(groups: Groups, name: str) -> Iterator[ObjectGroup]:
 
 
 def addresses(groups: Groups, name: str) -> list[AddressMatch]:
-    """What a network object group stands for."""
+    """Return the addresses of a network object group."""
     found = [match for group in reached(groups, name) for each in group.networks for match in each.matches]
     return list(dict.fromkeys(found))
 
 
 def services(groups: Groups, name: str) -> list[ServiceObject]:
-    """What a service object group stands for."""
+    """Return the services of a service object group."""
     found = [each for group in reached(groups, name) for each in group.services if not each.group]
     return list(dict.fromkeys(found))

@@ -43,7 +43,7 @@ class Criterion:
     ranges: tuple[tuple[int, int], ...] = ()
     """VLANs, the first and the last of each range."""
     interfaces: tuple[tuple[str, str], ...] = ()
-    """Of a switch's `match input-interface`: the first and the last port of each range."""
+    """Interfaces of a switch's `match input-interface`: the first and the last port of each range."""
     ip_only: bool = False
     minimum: int | None = None
     maximum: int | None = None
@@ -87,7 +87,7 @@ ActionName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class PoliceAction:
-    """What is done with a packet of one colour."""
+    """Action on a packet of one colour."""
 
     action: ActionName
     value: int | None = None
@@ -121,7 +121,7 @@ class DynamicBucket:
 
     @property
     def ordered(self) -> bool:
-        """Whether the size at the start lies between the least and the greatest, defaults filled in."""
+        """True if the size at the start lies between the least and the greatest, defaults filled in."""
         initial = figures.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
         minimum = figures.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
         return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
@@ -166,7 +166,7 @@ SubscriberEncapsulation = Literal[
     "snap-dot1q-rbe",
     "mux-dot1q-rbe",
 ]
-"""What is in the cells of a subscriber's line."""
+"""Encapsulation in the cells of a subscriber's line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class FairQueue:
 
 LimitUnit = Literal["packets", "bytes", "ms", "us", "percent"]
 LIMIT_UNITS: dict[LimitUnit, int] = {"packets": 4096, "bytes": 64_000_000, "ms": 3400, "us": 512_000}
-"""In which a queue's depth is told, with the highest number that may be typed of each; of packets IOS-XE has more."""
+"""Units of a queue's depth, with the greatest number of each; of packets IOS-XE has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +276,9 @@ class RandomDetect:
     ecn: bool = False
     """Mark packets of ECN-capable transports rather than drop them at random."""
     unit: LimitUnit | None = None
-    """That of the thresholds; none without any, or where none was typed. `percent` is of the queue limit."""
+    """Unit of the thresholds; none without any, or if none was typed. `percent` is of the queue limit."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
-    """By precedence or code point, in its order."""
+    """Thresholds by precedence or code point, in its order."""
 
 
 QUEUEING = {"queueing": True}
@@ -301,22 +301,22 @@ class PolicyClass:
     fair_queue: FairQueue | None = field(default=None, metadata=LEAF)
     queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
     queue_thresholds: tuple[QueueThreshold, ...] = field(default=(), metadata=LEAF)
-    """Of one field, by its values."""
+    """Queue thresholds of one field, by its values."""
     random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
     drop: bool = False
-    """Whether every packet is dropped."""
+    """True if every packet is dropped."""
     trust: TrustState | None = None
-    """On a switch: where the internal DSCP comes from."""
+    """Source of the internal DSCP on a switch."""
     aggregate: str | None = None
-    """On a switch: the name of the shared policer, instead of `police`."""
+    """Name of the shared policer on a switch, instead of `police`."""
     service_policy: str | None = None
     kept: KeptLines = NONE_KEPT
     """Lines without effect."""
 
     @property
     def queueing(self) -> bool:
-        """Whether it has an action that only the output direction knows."""
+        """True if it has an action that only the output direction knows."""
         return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
 
     @property

@@ -32,7 +32,7 @@ IPV6_PROTOCOLS: dict[str, int | None] = {
     "tcp": 6,
     "udp": 17,
 }
-"""In IPv6 access lists."""
+"""Protocol names in IPv6 access lists."""
 PROTOCOL_NAMES = {number: name for name, number in PROTOCOLS.items()}
 _IPV6_PROTOCOL_NAMES = {number: name for name, number in IPV6_PROTOCOLS.items()}
 
@@ -77,15 +77,15 @@ BY_PORT: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {
     "tftp": ((17, (69,)),),
     "xwindows": ((6, tuple(range(6000, 6004))),),
 }
-"""What `match protocol` knows by port: protocol numbers with the ports at either end.
+"""Protocols of `match protocol` by port: protocol numbers with the ports at either end.
 
 The ports are those of the table of NBAR's protocols in Cisco's QoS configuration guide. A router that follows the
 control connection of ftp, sip, rtsp or tftp also finds the ports that it opens; that takes content, and is not done.
 """
 PROTOCOL_LIST = "protocol "
-"""How the name of an access list begins that stands for a protocol in the data plane; no list of IOS is named so."""
+"""Beginning of names of access lists for a protocol in the data plane; no list of IOS has such a name."""
 BY_NUMBER: dict[str, tuple[int, ...]] = {"egp": (8,), "gre": (47,), "ipinip": (4,), "ipsec": (50, 51)}
-"""What it knows by the number of the IP protocol, beyond what the data plane tells by itself."""
+"""Protocols of `match protocol` by IP protocol number, beyond those that the data plane distinguishes itself."""
 
 TCP = 6
 UDP = 17

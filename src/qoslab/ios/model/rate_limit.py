@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 LimitMatch = Literal["all", "access-group", "rate-limit", "dscp", "qos-group"]
-"""What a line meters: everything, an access list, a rate-limit access list, a code point, a group."""
+"""Match of a line: everything, an access list, a rate-limit access list, a code point, a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitAction:
-    """What happens to a packet of a line: what is written into it, and where it goes then."""
+    """Action on a packet of a line: new marks, and the next step."""
 
     then: Literal["transmit", "drop", "continue"]
     field: Literal["dscp", "prec", "qos"] | None = None
@@ -25,7 +25,7 @@ class RateLimit:
     direction: Literal["input", "output"]
     match: LimitMatch
     number: int
-    """Of the list, the code point or the group; 0 where everything is metered."""
+    """Number of the list, the code point or the group; 0 if everything is metered."""
     rate_bps: int
     normal_burst: int
     extended_burst: int

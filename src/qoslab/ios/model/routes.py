@@ -1,4 +1,4 @@
-"""Which of a configuration's static routes can stand in a routing table."""
+"""Static routes of a configuration that can be in a routing table."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def secret_of(password: str) -> Secret:
 
 
 def verify(secret: Secret, password: str) -> bool:
-    """Whether `password` is the one that `secret` was made of."""
+    """Return whether `password` is the one that `secret` was made of."""
     if secret.kind == 0:
         return hmac.compare_digest(secret.text.encode(), password.encode())
     parts = secret.text.split("$")

@@ -1,4 +1,4 @@
-"""What `show policy-map interface` says of the queue of a class, in the print of both software generations.
+"""Queue part of a class in `show policy-map interface`, for both software generations.
 
 All lines are without the indentation of the class's body.
 """
@@ -20,7 +20,7 @@ NONE: formats.Count = {"packets": 0, "bytes": 0}
 
 
 def has_level(config: formats.PolicyClass) -> bool:
-    """Whether the class is configured with a level of priority."""
+    """Return whether the class is configured with a level of priority."""
     priority = config.get("priority")
     return priority is not None and priority.get("level") is not None
 
@@ -32,7 +32,7 @@ def _total_drops(counters: formats.ClassCounters) -> int:
 
 
 def _queueing_child(counters: formats.ClassCounters) -> bool:
-    """Whether the queues of a class are those of its child."""
+    """Return whether the queues of a class are those of its child."""
     child = counters["child"]
     return child is not None and any(each["queue"] or each["priority"] for each in child["classes"])
 

@@ -111,9 +111,9 @@ class InterfaceView:
     activity: Activity
     qos: QosGeneration
     kbit: str
-    """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
+    """Unit of BW in the software's output: `Kbit`, from 15.x on `Kbit/sec`."""
     circuit: bool = False
-    """Whether an ATM port has a circuit, on itself or on a subinterface."""
+    """True if an ATM port has a circuit, on itself or on a subinterface."""
 
     def render(self) -> str:
         """The print."""

@@ -1,4 +1,4 @@
-"""What inventory and automation tools ask every IOS device for, beside `show version`.
+"""Show commands of inventory and automation tools, in addition to `show version`.
 
 Layouts are those that Genie's parsers of these commands read. Whatever a virtual router has nothing to say of is said
 to be empty, as a router says it.
@@ -140,7 +140,7 @@ def show_users() -> str:
 
 
 def show_boot(device: Device, chassis: Chassis) -> str:
-    """What the router boots next."""
+    """Show the next boot of the router."""
     images = [line.text.removeprefix("boot system ") for line in device.kept if line.text.startswith("boot system ")]
     listed = ";".join(f"{image.removeprefix('flash ')},1" for image in images)
     return _text(

@@ -108,7 +108,7 @@ def _switching(device: Device) -> Iterator[str]:
 
 
 def _word(interface: Interface, line: str, default: str, negated: str, set_: str | None = None) -> str:
-    """What is said of a line that is kept without effect: as it is by default, with `no`, or set."""
+    """Return the word for an inert line: the default, with `no`, or set."""
     found = interface.kept.find(line)
     if found is None:
         return default

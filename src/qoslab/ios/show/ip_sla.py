@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Print = Literal["2008", "later"]
 
 PRINTS: dict[str, Print] = {"12.4": "2008", "15.0": "later", "15.1": "later", "15.2": "later"}
-"""Which print an image has, by its train."""
+"""Output form of an image, by its train."""
 TYPES_2008 = {"icmp-echo": "echo", "icmp-jitter": "icmpJitter", "udp-echo": "udpEcho", "udp-jitter": "udpJitter"}
 """`icmpJitter` is the article's; the others are the MIB's words (remembered)."""
 
@@ -47,7 +47,7 @@ RETURN_CODES = {
 NO_FIGURES = "NoConnection/Busy/Timeout"
 
 Reports = Mapping[str, "formats.OperationReport"]
-"""What the data plane has measured, by operation."""
+"""Results of the data plane, by operation."""
 
 
 def print_of(version: str) -> Print:
@@ -179,7 +179,7 @@ def jitter_triplet(jitter: formats.Jitter, which: Print) -> str:
 
 
 def jitter_samples(jitter: formats.Jitter) -> int:
-    """How many differences are not zero."""
+    """Return how many differences are not zero."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 

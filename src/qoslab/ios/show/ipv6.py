@@ -67,7 +67,7 @@ def _listed(entries: Sequence[tuple[IPv6Network, str, list[str]]]) -> Iterator[s
 
 
 def _early(device: Device) -> bool:
-    """Whether the release prints as 12.4 does; from 15.0 on the table has a name and a way its kind."""
+    """Return whether the release prints as 12.4 does; from 15.0 on the table has a name and a way its kind."""
     return device.hardware.version.startswith("12.")
 
 

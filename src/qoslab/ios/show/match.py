@@ -1,4 +1,4 @@
-"""How match criteria, policer actions and set actions are written in show output.
+"""Match criteria, policer actions and set actions in show output.
 
 Spacing as observed on devices: `show policy-map interface` and `show class-map` differ in it.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def policy_match(criterion: formats.Criterion, kind: formats.MatchMode = "all") -> str:
-    """What follows `Match: ` in `show policy-map interface`; `kind` is that of a nested class-map."""
+    """Return the text after `Match: ` in `show policy-map interface`; `kind` is that of a nested class-map."""
     return _negation(criterion) + _policy_match(criterion, kind)
 
 
@@ -36,7 +36,7 @@ def _policy_match(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
 
 
 def class_map_match(criterion: formats.Criterion) -> str:
-    """What follows `Match ` in `show class-map`."""
+    """Return the text after `Match ` in `show class-map`."""
     return _negation(criterion) + _class_map_match(criterion)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Those of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
 KINDS = {"fifo": "none", "weighted_fair": "fair", "class_based": "fair", "priority": "priority", "custom": "custom"}
-"""How `show queueing interface` calls the strategies."""
+"""Names of the strategies in `show queueing interface`."""
 FIFO_NOT_SUPPORTED = "'Show queue' not supported with FIFO queueing."
 HQF_NOT_SUPPORTED = "'Show queue' not supported with HQF."
 """[I] Our own words: a policy of the later generation has no conversations.

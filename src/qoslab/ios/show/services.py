@@ -1,4 +1,4 @@
-"""What a device says of its services and tables when inventory tools ask: names, time, SSH, SNMP, files, routing.
+"""Services and tables of a device for inventory tools: names, time, SSH, SNMP, files, routing.
 
 What a virtual device does not run it says it does not, in the words of IOS [R].
 """
@@ -15,7 +15,7 @@ from qoslab.ios.show.interfaces import dotted_mac, states
 NO_NTP = "%NTP is not enabled.\n"
 NO_SNMP = "%SNMP agent not enabled\n"
 LOGIN_SECONDS, LOGIN_TRIES = 30, 3
-"""What the SSH server of a virtual router grants a login."""
+"""Login limits of a virtual router's SSH server."""
 
 
 def _text(lines: Sequence[str]) -> str:
@@ -88,7 +88,7 @@ def show_vrf(*, ip: bool) -> str:
 
 
 def show_protocols(device: Device, ports: Mapping[str, Port]) -> str:
-    """What is routed, and the addresses by interface."""
+    """Show the routed protocols, and the addresses by interface."""
     lines = ["Global values:", "  Internet Protocol routing is enabled"]
     for name, interface in device.interfaces.items():
         port = ports.get(interface.parent or name)

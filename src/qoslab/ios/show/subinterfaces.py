@@ -22,7 +22,7 @@ NOTHING: formats.Count = {"packets": 0, "bytes": 0}
 def show_subinterface(
     device: Device, interface: Interface, chassis: Chassis, port: Port | None, cleared: str, kbit: str
 ) -> str:
-    """What `show interfaces` says of a subinterface, of which IOS prints no counters; `port` is its port's."""
+    """Show a subinterface in `show interfaces` (IOS prints no counters for it); `port` is its port's."""
     parent = device.interfaces[interface.parent or ""]
     hardware = chassis.interface(parent.name)
     if hardware is None:
@@ -54,7 +54,7 @@ def show_subinterface(
 
 
 def cleared_text(now: datetime, cleared: datetime | None) -> str:
-    """How long ago counters were cleared."""
+    """Return how long ago counters were cleared."""
     return elapsed_text(None if cleared is None else now - cleared)
 
 

@@ -58,7 +58,7 @@ def _place(point: CapturePoint) -> str:
 
 
 class _DataPlaneCapture:
-    """By the data plane of the router."""
+    """Capture by the data plane of the router."""
 
     def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point
@@ -106,7 +106,7 @@ class _DataPlaneCapture:
 
 
 class _ToolCapture:
-    """By a program where packets of the interface are seen."""
+    """Capture by a program at the interface."""
 
     def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point

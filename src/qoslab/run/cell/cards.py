@@ -1,4 +1,4 @@
-"""What the experiment's interfaces of hosts count: packets as the kernel's driver sees them."""
+"""Counters of the experiment's interfaces of hosts: packets as the kernel's driver sees them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from qoslab.results import Cell
 from qoslab.run.lab import Lab
 
 COLUMNS = {"received_bytes": 0, "received_packets": 1, "sent_bytes": 8, "sent_packets": 9}
-"""Of a line of `/proc/net/dev`, behind the interface's name."""
+"""Columns of a line of `/proc/net/dev`, behind the interface's name."""
 Counts = dict[str, dict[str, int]]
-"""By interface, as the experiment calls it."""
+"""Counters by interface, with the experiment's names."""
 
 
 class Cards:

@@ -1,4 +1,4 @@
-"""Whether clocks ran on within a cell: nobody set them, the machines were awake; how those of hosts stand to ours."""
+"""Check of clocks during a cell: no steps, no suspension; offsets of the hosts' clocks from ours."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from qoslab.run.lab import ClockLook, Lab
 from qoslab.run.threads import side_by_side
 
 READINGS = 20
-"""Of which the one counts that took least: what comes between two clocks' readings is part of their difference."""
+"""Number of readings; the fastest one counts, since the time between two clocks' readings is part of their difference.
+"""
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """How far the other clocks are from CLOCK_MONOTONIC, which neither steps nor counts sleep; in nanoseconds."""
+    """Offsets of other clocks from CLOCK_MONOTONIC (it neither steps nor counts sleep), in nanoseconds."""
 
     wall_ns: int
     boot_ns: int
 
     @classmethod
     def read(cls) -> Self:
-        """As they are now."""
+        """Read the present offsets."""
         return cls(_ahead(time.CLOCK_REALTIME), _ahead(time.CLOCK_BOOTTIME))
 
     def until_now(self) -> ClockRecord:
-        """What became of them since."""
+        """Return the changes since then."""
         return self.until(self.read())
 
     def until(self, then: Clocks) -> ClockRecord:
-        """What became of them until then."""
+        """Return the changes until then."""
         # Sleep moves the wall clock ahead as well: that is no step.
         asleep = then.boot_ns - self.boot_ns
         return ClockRecord(stepped_ns=then.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
@@ -46,12 +47,12 @@ class HostClocks:
         self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
 
     def until_now(self) -> dict[str, HostClockRecord]:
-        """What became of them since."""
+        """Return the changes since then."""
         after = self._looks(self._before)
         return {host: _record(before, after[host]) for host, before in self._before.items()}
 
     def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
-        """At all of them at once: a look at one that is far away takes its time."""
+        """Read all of them in parallel: a remote one takes its time."""
         names = list(hosts)
         return dict(zip(names, side_by_side(lambda name: self._lab.host(name).clock(), names), strict=True))
 

@@ -54,24 +54,26 @@ class _Side:
     stderr: Path
 
     def output(self) -> Output:
-        """What it printed so far."""
+        """Return the output so far."""
         errors = self.stderr.read_text(encoding="utf-8", errors="replace") if self.stderr.exists() else ""
         return Output(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
 
 
 @dataclass(frozen=True)
 class FlowPlace:
-    """Where a flow runs and what it leaves its output in."""
+    """Ends of a flow, and the folder of its output."""
 
     topology: Topology
     port: int
     seed: int
-    """Of whatever its tool draws at random."""
+    """Seed of the tool's random values."""
     cell: Cell
 
 
 def unreached(cell: Cell, flow: Flow) -> str:
-    """Why packets of a flow, or its answers, do not arrive by what a cell's routers were given: `no route from …`."""
+    """Return why packets of a flow, or its answers, do not arrive by what a cell's routers were given: `no route from
+    …`.
+    """
     experiment = cell.experiment()
     devices = configured_devices(experiment, cell.configurations(routers_of(experiment.topology)))
     ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
@@ -99,7 +101,7 @@ class RunningFlow:
         self._port = place.port
         self._ends = ends
         self._told: tuple[int, datetime] | None = None
-        """When the client's host was told of it, by CLOCK_MONOTONIC and by the wall clock."""
+        """Start time sent to the client's host, by CLOCK_MONOTONIC and by the wall clock."""
         self._began: datetime | None = None
         self._server: _Side | None = None
         self._client: _Side | None = None
@@ -110,7 +112,7 @@ class RunningFlow:
 
     @property
     def notice_s(self) -> float:
-        """How long before its instant `start_client` is to be called."""
+        """Return how long before its instant `start_client` is to be called."""
         return self._lab.notice_s
 
     def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _Side:
@@ -164,12 +166,12 @@ class RunningFlow:
         self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
 
     def late_s(self, at_ns: int) -> float:
-        """How long after its instant its client began, as far as that is known already."""
+        """Return how long after its instant its client began, as far as that is known already."""
         began_ns = None if self._client is None else self._client.process.began_ns()
         return 0.0 if began_ns is None else (began_ns - at_ns) / 1e9
 
     def record(self) -> FlowRecord | None:
-        """Where and when it ran; None when its client was never started."""
+        """Return where and when it ran; None when its client was never started."""
         began_ns = None if self._client is None else self._client.process.began_ns()
         if self._told is None or began_ns is None:
             return None
@@ -185,7 +187,7 @@ class RunningFlow:
         )
 
     def done(self) -> bool:
-        """Whether both sides are done. A side that died makes the flow done: `result` then says what it left.
+        """Return whether both sides are done. A side that died makes the flow done: `result` then says what it left.
 
         A flow that may fail is cut off at its deadline. Raises `TrafficError` when another is past its own.
         """
@@ -220,7 +222,7 @@ class RunningFlow:
         return False
 
     def _unreached(self) -> str:
-        """Why nothing arrives, by the routers' configurations and by connections that never were; else empty."""
+        """Return why nothing arrives, by the routers' configurations and by connections that never were; else empty."""
         if reason := unreached(self._cell, self.flow):
             return f"{reason},"
         if self.flow.protocol == "tcp" and self._began is None:

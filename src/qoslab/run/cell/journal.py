@@ -41,7 +41,7 @@ CONFIGURATION = re.compile(r"sh\w* +(?:run|start|conf|arch|deri|tech)|more\b", r
 
 @dataclass
 class Findings:
-    """What a cell finds beside its files; the fields are those of `cell.json`."""
+    """Findings of a cell outside its files; the fields are those of `cell.json`."""
 
     flows: tuple[FlowRecord, ...] = ()
     captures: dict[str, CaptureRecord] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Journal:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Those that are over, in order."""
+        """Return the finished steps, in order."""
         return tuple(self._steps)
 
     @contextmanager
@@ -102,7 +102,7 @@ class Journal:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing was found that makes the figures worthless."""
+        """True if nothing was found that makes the figures worthless."""
         return not self._reasons
 
     def invalid(self, reason: str) -> None:
@@ -155,7 +155,7 @@ class Journal:
         base = self.cell.observation(observation.node, str(moment), observation.command)
         if CONFIGURATION.match(observation.command):
             # A parser takes a secret out of its line, and nobody would know it for one.
-            data = {"unparsed": "a configuration, of which the secrets were removed"}
+            data = {"unparsed": "a configuration, with its secrets removed"}
         self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
         self.cell.write(base.with_name(base.name + ".json"), json.dumps(_masked(data), indent=1) + "\n")
         file = str(base.relative_to(self.cell.path))
@@ -173,7 +173,10 @@ class Journal:
 
     def never_came(self, observation: Observation, moment: Trigger, why: str) -> None:
         """Note that a show command was not taken."""
-        self.warn(f'{observation.node}: "{observation.command}" was to be taken at {moment}, which never came: {why}')
+        self.warn(
+            f'{observation.node}: "{observation.command}" was to be taken at {moment}, a time that was never '
+            f"reached: {why}"
+        )
 
     def conclude(self) -> CellRecord:
         """Write `cell.json` of a cell that came to its end, once it is known whether all count the same; return it."""
@@ -184,7 +187,7 @@ class Journal:
         try:
             disagreements = conservation.disagreements_of(self.cell, self.record(), self.task.experiment)
         except QoslabError as error:
-            disagreements = [f"what was counted cannot be read: {error.message}"]
+            disagreements = [f"the counters cannot be read: {error.message}"]
         self.findings.disagreeing = bool(disagreements)
         for sentence in disagreements:
             self.invalid(sentence)
@@ -195,9 +198,9 @@ class Journal:
         return self.cell.write_record(self.record(broken=broken))
 
     def record(self, *, broken: bool = False) -> CellRecord:
-        """How the cell went; `broken`: it did not come to its end."""
+        """Return how the cell went; `broken`: it did not come to its end."""
         if broken and self.is_valid:
-            self.invalid("it broke off")
+            self.invalid("it was interrupted")
         found = self.findings
         lateness = tuple(reason for reason in self._reasons if reason in self._lateness)
         return CellRecord(
@@ -232,7 +235,7 @@ class Journal:
 
 
 def _masked(data: Any) -> Any:
-    """What a parser made of a print, without secrets in its texts."""
+    """Return parsed output without secrets in its texts."""
     if isinstance(data, str):
         return KNOWN.masked(data)
     if isinstance(data, Mapping):

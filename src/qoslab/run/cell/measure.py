@@ -43,17 +43,17 @@ class Parse(Protocol):
     """Parses what a router printed."""
 
     def __call__(self, device: str, command: str, text: str) -> Observed:
-        """What `text` says, the answer of the router to `command`."""
+        """Parse `text`, the answer of the router to `command`."""
 
 
 @dataclass(frozen=True)
 class CommandLines:
-    """How routers are observed, and how configuration lines are entered in them."""
+    """Functions to observe routers, and to enter configuration lines."""
 
     observe: Observe
     enter: Enter
     show: Observe
-    """Without parsing."""
+    """Show command without parsing."""
     parse: Parse
 
 
@@ -86,7 +86,8 @@ class CellRun:
             raise LabDied(death)
 
     def measure(self, turn: AbstractContextManager[None]) -> None:
-        """From the hosts' settings to the last counter; `turn` is entered first and left when the traffic is over.
+        """Measure a cell, from the hosts' settings to the last counter; `turn` is entered first and left at the end of
+        the traffic.
 
         What makes the figures worthless is kept as a reason and not raised. Everything that was started has ended when
         this returns or raises.
@@ -133,7 +134,7 @@ class CellRun:
         readings: ShowSampler,
         traffic_is_over: Callable[[], None],
     ) -> None:
-        """From the first capture to the last; `running` ends whatever is left."""
+        """Measure from the first capture to the last; `running` ends the remaining processes."""
         with self._journal.step(CAPTURE_ON):
             captures = self._start_captures(running)
         with self._journal.step(OBSERVE_BEFORE):
@@ -264,7 +265,7 @@ class CellRun:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _judge(self, unread: Exception | None) -> None:
-        """Whether machine, routers and senders were as punctual as the figures need."""
+        """Return whether machine, routers and senders were as punctual as the figures need."""
         journal, found, traffic_s = self._journal, self._journal.findings, self._traffic_s
         if unread is not None:
             journal.invalid(f"the counters could not be read to the end: {unread}")
@@ -272,7 +273,7 @@ class CellRun:
             found.health = read_health(self._lab, (*self._data_planes, *self._lab.lines))
         except QoslabError as error:
             if journal.is_valid:
-                journal.invalid(f"how punctual the data planes were cannot be read: {error}")
+                journal.invalid(f"the lateness statistics of the data planes cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
         traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
         feeds = fed_routers(self._experiment.topology, configurations, traffic)
@@ -307,7 +308,7 @@ class CellRun:
             self._journal.observed(observation, moment, taken.raw, taken.data, between)
 
     def _keep_host_counters(self, moment: int) -> None:
-        """What the kernels of the hosts that send or receive count of their TCP: 0 before the traffic, 1 after it."""
+        """Save the kernel TCP counters of sending and receiving hosts: 0 before the traffic, 1 after it."""
         flows = self._experiment.flows_of(self._arm)
         for host in dict.fromkeys(name for flow in flows for name in (flow.source, flow.destination)):
             shown = self._lab.host(host).read("/proc/net/snmp", "/proc/net/netstat")

@@ -1,4 +1,4 @@
-"""Who depends on whose punctuality: routers on those before them, and which senders have a pace of their own."""
+"""Dependencies on punctuality: routers on those before them, and the paced senders."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WITH_HEADERS = 1.5
 
 
 WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
-"""What a class may do with a packet whenever it comes."""
+"""Actions of a class that do not depend on time."""
 
 
 def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
-    """Whether a router's decisions on frames that come in there depend on their spacing.
+    """Return whether a router's decisions on frames that come in there depend on their spacing.
 
     It polices, shapes or queues them by class. The plain queue of an interface takes what a link brings.
     """
@@ -50,13 +50,13 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
 
 
 Pair: TypeAlias = tuple[str, str]
-"""Who sends and who receives."""
+"""Sender and receiver."""
 
 
 def fed_routers(
     topology: Topology, configurations: Mapping[str, Mapping[str, Any]], traffic: Collection[Pair]
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Of each router with a data plane, by port, those that get the traffic from it and go by time.
+    """Return, for each router with a data plane and port, the routers with time-dependent policies that it feeds.
 
     `configurations` are the engine's. A link counts that the traffic crosses: what else leaves by it, as the answer to
     an ARP request, is so little that a single late frame is a large part.
@@ -74,7 +74,7 @@ def fed_routers(
 
 
 def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
-    """Who sends to whom: TCP and probes are answered."""
+    """Return who sends to whom: TCP and probes are answered."""
     there = {(flow.source, flow.destination) for flow in flows}
     answered = {(flow.source, flow.destination) for flow in flows if flow.protocol == "tcp"}
     answered |= {(probe.source, probe.destination) for probe in probes}
@@ -82,7 +82,7 @@ def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
 
 
 def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
-    """Whether what goes from one node to another may take a link in this direction.
+    """Return whether what goes from one node to another may take a link in this direction.
 
     It may where the link's near end can be reached without its far end, and the destination from there without going
     back. Where there are several ways it is not known which one the routers choose, and all of them count.
@@ -107,7 +107,7 @@ def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
 def senders(
     topology: Topology, flows: Mapping[str, Flow], results: Mapping[str, FlowResult]
 ) -> dict[str, SenderRecord]:
-    """What is known of the senders' pace, by traffic.
+    """Return the precision of the senders, by traffic.
 
     An iperf that is asked for more than its host's link carries waits for the link: nothing is known of its pace.
     """
@@ -134,7 +134,7 @@ def _lost(result: FlowResult) -> float | None:
 
 
 def probe_sender(samples: Sequence[formats.Sample], interval_ns: int) -> SenderRecord | None:
-    """How late the packets of a jitter operation left, against the most punctual one of their run; None of none.
+    """Return how late the packets of a jitter operation left, against the most punctual one of their run; None of none.
 
     What comes back late or never has no stamps and is not looked at.
     """

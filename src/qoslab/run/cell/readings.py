@@ -28,11 +28,11 @@ from qoslab.run.threads import in_thread
 from qoslab.units import Duration
 
 LOAD = "show processes cpu | include CPU utilization"
-"""What a router says of its own load, in one line."""
+"""Show commands for a router's own load, in one line."""
 BESIDE_S = 0.5
 """Before and after a moment: counters are known there if readings are not far apart (`analysis.at_moment`)."""
 SELDOM_S = 10.0
-"""How often a router is read of which an inventory does not say it."""
+"""Default interval of a router's readings without a setting in the inventory."""
 OFTEN_S = 2.0
 """The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
 then, if none takes longer than half a second (`analysis.at_moment`)."""
@@ -43,13 +43,13 @@ _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
 
 class Shows(Protocol):
-    """How the counters of routers are read."""
+    """Functions that read the counters of routers."""
 
     def show(self, device: str, command: str) -> Observed:
         """Take a show command without parsing it."""
 
     def parse(self, device: str, command: str, text: str) -> Observed:
-        """What `text` says, the answer of the router to `command`."""
+        """Parse `text`, the answer of the router to `command`."""
 
 
 def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
@@ -65,7 +65,9 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
 
 
 def period_s(stated: Duration | None, demand: Demand) -> float:
-    """How often a router is read, in seconds: as its inventory says, else by what is asked of the measurement."""
+    """Return the interval of a router's readings, in seconds: from its inventory, else by the demands of the
+    measurement.
+    """
     if stated is not None:
         return stated.seconds
     return OFTEN_S if demand.by_counter else SELDOM_S
@@ -74,7 +76,7 @@ def period_s(stated: Duration | None, demand: Demand) -> float:
 def reading_times(
     length_s: float, every_s: float, moments_s: Iterable[float] = (), traffic_s: float = 0.0
 ) -> list[float]:
-    """When readings are due between the first and the last one, in seconds of the traffic time.
+    """Return when readings are due between the first and the last one, in seconds of the traffic time.
 
     Rates are counted until `length_s`, which has one; where flows last longer, until `traffic_s`, readings go on. There
     is one shortly before and one shortly after each of the moments.
@@ -98,15 +100,15 @@ def reading_times(
 
 @dataclass
 class _Taken:
-    """What was read of one router."""
+    """Readings of one router."""
 
     commands: Sequence[str]
-    """Those that it answers."""
+    """Commands that it answers."""
     answers: list[tuple[str, Observed]] = field(default_factory=list)
     first_took_s: float = 0.0
-    """How long the first command took that the router answered, the last time."""
+    """Latest duration of the first answered command."""
     rounds: list[float] = field(default_factory=list)
-    """How long each reading took, in seconds."""
+    """Duration of each reading, in seconds."""
     busy_percent: list[int] = field(default_factory=list)
 
 
@@ -138,9 +140,9 @@ class ShowSampler:
         self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
         self._under_way: list[Future[None]] = []
-        """Of each router the first reading, those beside the traffic, or the last one."""
+        """Current reading of each router: the first, one during the traffic, or the last."""
         self.error: QoslabError | None = None
-        """Why the readings ended early, if they did."""
+        """Reason for an early end of the readings, if any."""
 
     def __enter__(self) -> Self:
         self._begin_reading()
@@ -155,7 +157,9 @@ class ShowSampler:
             reading.result()
 
     def _choose(self, router: str) -> None:
-        """What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's."""
+        """Choose the commands: unanswered ones are not repeated, and a switch with drop counters of queues needs no
+        ASIC's.
+        """
         taken = self._taken[router]
         parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
         told = {command for command, found in parsed.items() if found}

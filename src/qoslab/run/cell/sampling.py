@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 NEAR_S = 0.25
-"""From a moment to a regular reading that it takes the place of: rates between readings that are nearer to each other
-would be those of single packets."""
+"""Distance from a requested time to a regular reading that it replaces: closer readings would give rates of single
+packets.
+"""
 POLL_S = 0.05
 
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
-    """What each data plane says of its lateness and losses since its counters were cleared."""
+    """Read each data plane's lateness and losses since its counters were cleared."""
 
     async def ask() -> dict[str, Health]:
         found = {}
@@ -76,7 +77,8 @@ def read_engine_configuration(lab: Lab, router: str) -> formats.RouterConfig | N
 
 
 class Readings:
-    """When counters are read: once a second, and at moments of the traffic, in place of a regular one that is near.
+    """Schedule of counter readings: once a second, and at requested times of the traffic in place of a near regular
+    one.
 
     Times are of `time.monotonic`.
     """
@@ -91,7 +93,7 @@ class Readings:
         self._zero = zero
 
     def due(self) -> float:
-        """When the next one is."""
+        """Return when the next one is."""
         moment = self._moment()
         return moment if moment < self._regular + NEAR_S else self._regular
 
@@ -121,7 +123,7 @@ class CounterSampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
         self.error: Exception | None = None
-        """Why the sampling ended early, if it did."""
+        """Reason for an early end of the sampling, if any."""
 
     def __enter__(self) -> Self:
         self._thread.start()

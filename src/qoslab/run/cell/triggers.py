@@ -29,7 +29,7 @@ class _Wait:
     wanted: list[Observation]
     taken: list[Observed] = field(default_factory=list)
     never: str = ""
-    """Why the moment did not come."""
+    """Reason why the time was not reached."""
     error: BaseException | None = None
 
 

@@ -1,4 +1,4 @@
-"""Has other processes run the cells of a run, on this machine or on a Dask cluster, and gathers the results."""
+"""Pool of other processes that run the cells of a run, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.run.cluster.remote import ArchiveError, failed, unpack
 from qoslab.run.task import CellTask
 
 WAIT_S = 0.2
-"""How long a result is waited for until an interrupt is looked for."""
+"""Time to wait for a result between checks for an interrupt."""
 
 
 class Finish(Protocol):
@@ -33,7 +33,7 @@ class Workers(Protocol):
 
     @property
     def room(self) -> bool:
-        """Whether they should get another cell."""
+        """True if they should get another cell."""
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
         """Have a cell run; `coming`: where its counters go meanwhile, of a worker of this machine."""
@@ -43,7 +43,7 @@ class Workers(Protocol):
 
 
 class ClusterCrew:
-    """Does for workers elsewhere what `qoslab.run.runner` does for the labs of its own process."""
+    """Counterpart of `qoslab.run.runner` for workers elsewhere."""
 
     def __init__(
         self,
@@ -96,7 +96,9 @@ class ClusterCrew:
         return Cluster(self._address, self._note, Tls(**self._tls))
 
     def _begin(self, task: CellTask) -> Path | None:
-        """Where a worker of this machine puts what comes, for those who watch. When others begin nobody is told."""
+        """Return the folder of a worker of this machine for progress that others watch. When others begin nobody is
+        told.
+        """
         if self._address != LOCAL:
             return None
         cell = self._begun[task.name] = self._folder_of(task)

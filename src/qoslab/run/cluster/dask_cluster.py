@@ -19,11 +19,11 @@ from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
 
 CONNECT_S = 5
-"""Until the scheduler must answer."""
+"""Time limit for the scheduler's answer."""
 WORKERS_S = 60.0
-"""How long a run waits while the cluster has no worker."""
+"""Time that a run waits without a worker in the cluster."""
 LOOK_S = 1.0
-"""How often the workers are counted."""
+"""Interval of counting the workers."""
 SPARE = 1
 """Cells that wait at the cluster beyond those that run, so that no worker is idle while a result is fetched."""
 
@@ -37,24 +37,26 @@ def _distributed() -> Any:
 
 @dataclass(frozen=True)
 class Tls:
-    """How a cluster and this client know each other: PEM files; what is None is as Dask's configuration says."""
+    """Certificates of a cluster and this client: PEM files; None takes Dask's configuration."""
 
     ca_file: Path | None = None
     """The authority that signed the certificates of scheduler and workers."""
     cert: Path | None = None
     """This client's certificate."""
     key: Path | None = None
-    """Its key."""
+    """Key of the certificate."""
 
 
 UNPROTECTED = (
-    "is neither encrypted nor authenticated: whoever can reach it can run programs as its workers' user, and as you; "
-    "docs/sweeps.md has the way with certificates (tls://)"
+    "is neither encrypted nor authenticated: anyone with access to it can run programs as its workers' user, and as "
+    "you; docs/sweeps.md describes certificates (tls://)"
 )
 
 
 def _security(distributed: Any, address: str, tls: Tls) -> Any:
-    """What Dask's client is given. `UserError` where certificates are missing for a `tls://` address, or no files."""
+    """Return the security settings of Dask's client. `UserError` where certificates are missing for a `tls://` address,
+    or no files.
+    """
     files = {"tls_ca_file": tls.ca_file, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
     given = {name: path for name, path in files.items() if path is not None}
     if not address.startswith("tls://"):
@@ -178,7 +180,7 @@ class Cluster:
 
     @property
     def room(self) -> bool:
-        """Whether the cluster should get another cell."""
+        """True if the cluster should get another cell."""
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE
 

@@ -23,11 +23,11 @@ from qoslab.run.events import cells_at_a_time
 from qoslab.run.task import CellTask
 
 LOCAL = "local"
-"""In place of a scheduler's address: a pool of this machine."""
+"""Placeholder for a scheduler's address: a pool of this machine."""
 WORKER = python_module("qoslab.run.cluster.pool_worker")
 """The command of a worker; the number of its descriptor follows."""
 END_S = 30.0
-"""Until the processes have ended their labs."""
+"""Time limit for the processes to end their labs."""
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class _Worker:
 
 
 class Pool:
-    """So many processes, each with one cell at a time; a context manager that ends them and their labs.
+    """Pool of processes, each with one cell at a time; a context manager ends them and their labs.
 
     A process that dies loses its cell only; another takes its place. `note` takes lines for people.
     """
@@ -86,7 +86,7 @@ class Pool:
 
     @property
     def room(self) -> bool:
-        """Whether it should get another cell."""
+        """True if it should get another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 
     def submit(self, task: CellTask, coming: Path | None) -> None:

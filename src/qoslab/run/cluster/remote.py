@@ -1,4 +1,4 @@
-"""What travels between a run and the process that runs a cell for it: the cell there, its record and files back."""
+"""Data between a run and a remote process: the cell, its record and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qoslab.run.task import CellTask
 MOST_FILES = 10_000
 """Files of a cell that are taken from a worker."""
 MOST_BYTES = 4 * 2**30
-"""Of all files of a cell, unpacked."""
+"""Greatest unpacked size of all files of a cell."""
 
 Outcome = tuple[CellRecord, bytes]
 """A cell's record, and its folder as an archive: empty where nothing came back."""
@@ -32,7 +32,7 @@ class VersionError(UserError):
 
 
 class ArchiveError(QoslabError):
-    """What came from a worker is no folder of a cell."""
+    """Error for data from a worker that is no folder of a cell."""
 
 
 def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def check_version(worker: str, found: str, own: str) -> None:
 
 
 def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
-    """What a worker said of a cell (`qoslab.run.cluster.worker.run_cell`). Raises what the user has to mend."""
+    """Convert the result of a worker (`qoslab.run.cluster.worker.run_cell`). Raises what the user has to mend."""
     if "version" in said:
         check_version("that took the cell", said["version"], made_with(lab_kind(task.lab).programs))
     if "error" in said:
@@ -122,7 +122,7 @@ def _extract(files: bytes, folder: Path) -> None:
             for entry in entries:
                 place = (folder / entry.filename).resolve()
                 if not place.is_relative_to(folder.resolve()):
-                    raise ArchiveError(f'its worker sent the file "{entry.filename}", which leads out of its cell')
+                    raise ArchiveError(f'its worker sent the file "{entry.filename}", a path outside its cell')
                 if entry.is_dir():
                     place.mkdir(parents=True, exist_ok=True)
                 else:

@@ -1,4 +1,4 @@
-"""What runs in a worker of a Dask cluster or of a pool: cells, in labs of its own or in simulation.
+"""Code in a worker of a Dask cluster or of a pool: cells, in its own labs or in simulation.
 
 Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
 instead of failing to read what it was sent.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LABS = threading.local()
 _OPEN: list[Any] = []
 _SHARED: dict[str, Any] = {}
-"""By kind of lab."""
+"""Shared data by kind of lab."""
 _LOCK = threading.Lock()
 _CLOSING = threading.Event()
 

@@ -36,15 +36,15 @@ class Observed:
     """Lines end in `\\n`; without echo and prompt."""
     parsed: dict[str, Any] | None
     reason: str = ""
-    """Why nothing is parsed."""
+    """Reason for missing parsed values."""
     before_ns: int | None = None
-    """When the command was sent, in nanoseconds since 1970; None of a text that was only parsed."""
+    """Time of sending, in nanoseconds since 1970; None for a text that was only parsed."""
     after_ns: int | None = None
-    """When its answer was there."""
+    """Time of the answer."""
 
     @property
     def data(self) -> dict[str, Any]:
-        """What a run folder keeps beside the raw text."""
+        """Return the data for a run folder in addition to the raw text."""
         return {"unparsed": self.reason} if self.parsed is None else self.parsed
 
 
@@ -93,24 +93,24 @@ class Collector:
         return Observed(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def show(self, device: str, command: str, *, lab: str = "") -> Observed:
-        """As `observe`, and nothing is parsed: that takes this machine's time, which traffic may need."""
+        """Observe without parsing: parsing takes this machine's time, and traffic may need it."""
         reply = self._reply(self._helper.ask(op="show", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
-        """What the router says to configuration lines. `DeviceError` where it does not answer.
+        """Enter configuration lines and return the router's answer. `DeviceError` where it does not answer.
 
         Configurations are pushed by Ansible; this is for a line that has its moment while traffic runs.
         """
         return str(self._reply(self._helper.ask(op="configure", device=_key(lab, device), lines=lines), device)["raw"])
 
     def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
-        """What `text` says, the answer to `command`."""
+        """Parse `text`, the answer to `command`."""
         reply = self._reply(self._helper.ask(op="parse", os=os_name, command=command, text=text), "")
         return Observed(text, reply["parsed"], reply["reason"])
 
     def difference(self, before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
-        """What of a configuration went and came; see `qoslab.genie.diff`."""
+        """Return the removed and added lines of a configuration; see `qoslab.genie.diff`."""
         asked = self._helper.ask(op="difference", before=before, after=after, volatile=list(volatile))
         lines: list[str] = self._reply(asked, "")["lines"]
         return lines
@@ -121,7 +121,7 @@ class Collector:
 
     @property
     def over(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return self._helper.over
 
     def _reply(self, future: Future[dict[str, Any]], device: str) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class SharedCollector:
         self._lock = threading.Lock()
         self._collector: Collector | None = None
         self._routers: dict[str, tuple[Mapping[str, Access], Path | None]] = {}
-        """What `connect` was called with, by lab."""
+        """Arguments of `connect`, by lab."""
 
     def get(self) -> Collector:
         """The collector; starts it and returns at once."""

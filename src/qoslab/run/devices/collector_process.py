@@ -39,16 +39,17 @@ from qoslab.ios.refusals import NO_SUCH_COMMAND
 from qoslab.priority import step_behind_traffic
 
 CONNECT_S = 20
-"""Until a router has answered a login."""
+"""Time limit of a login."""
 COMMAND_S = 60
-"""Until a router has printed all of an answer, where its testbed grants it no longer."""
+"""Time limit of a complete answer, unless its testbed grants more."""
 
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
 """Unicon adds the command that it started."""
 _WAITED_FOR = re.compile(r" last_command: .*\]")
-"""Of a device that is silent it adds what it typed last, be it a password, and all that it would have known: the words
-of every refusal."""
+"""Pattern of Unicon's text about a silent device, with the last typed line (possibly a password) and all known
+refusals.
+"""
 
 
 class ConnectError(Exception):
@@ -61,7 +62,7 @@ class ConnectError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a router said, and when: nanoseconds since 1970."""
+    """Answer of a router with its times: nanoseconds since 1970."""
 
     raw: str
     before_ns: int
@@ -93,7 +94,7 @@ class Session:
             self._login()
 
     def execute(self, command: str) -> Answer:
-        """What the router answers, with `\\n` as line end; logs in again where the router has hung up."""
+        """Execute a command, with `\n` as line end; log in again if the router has hung up."""
         with self._lock:
             if self._connection is None:
                 self._login()
@@ -195,7 +196,7 @@ class Server:
         self._workers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="observe")
 
     def serve(self, requests: TextIO) -> None:
-        """Until the requests end."""
+        """Serve until the requests end."""
         for line in requests:
             request = json.loads(line)
             if request["op"] == "connect":

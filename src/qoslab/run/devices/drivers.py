@@ -26,16 +26,16 @@ SHOW = "show running-config"
 
 @dataclass(frozen=True)
 class Undo:
-    """What takes a router back."""
+    """Lines that restore a router."""
 
     needed: bool
-    """Whether its role has something to do."""
+    """True if its role has something to do."""
     left: tuple[str, ...] = ()
-    """What somebody else changed, which stays as it is: a sentence each."""
+    """Changes by somebody else that stay, a sentence each."""
 
 
 class RouterDriver(Protocol):
-    """What a run does of its own for one router, by the way that its platform is reached."""
+    """Part of a run for one router, by the access method of its platform."""
 
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """Write to `folder` what its role is to put in force, and to the cell what is kept of that.
@@ -45,16 +45,18 @@ class RouterDriver(Protocol):
 
     @property
     def is_kept(self) -> bool:
-        """Whether its configuration from before the run has been read."""
+        """True if its configuration from before the run has been read."""
 
     def collisions(self) -> Sequence[str]:
-        """What of the router's own the intended configuration would overwrite, a sentence each."""
+        """Return the parts of the router's configuration that the intended one would overwrite, a sentence each."""
 
     def pushing(self) -> None:
         """The intended configuration is about to be pushed; when this returns that outlasts a loss of power."""
 
     def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
-        """It is in force, and the router has answered these show commands; `restored` where it was taken back first."""
+        """Record the active configuration and the answers to these show commands; `restored` if it was rolled back
+        first.
+        """
 
     def showed(self, answers: Mapping[str, str]) -> bool:
         """The router has answered; whether what takes it back can be known."""
@@ -80,7 +82,7 @@ class CommandLineRouter:
         self._state = state
         self._intended = ""
         self._running = ""
-        """As last read; empty before that."""
+        """Running configuration as last read; empty before that."""
 
     @property
     def before(self) -> str:
@@ -129,7 +131,7 @@ class CommandLineRouter:
         return Undo(bool(found.lines), tuple(found.left))
 
     def changed(self, shown: str) -> list[str]:
-        """What somebody else changed on it since it was configured, a sentence each, without secrets.
+        """Return the changes by somebody else since the configuration, a sentence each, without secrets.
 
         `shown` is its running configuration now.
         """
@@ -138,7 +140,7 @@ class CommandLineRouter:
         return [KNOWN.masked(sentence) for sentence in found]
 
     def lost(self, shown: str) -> list[str]:
-        """What it does not have in force any more of what it was configured with, a sentence each.
+        """Return the lost parts of the pushed configuration, a sentence each.
 
         `shown` is its running configuration now: what is to be undone is known from it.
         """

@@ -22,24 +22,24 @@ from qoslab.schema.inventory import Nodes, Reader
 from qoslab.shipped import shipped
 
 LAB_BUFFER_READ_S = 0.02
-"""How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
-slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed."""
+"""Time that Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
+slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed.
+"""
 
 RESOLVE_S = 60.0
 
 _FROM_ENVIRONMENT = re.compile(r"""lookup\(\s*['"](?:ansible\.builtin\.)?env['"]\s*,\s*['"](\w+)['"]\s*\)""")
 _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
-"""In the name of a variable."""
+"""Pattern in the name of a secret variable."""
 
 What = Literal["password", "enable"]
 _TAKEN: dict[str, str] = {}
-"""What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
+"""Variables removed from this process's environment, for Ansible's programs that read an inventory again."""
 UTF8 = {"LC_ALL": "C.UTF-8"}
-"""For Ansible, which ends at once where the locale is none of UTF-8; this one is on every system with a C library of
-GNU or musl."""
+"""Locale for Ansible, which needs UTF-8; every system with a C library of GNU or musl has this one."""
 
 _GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
-"""What the user said of passwords that an inventory leaves out, by its file and node."""
+"""Passwords that the user typed for an inventory without them, by its file and node."""
 
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
@@ -72,7 +72,7 @@ VARIABLES = (
 """Variables of a node that are read here; Ansible itself uses whatever there is."""
 
 AS_WRITTEN = "_as_written"
-"""Beside what Ansible lists, the variables with their templates; no group has such a name."""
+"""Key of the variables with their templates, in addition to Ansible's list; no group has such a name."""
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Within the group of IOS routers."""
@@ -84,7 +84,7 @@ HOST_GROUP = "host"
 
 @dataclass(frozen=True)
 class IosAccess:
-    """How an IOS router's command line is reached."""
+    """Access to an IOS router's command line."""
 
     host: str
     user: str | None
@@ -94,22 +94,22 @@ class IosAccess:
     enable: str | None = None
     """The enable secret, where a login does not start at privilege level 15."""
     group: str = IOS_GROUP
-    """That group, or one within it, as of Catalyst switches."""
+    """Group of the router, or one within it, as of Catalyst switches."""
     door: bool = False
-    """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
+    """True for an access proxy (`qoslab.run.door`): it has checked the device's host key itself."""
     check_host_key: bool = True
-    """Whether Ansible compares its host key with those of the user."""
+    """True if Ansible compares its host key with those of the user."""
     pause_s: float | None = None
-    """How long clients wait whether more follows what looks like a prompt; None: each as long as by itself."""
+    """Time that clients wait for more output after a possible prompt; None: their own default."""
     key: str | None = None
     """The file of a private key; None: those of the user, where there is no password."""
     answer_s: int | None = None
-    """How long it may be silent until it answers; None: as long as each waits by itself."""
+    """Longest silence before an answer; None: each client's default."""
 
 
 @dataclass(frozen=True)
 class LinuxAccess:
-    """How the data plane of a Linux router is reached."""
+    """Access to the data plane of a Linux router."""
 
     socket: str
     """The control socket's path, as seen where the control program runs."""
@@ -128,7 +128,7 @@ Access = IosAccess | LinuxAccess
 
 @dataclass(frozen=True)
 class HostAccess:
-    """How a host is reached: by the system's ssh, with a key."""
+    """Access to a host: by the system's ssh, with a key."""
 
     host: str
     port: int | None = None
@@ -250,7 +250,7 @@ def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
 
 
 def read_nodes(source: Path) -> LabInventory:
-    """As `read_lab`, also of an inventory without hosts."""
+    """Read the nodes as `read_lab` does, also of an inventory without hosts."""
     return _parse_nodes(_listed(source), source)
 
 
@@ -309,7 +309,7 @@ def _refuse_unread(
 
 
 def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
-    """By node the environment variables that its passwords come from, by `password` and `enable`, where they do."""
+    """Return the environment variables of passwords by node, as `password` and `enable`."""
     found: dict[str, dict[What, str]] = {}
     for node, values in _listed(source)[AS_WRITTEN].items():
         for what, names in SECRETS.items():
@@ -337,7 +337,7 @@ def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings
     if key is None and _text(variables, *PASSWORDS):
         raise UserError(
             f"{source}: found a password for the host {name}, expected a key",
-            hint="Let a key in there (ssh-copy-id), and leave the password out.",
+            hint="Install a key there (ssh-copy-id), and leave the password out.",
         )
     known_hosts = known_hosts_of(source, settings)
     arguments = [_text(variables, word) or "" for word in SSH_ARGUMENTS]
@@ -370,7 +370,9 @@ def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
 
 
 def _listed(source: Path) -> dict[str, Any]:
-    """What `ansible-inventory --list` says, templates rendered and secrets decrypted; and what was given besides."""
+    """Return the output of `ansible-inventory --list` with rendered templates and decrypted secrets, and further given
+    values.
+    """
     if not source.exists():
         raise UserError(
             f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
@@ -404,12 +406,12 @@ def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
+    """Return whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
     return "{{" not in str(value) and not (isinstance(value, dict) and "__ansible_vault" in value)
 
 
 def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """These variables of the nodes with templates rendered and secrets decrypted, which `--list` leaves alone."""
+    """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves alone."""
     wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
     printed = _ansible(
@@ -423,7 +425,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
-    """What one of Ansible's programs prints about the inventory."""
+    """Return the output of one of Ansible's programs for the inventory."""
     program = Path(sys.executable).parent / name
     playbooks = shipped("playbooks")
     # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from beside it.
@@ -453,7 +455,7 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
 
 
 def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
-    """Why an inventory could not be read: what Ansible says of each node, else all that it says."""
+    """Return why an inventory could not be read: what Ansible says of each node, else all that it says."""
     try:
         hosts = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
         failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
@@ -465,7 +467,7 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
 
 
 def _to_unlock(said: str) -> str:
-    """What to do where Ansible came by no secret."""
+    """Return the hint for a missing secret."""
     if "LOOKUP(keyring)" in said:
         return how_to_get("keyring")
     if "servicename:" in said:

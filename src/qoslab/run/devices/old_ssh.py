@@ -1,4 +1,4 @@
-"""What SSH of IOS 12 has, and what a client has to be told to take it."""
+"""Algorithms of SSH in IOS 12, and the client options that accept them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ OLD_KEY_EXCHANGES = (
 OLD_CIPHERS = ("aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc")
 OLD_MACS = ("hmac-sha1", "hmac-md5")
 OLD_SIGNATURES = ("ssh-rsa",)
-"""Of host keys, RSA with SHA-1."""
+"""Old host key signatures, RSA with SHA-1."""
 OLD = frozenset((*OLD_KEY_EXCHANGES, *OLD_CIPHERS, *OLD_MACS, *OLD_SIGNATURES))
-"""What IOS of 12.4 and 12.2SE offers [R], and nobody else should take."""
+"""Algorithms offered by IOS of 12.4 and 12.2SE [R], to accept only there."""
 
 OPENSSH_OLD = (
     f"-oKexAlgorithms=+{','.join(OLD_KEY_EXCHANGES)}",
@@ -20,4 +20,4 @@ OPENSSH_OLD = (
     f"-oCiphers=+{','.join(OLD_CIPHERS)}",
     f"-oMACs=+{','.join(OLD_MACS)}",
 )
-"""What OpenSSH has to be told to log in there."""
+"""OpenSSH options for a login there."""

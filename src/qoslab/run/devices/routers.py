@@ -32,11 +32,11 @@ class Base(Protocol):
     """The configuration that a router has before the experiment's own."""
 
     def __call__(self, router: str) -> str:
-        """Its text."""
+        """Return its text."""
 
 
 class Guard(Protocol):
-    """What takes the routers' configurations back where this run is cut off."""
+    """Rollback of the routers' configurations if this run is interrupted."""
 
     def arm(self, traffic: Duration) -> None:
         """Before lines are sent, for each cell, whose traffic takes so long: its time begins anew."""
@@ -86,9 +86,9 @@ class Routers:
         self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
         self._prepared = False
         self._touched = False
-        """Whether something may have been pushed that is not restored yet."""
+        """True if lines may have been pushed that are not restored yet."""
         self._known = True
-        """Whether what the routers have in force is known, of what was pushed to them."""
+        """True if the active part of the pushed configuration is known."""
         self._note = note
         self._noted: set[str] = set()
 
@@ -136,9 +136,9 @@ class Routers:
             found = driver.collisions()
             if found:
                 raise UserError(
-                    f"{router} is left as it is, since the experiment would overwrite what it has:\n"
+                    f"{router} was not changed, since the experiment would overwrite a part of its configuration:\n"
                     + "\n".join(f"  {sentence}" for sentence in found),
-                    hint="Give it another name in the experiment's template, or take it off the router.",
+                    hint="Rename it in the experiment's template, or remove it from the router.",
                 )
 
     def compiled(self, router: str, text: str, *, source: str) -> formats.RouterConfig:
@@ -216,7 +216,7 @@ class Routers:
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
             told = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
-            self._note(f"{router}: somebody changed its configuration during the run; this is left as it is:\n{told}")
+            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{told}")
 
     def _read_back(self) -> None:
         """Ask the routers what they have in force now, whatever it is."""

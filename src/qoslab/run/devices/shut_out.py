@@ -1,4 +1,4 @@
-"""Why a device lets nobody in, in the words that a door (`qoslab.run.door`) says to those who come to it."""
+"""Reasons for a refused login, in the words of an access proxy (`qoslab.run.door`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Why a device lets nobody in."""
+    """Reason for a refused login."""
 
     LOGIN_REFUSED = "login refused"
     ENABLE_REFUSED = "enable refused"
@@ -18,8 +18,8 @@ class Kind(StrEnum):
     HUNG_UP = "hung up"
     ENDLESS = "endless answer"
     BUSY = "busy"
-    DEFECT = "defect of the door"
+    DEFECT = "defect of the access proxy"
 
 
 PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
-"""What another try may not meet."""
+"""Reasons that may not occur at another try."""

@@ -1,4 +1,4 @@
-"""What brings the routers of a lab back: kept from before the first line is sent until they are restored.
+"""State for the restoration of a lab's routers: saved from before the first line until they are restored.
 
 Of an inventory it outlives the run, and this machine's next start: `qoslab lab rescue` restores from it. It has
 configurations as the routers printed them, with their secrets, so only its owner may enter it.
@@ -30,12 +30,12 @@ MARK = "mark"
 PLACE = "XDG_STATE_HOME"
 """Environment variable with the folder for such things (XDG Base Directory Specification); `~/.local/state` else."""
 DIGITS = 12
-"""Of the hash of an inventory's path, in its folder's name."""
+"""Digits of the hash of an inventory's path, in its folder's name."""
 
 
 @dataclass(frozen=True)
 class About:
-    """Whose state it is."""
+    """Owner of the state."""
 
     inventory: str
     run: str
@@ -53,7 +53,7 @@ class RestoreState:
 
     @classmethod
     def of(cls, inventory: Path) -> RestoreState:
-        """That of the lab that an inventory describes, which may not be there."""
+        """Return the state of the lab that an inventory describes; it may be absent."""
         home = os.environ.get(PLACE) or "~/.local/state"
         path = inventory.resolve()
         name = f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:DIGITS]}"
@@ -129,11 +129,11 @@ class RestoreState:
         self.make()
 
     def is_there(self) -> bool:
-        """Whether there is something to restore from."""
+        """Return whether there is something to restore from."""
         return (self.folder / ABOUT).is_file()
 
     def about(self) -> About:
-        """Whose it is. `UserError` where that cannot be read."""
+        """Return whose it is. `UserError` where that cannot be read."""
         file = self.folder / ABOUT
         try:
             said = json.loads(file.read_text(encoding="utf-8"))
@@ -142,18 +142,20 @@ class RestoreState:
             topology = Topology.model_validate_json(json.dumps(said["topology"]))
             return About(said["inventory"], said["run"], said["since"], topology)
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise UserError(f"{file} cannot be read: {error}", hint="The configurations lie beside it.") from error
+            raise UserError(
+                f"{file} cannot be read: {error}", hint="The configurations are in the same folder."
+            ) from error
 
     def before(self, router: str) -> str:
         """The router's configuration from before the run."""
         return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
 
     def has_before(self, router: str) -> bool:
-        """Whether the router's configuration from before the run is there."""
+        """Return whether the router's configuration from before the run is there."""
         return (self.folder / f"{router}.before.ios").exists()
 
     def pushed(self, router: str) -> list[str]:
-        """What was pushed to it since, and is not known to be undone, oldest first."""
+        """Return the pushed configurations that may not be undone, oldest first."""
         return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
 
     def push(self, router: str, text: str) -> None:
@@ -169,7 +171,7 @@ class RestoreState:
             self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
 
     def countdowns(self) -> dict[str, str]:
-        """What counts down on routers."""
+        """Return the rollback timers of routers."""
         try:
             said: dict[str, str] = json.loads((self.folder / COUNTDOWNS).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -182,7 +184,7 @@ class RestoreState:
             self._write(MARK, who)
 
     def mark(self) -> str:
-        """What says whose the routers are; empty where nothing does."""
+        """Return the run lock of the routers; empty if there is none."""
         file = self.folder / MARK
         return file.read_text(encoding="utf-8") if file.exists() else ""
 

@@ -19,10 +19,10 @@ from qoslab.run.devices.inventory import SWITCH_GROUP, Access, HostAccess, IosAc
 from qoslab.run.devices.old_ssh import OPENSSH_OLD
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
-"""What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""
+"""Unicon's patterns of refused configuration lines in addition to our own list that replaces its own."""
 
 DEVICE_RETRY_S = 0.05
-"""How long Unicon waits whether more follows a prompt: its own default."""
+"""Time that Unicon waits for more output after a prompt: its own default."""
 
 INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Loopback": "loopback", "Vlan": "vlan"}
 """pyATS's word for an interface, by a part of IOS's name."""
@@ -199,7 +199,7 @@ def _jump(text: str) -> str:
 
 
 def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
-    """What the experiment says of a router's hardware."""
+    """Return the experiment's data of a router's hardware."""
     node = None if topology is None else topology.nodes.get(router)
     if node is None or node.model is None:
         return {}

@@ -24,14 +24,14 @@ from qoslab.run.scratch import Scratch
 from qoslab.run.threads import result_of
 
 PROGRAM = python_module("qoslab.run.door.process")
-PROCESS = "the process behind the routers' doors"
+PROCESS = "the access proxy of the routers"
 HOST = "127.0.0.1"
 PASSWORD_BYTES = 18
 START_S = 30.0
 END_S = 5.0
-"""For goodbyes on consoles."""
+"""Time for logging out of consoles."""
 PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
-"""Of `pause_of`."""
+"""Parameters of `pause_of`."""
 
 
 class DoorFault(DeviceError):  # noqa: N818 - the field's word
@@ -76,9 +76,9 @@ class Door:
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
         self._round_trips: dict[str, float] = {}
-        """In seconds, of devices that were logged in to."""
+        """Round-trip times in seconds, of devices with a login."""
         self.gone = ""
-        """What it is that its process has ended, and why; empty while it is there."""
+        """Reason for the end of its process; empty while it runs."""
         self._told: list[Callable[[str], None]] = []
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
@@ -92,7 +92,9 @@ class Door:
         self.close()
 
     def access(self, groups: Mapping[str, str] | None = None) -> dict[str, IosAccess]:
-        """How Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where absent."""
+        """Return how Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where
+        absent.
+        """
         ports = self._wait(self._opened, START_S, "did not open")["ports"]
         return {
             name: IosAccess(
@@ -135,7 +137,7 @@ class Door:
             raise _fault(troubles)
 
     def ask(self, device: str, *lines: str) -> list[str]:
-        """What a device says to each of these lines, in one login; a question about them is answered.
+        """Return a device's answers to these lines, in one login; its questions about them are answered.
 
         Nothing is saved by that, and what was asked for is confirmed. `DoorFault` or `DoorClosed` where it is not
         reached, or does not answer.
@@ -150,7 +152,7 @@ class Door:
         return answers
 
     def explained(self, device: str) -> DeviceError | None:
-        """Why the latest client was not let in; None where all were."""
+        """Return why the latest client was not let in; None where all were."""
         trouble = self._troubles.get(device)
         return None if trouble is None else _fault({device: trouble})
 
@@ -191,7 +193,7 @@ class Door:
 
 
 def pause_of(round_trip_s: float | None) -> float | None:
-    """How long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
+    """Return how long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
 
     An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
     clients wait for slow lines where the device is near, and they wait after each line.

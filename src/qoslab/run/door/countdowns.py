@@ -21,7 +21,7 @@ Said = Callable[..., Sequence[str]]
 """`said("show clock")`: what the router answers to each line."""
 
 COPY = "flash:qoslab-before.cfg"
-"""Where the configuration lies that an applet puts in force."""
+"""Path of the configuration that an applet restores."""
 MAXRUN = "maxrun 300"
 """An applet has 20 s by default; to put a configuration in force may take longer."""
 _CONFIGURE, _END = "configure terminal", "end"
@@ -40,19 +40,19 @@ _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \
 
 @dataclass(frozen=True)
 class Kept:
-    """What a router has that some countdown needs, as it shows it."""
+    """Router data that some rollback method needs, as shown."""
 
     running: str = field(repr=False)
     startup: str = field(repr=False)
     flash: str = ""
-    """What `dir` says of the file system that takes the copy."""
+    """Output of `dir` for the file system of the copy."""
 
 
 class Countdown(ABC):
     """One kind of them. Where it leads is fixed when it is started: to begin it anew leads there too."""
 
     effect: str
-    """What it does at its end, in a few words."""
+    """Effect at its end, in a few words."""
     most_minutes: int
     """Longer ones it does not take."""
     looks: Lines
@@ -72,11 +72,11 @@ class Countdown(ABC):
 
     @abstractmethod
     def left(self, shown: Sequence[str]) -> str:
-        """What is left of it, by what the router says to `looks`; empty where nothing is."""
+        """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
     def can(self, kept: Kept) -> str:
-        """Why the router cannot, as far as that is known without starting it; empty where nothing is known."""
+        """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
 
     @abstractmethod
     def begin(self, said: Said, minutes: int) -> str:
@@ -86,7 +86,7 @@ class Countdown(ABC):
 class Confirmation(Countdown):
     """The change of the configuration has to be confirmed."""
 
-    effect = "the router puts its earlier configuration in force, unless the change is confirmed"
+    effect = "the router restores its earlier configuration, unless the change is confirmed"
     most_minutes = 120
     looks = ("show archive config rollback timer",)
 
@@ -104,7 +104,7 @@ class Confirmation(Countdown):
 
     def left(self, shown: Sequence[str]) -> str:
         """See `Countdown`."""
-        return "its timer still counts" if "Timer type" in shown[0] else ""
+        return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
@@ -121,7 +121,7 @@ class Confirmation(Countdown):
 class Applet(Countdown):
     """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
 
-    effect = f"an applet puts {COPY} in force, a copy from before the run"
+    effect = f"an applet restores {COPY}, a copy from before the run"
     most_minutes = (2**32 - 1) // 60
     looks = (_REGISTERED, "dir flash:")
 
@@ -143,9 +143,9 @@ class Applet(Countdown):
         registered, files = shown
         counting = [each for each in map(_name, APPLETS) if each in registered]
         if counting:
-            return f"the applet {counting[0]} still counts"
+            return f"the applet {counting[0]} is still running"
         copy = COPY.partition(":")[2]
-        return f"{COPY} is still there, with all secrets of its configuration" if copy in files.split() else ""
+        return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
@@ -168,7 +168,7 @@ class Applet(Countdown):
         if name in shown and not refused:
             return ""
         said(*self.stop())
-        return refused or "it does not list the applet that counts"
+        return refused or "it does not list the applet with the timer"
 
     @staticmethod
     def _applet(minutes: int, times: int) -> Lines:
@@ -186,7 +186,7 @@ class Applet(Countdown):
 class Restart(Countdown):
     """The router restarts."""
 
-    effect = "the router restarts with its startup configuration, which has to be its running one"
+    effect = "the router reloads its startup configuration (it must equal the running one)"
     most_minutes = 24 * 24 * 60
     looks = ("show reload",)
 
@@ -205,13 +205,13 @@ class Restart(Countdown):
 
     def left(self, shown: Sequence[str]) -> str:
         """See `Countdown`."""
-        return "it is still going to restart" if _SCHEDULED in shown[0] else ""
+        return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
     def can(self, kept: Kept) -> str:
         """See `Countdown`."""
         if _steady(kept.running) == _steady(kept.startup):
             return ""
-        return "it has changes that are not saved, which a restart would take away (write memory)"
+        return "it has unsaved changes that a reload would remove (write memory)"
 
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""
@@ -224,11 +224,11 @@ class Restart(Countdown):
 COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
     {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
 )
-"""In the order in which they are tried where nobody has chosen: the last takes the router's time, and its counters."""
+"""Rollback methods in the default order: the last takes the router's time, and its counters."""
 
 
 def refusal_of(lines: Sequence[str], said: Sequence[str]) -> str:
-    """By which words a router refused one of the lines that it has to take; empty where it did not."""
+    """Return the router's refusal of one of the required lines; empty without one."""
     refused = (refusal_in(answer) for line, answer in zip(lines, said, strict=True) if not line.endswith(MAXRUN))
     return next(filter(None, refused), "")
 

@@ -1,4 +1,4 @@
-"""What takes a router's configuration back when nobody is there any more to do it: a countdown on the router itself.
+"""Rollback timer on the router itself, for the case that nobody else can restore it.
 
 It is started before the first line is sent, started anew before each cell, and stopped when the router is proven to be
 as it was.
@@ -40,9 +40,9 @@ class DeadMan:
         self._longest = longest
         self._keep = keep
         self.armed: dict[str, Choice] = {}
-        """What counts down, by router."""
+        """Running timers by router."""
         self._times: dict[str, int] = {}
-        """How often each was started."""
+        """Number of starts of each timer."""
 
     def arm(self, traffic: Duration) -> None:
         """Start the countdowns for a cell, or start them anew. `UserError` where a router cannot do what is wanted."""
@@ -81,8 +81,8 @@ class DeadMan:
         self._keep(self.armed)
         told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
         raise UserError(
-            f"{router} cannot take its configuration back by itself, should this run be cut off:\n{told}",
-            hint=f"Mend that, or do without: qoslab_dead_man: none for {router} in the inventory.",
+            f"{router} cannot roll back by itself if this run is interrupted:\n{told}",
+            hint=f"Fix that, or run without a rollback timer: qoslab_dead_man: none for {router} in the inventory.",
         )
 
     def _renew(self, router: str, choice: Choice, minutes: int) -> None:
@@ -93,26 +93,26 @@ class DeadMan:
         self._times[router] += 1
         if refused := refusal_of(lines, said):
             raise UserError(
-                f"{router} does not count on ({choice}): {refused}",
-                hint="It may have taken its configuration back already, or have restarted.",
+                f"{router}: the rollback timer could not be restarted ({choice}): {refused}",
+                hint="The router may have rolled back already, or reloaded.",
             )
 
 
 def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
-    """How long a router counts for a cell whose traffic takes so long."""
+    """Return how long a router counts for a cell whose traffic takes so long."""
     return max(math.ceil((traffic.seconds + settings.dead_man_after.seconds) / 60), 1)
 
 
 def too_long(choice: Choice, minutes: int) -> str:
-    """Why a countdown does not do for a cell; empty where it does."""
+    """Return why a countdown does not do for a cell; empty where it does."""
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
-    return f"it counts {countdown.most_minutes} min at most, and the longest cell wants {minutes} min"
+    return f"its longest time is {countdown.most_minutes} min, and the longest cell needs {minutes} min"
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:
-    """What is tried, in order, for what the inventory says; None: nothing."""
+    """Return the methods to try, in order, for the inventory's setting; None: nothing."""
     return tuple(COUNTDOWNS) if wanted is None else (wanted,)
 
 
@@ -138,6 +138,6 @@ def refuse_left(reasons: Mapping[str, str]) -> None:
     if left:
         told = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
         raise DeviceError(
-            f"what takes a router's configuration back could not be stopped:\n{told}",
-            hint="The routers keep their marks. Stop it there, then restore: qoslab lab rescue.",
+            f"could not cancel the rollback timer:\n{told}",
+            hint="The run locks stay in place. Cancel the timer on the router, then run `qoslab lab rescue`.",
         )

@@ -68,7 +68,7 @@ class Device:
         return kept
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
-        """What the device says to each line. `DoorError` where it lets nobody in, or does not answer."""
+        """Return the device's answer to each line. `DoorError` where it lets nobody in, or does not answer."""
         call = await self.call()
         try:
             answers = [await call.login.ask(line, call.prompt) for line in lines]

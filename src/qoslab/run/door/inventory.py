@@ -12,7 +12,7 @@ from qoslab.run.door.ways import SSH_PORT, TELNET_PORT, Hop, Way
 
 
 def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]) -> dict[str, Way]:
-    """How each IOS router of the inventory `source` is reached; Linux routers have no command line."""
+    """Return how each IOS router of the inventory `source` is reached; Linux routers have no command line."""
     return {
         name: way_to(source, access, settings.get(name, RouterSettings()))
         for name, access in routers.items()
@@ -21,7 +21,7 @@ def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, 
 
 
 def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> Way:
-    """How one is reached. `UserError` where its known_hosts file cannot be read."""
+    """Return how one is reached. `UserError` where its known_hosts file cannot be read."""
     keys = known_hosts_of(source, settings)
     try:
         known = None if keys is None else keys.read_text(encoding="utf-8")

@@ -29,21 +29,22 @@ ANSWERS = {
     re.compile(r"\[confirm\] ?$"): b"\r",
     re.compile(r"\]\? ?$"): b"\r",
 }
-"""What is answered to questions after a line of ours, the first that matches: nothing is saved and nothing erased, as
-flash of class B offers before a file is copied to it; what was asked for is confirmed. One key is the whole answer."""
+"""Answers to questions after a line, the first that matches: nothing is saved and nothing erased. One key is the whole
+answer.
+"""
 
 KEPT_OF_NAME = 20
 """Characters of a device's name that each of its prompts has."""
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
-"""How long a console may take to show something after a key."""
+"""Time for a console to show output after a key."""
 _WAKES = 5
 _GOES_ON_S = 0.3
-"""How long the lines of a banner may lie apart."""
+"""Greatest time between the lines of a banner."""
 _LATEST = 2000
 """Characters of a device's words that are searched for a question."""
 MOST_BYTES = 4 * 2**20
-"""Of one answer, or of one login. A running configuration of 50,000 lines has two of them."""
+"""Greatest size of one answer, or of one login. A running configuration of 50,000 lines has two of them."""
 _PROMPTS = 10
 """Different prompts of one login: lines of a banner may look like some, but a prompt stays as it is."""
 
@@ -58,7 +59,7 @@ class Login:
         self.text = ""
         self._over_at, self._limit_s, self._bytes = math.inf, 0.0, 0
         self.round_trip_s = 0.0
-        """What the last line of `UNPAGED` and the prompt after it took."""
+        """Duration of the last line of `UNPAGED` and the prompt after it."""
 
     async def enter(self) -> str:
         """Log in and return the prompt; privileged, where the way has an enable secret. `DoorError` where refused."""
@@ -92,7 +93,8 @@ class Login:
         return await self._settled()
 
     async def ask(self, line: str, prompt: str) -> str:
-        """What the device says to a line, without its echo and the prompt; questions get the answers in `ANSWERS`.
+        """Return the device's answer to a line, without its echo and the prompt; questions get the answers in
+        `ANSWERS`.
 
         `prompt` is that of the login, whose mode may change.
         """
@@ -135,7 +137,7 @@ class Login:
             if not data:
                 last = self.text.strip().splitlines()[-1:]
                 said = f"; it said last: {last[0]}" if last else ""
-                hint = "See whether it has a free line, and whether this machine may log in (access-class)."
+                hint = "Check that it has a free line, and that this machine may log in (access-class)."
                 raise DoorError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
@@ -189,7 +191,7 @@ class Login:
             await self._refusal()
 
     async def _more(self) -> bool:
-        """Whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
+        """Return whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_GOES_ON_S):
                 data = await self.line.read()
@@ -252,7 +254,7 @@ class Login:
     def _endless(self, what: str) -> DoorError:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
         said = f"; it printed last: {last[0][-80:]}" if last else ""
-        hint = "End what prints there without a request (undebug all), and see whether its prompt stays the same."
+        hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
         return DoorError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
 
     def _silent(self, seconds: float) -> DoorError:

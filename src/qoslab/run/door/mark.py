@@ -16,7 +16,7 @@ from qoslab.run.door.dead_man import Ask
 from qoslab.units import Duration
 
 HINT = (
-    "Wait for its end. Where it is over, restore the router: `qoslab lab rescue` where that run was started, "
+    "Wait for it to finish. If it crashed, restore the router: `qoslab lab rescue` on the machine that started it, "
     f"or by hand, and `no {MARK}` last."
 )
 
@@ -30,21 +30,21 @@ def entered(who: str) -> tuple[str, ...]:
 
 
 def marked(ask: Ask, router: str) -> str:
-    """Whose mark a router carries; empty where none."""
+    """Return whose mark a router carries; empty where none."""
     (shown,) = ask(router, f"show running-config | include ^{MARK}")
     return mark_in(shown)
 
 
 def mark_in(running: str) -> str:
-    """Whose mark a running configuration has; empty where none."""
+    """Return whose mark a running configuration has; empty where none."""
     found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
 def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
-    """Whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
+    """Return whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
     whose = {router: marked(ask, router) for router in routers}
-    told = [f"{router} is marked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
+    told = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
     if told:
         raise UserError("\n".join(told), hint=HINT)
     return whose
@@ -85,7 +85,7 @@ class Marks:
     def _enter(self, router: str) -> None:
         said = self._ask(router, *entered(self._who))
         if refused := next(filter(None, map(refusal_in, said)), None):
-            raise DeviceError(f"{router} takes no mark: {refused}")
+            raise DeviceError(f"{router} refuses the run lock: {refused}")
         if router not in self.marked:
             self.marked.append(router)
         # Of two that entered theirs at once, one reads the other's.

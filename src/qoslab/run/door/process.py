@@ -34,7 +34,7 @@ from qoslab.run.door.ways import USER, DoorError, Doors, Trouble
 
 LISTEN = "127.0.0.1"
 LOGIN_S = 30
-"""Until a client must have logged in."""
+"""Time limit of a login."""
 
 
 class _Visitor(asyncssh.SSHServer):
@@ -72,7 +72,7 @@ class Server:
         self._acceptors: list[asyncssh.SSHAcceptor] = []
 
     async def serve(self) -> None:
-        """Until the input ends."""
+        """Serve until the input ends."""
         key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab door")
         ports = {}
         for device in self._devices.values():

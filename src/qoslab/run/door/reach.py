@@ -17,7 +17,7 @@ from qoslab.telnet import Telnet
 
 READ = 65536
 GONE = (OSError, asyncssh.Error, asyncio.IncompleteReadError)
-"""What a broken connection raises."""
+"""Errors of a broken connection."""
 
 _REACH_HINT = "Check its address and port, and how it is to be reached."
 _NO_ALGORITHMS = ("ext-info-s", "kex-strict-s-v00@openssh.com")
@@ -29,7 +29,7 @@ class Line(Protocol):
     """A connection to a device's command line."""
 
     async def read(self) -> bytes:
-        """What the device sends next; empty when it has hung up."""
+        """Return the next data of the device; empty when it has hung up."""
 
     async def write(self, data: bytes) -> None:
         """Send; nothing where the device has hung up, which `read` says."""
@@ -39,7 +39,7 @@ class Line(Protocol):
 
     @property
     def gone(self) -> bool:
-        """Whether the device has hung up already."""
+        """True if the device has hung up already."""
 
 
 async def reach(way: Way) -> Line:
@@ -126,7 +126,7 @@ async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
 
 
 def _keys(way: Way) -> dict[str, Any]:
-    """What keys asyncssh is to try. `DoorError` where the one that is named cannot be used."""
+    """Return the keys for asyncssh. `DoorError` where the one that is named cannot be used."""
     if way.key is not None:
         try:
             return {"client_keys": [asyncssh.read_private_key(way.key)], "agent_path": None}
@@ -183,10 +183,10 @@ def _signatures(way: Way, port: int) -> list[str]:
 
 def _key_trouble(way: Way) -> DoorError:
     port = way.port or SSH_PORT
-    file = "the known_hosts file" if way.known_hosts is None else "what is known of it"
+    file = "the known_hosts file" if way.known_hosts is None else "its known host keys"
     if _known_keys(way, port):
         message = f"{way.place} showed another host key than {file} has"
-        hint = "If the device was replaced or its key made anew, take the old one out (ssh-keygen -R) and log in once."
+        hint = "If the device was replaced or has a new key, remove the old key (ssh-keygen -R) and log in once."
         return DoorError(Kind.KEY_CHANGED, message, hint)
     option = " -oHostKeyAlgorithms=+ssh-rsa -oKexAlgorithms=+diffie-hellman-group1-sha1" if way.old_ssh else ""
     hint = f"Log in once with ssh{option}, compare its key, and accept it."
@@ -203,7 +203,7 @@ def _algorithm_trouble(way: Way, old_only: list[str], said: str) -> DoorError:
 
 
 async def _old_only(way: Way) -> list[str]:
-    """What a device offers of a kind of which it offers nothing else than what is old; empty where nobody knows."""
+    """Return the old algorithms if a device offers no others of a kind; empty if unknown."""
     try:
         async with asyncio.timeout(way.answer_s):
             offered = await _offered(way)

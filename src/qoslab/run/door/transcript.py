@@ -1,4 +1,4 @@
-"""What was said between a device and who talked to it: a line each, with its time, without secrets."""
+"""Transcript of the lines between a device and its client, with times, without secrets."""
 
 from __future__ import annotations
 

@@ -15,10 +15,9 @@ from qoslab.run.door.reach import READ
 from qoslab.run.door.ways import DoorError, Trouble
 
 GOODBYE_S = 1.0
-"""For what is still to be sent to a client."""
+"""Time to send the last output to a client."""
 DEAF = "libssh"
-"""In the version of a client that does not notice when its connection ends: Ansible's `network_cli` over libssh reads
-on, and gives up after its time for a command (30 s)."""
+"""Version string of clients that do not notice the end of their connection: Ansible's `network_cli` over libssh."""
 _TAIL = 200
 """Characters that a prompt has room in."""
 
@@ -42,7 +41,7 @@ class Visit:
         """The device hung up in configuration mode, and the client does not know."""
 
     async def run(self) -> None:
-        """Until the client is gone, or the device, where the client notices that."""
+        """Run until the client is gone, or the device, if the client notices that."""
         try:
             with contextlib.suppress(OSError, asyncssh.Error):
                 if await self._let_in():
@@ -128,4 +127,4 @@ class Visit:
 
 
 def _lost(name: str) -> str:
-    return f"{Kind.HUNG_UP}: the connection to {name} was lost; what was sent last may not have been carried out"
+    return f"{Kind.HUNG_UP}: the connection to {name} was lost; the last commands may not have been executed"

@@ -1,4 +1,4 @@
-"""How a device's command line is reached, and what can stand against it: values, as they go to the door's process."""
+"""Access to a device's command line, and its failures: values for the proxy process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Way:
-    """How a device is reached, and what is said there to get in."""
+    """Address and login of a device."""
 
     host: str
     port: int | None = None
@@ -37,7 +37,7 @@ class Way:
     enable: str | None = field(default=None, repr=False)
     """The enable secret, where a login does not start at privilege level 15."""
     console: bool = False
-    """By telnet to a terminal server: a single line, on which whoever was there before may have left anything."""
+    """True for telnet to a terminal server: a single line in any state."""
     old_ssh: bool = False
     """SSH with SHA-1 and CBC as well."""
     jump: Hop | None = None
@@ -54,29 +54,29 @@ class Way:
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """Return where it is, for people."""
         port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
         through = f" through {self.jump.host}" if self.jump else ""
         return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown."""
+        """Return the secrets."""
         known = (self.password, self.enable, self.jump.password if self.jump else None)
         return tuple(each for each in known if each)
 
 
 FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
-"""What is not tried again: a further login with the same words can only lock the user out."""
+"""Failures that are not tried again: a further login with the same words can only lock the user out."""
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why nobody got in."""
+    """Reason for a failed login."""
 
     kind: Kind
     message: str
-    """What was found, without the device's name."""
+    """Finding, without the device's name."""
     hint: str = ""
 
     def __str__(self) -> str:
@@ -93,14 +93,14 @@ class DoorError(Exception):
 
 @dataclass(frozen=True)
 class Doors:
-    """What the door's process is told first."""
+    """Start data of the proxy process."""
 
     ways: dict[str, Way]
     passwords: dict[str, str] = field(repr=False)
-    """Of each device's door: what its clients say."""
+    """Client password of each device's proxy."""
     transcripts: str | None = None
     """A folder; None: nothing is kept."""
 
 
 USER = "qoslab"
-"""Who logs in to a door."""
+"""User name at a proxy."""

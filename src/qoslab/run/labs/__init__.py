@@ -1,4 +1,4 @@
-"""What runs cells: a module for each kind of lab, of the same name as in `qoslab.labs`, with its `MACHINERY`.
+"""Workers of cells: a module for each kind of lab, of the same name as in `qoslab.labs`, with its `MACHINERY`.
 
 One is imported when it is used: a simulation starts no Ansible, and `qoslab validate` nothing at all.
 """
@@ -12,6 +12,6 @@ from qoslab.run.labs.worker import Machinery
 
 
 def machinery(kind: LabKind) -> Machinery:
-    """What runs the cells of such labs."""
+    """Return the machinery of such labs."""
     found: Machinery = import_module(f"{__name__}.{kind.name}").MACHINERY
     return found

@@ -1,4 +1,4 @@
-"""What runs cells in a lab of routers and hosts, wherever it is: Ansible, the observer, and one cell after another."""
+"""Worker of cells in a lab of routers and hosts at any place: Ansible, the observer, and one cell after another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from qoslab.verification.policy import policy_differences, with_policies
 PATIENCE_S = 3.0
 """Seconds after Ctrl-C in which Ansible may finish what it does, which is faster than to start it again."""
 VERIFY_COMMANDS = ("show policy-map interface",)
-"""What `verify` reads of an IOS router beside its configuration."""
+"""Commands of `verify` on an IOS router in addition to its configuration."""
 
 
 class MeasuredWorker(ABC):
@@ -62,9 +62,9 @@ class MeasuredWorker(ABC):
         self._routers: Routers
         self._state: RestoreState
         self._names: Mapping[str, InterfaceNames] = {}
-        """Of routers that call their interfaces otherwise than the experiment."""
+        """Interface names of routers that differ from the experiment's."""
         self.described: dict[str, Any] = {}
-        """How the first lab described itself."""
+        """Description of the first lab."""
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +87,7 @@ class MeasuredWorker(ABC):
 
     @abstractmethod
     def fits(self, experiment: Experiment) -> bool:
-        """Whether the present lab can run its cells as it is."""
+        """Return whether the present lab can run its cells as it is."""
 
     @abstractmethod
     def start(self, experiment: Experiment) -> None:
@@ -179,7 +179,7 @@ class MeasuredWorker(ABC):
         return journal.conclude()
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
-        """What is to be noted of the lab after the traffic of a cell."""
+        """Yield notes on the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: Outcome) -> None:
         """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""
@@ -196,7 +196,7 @@ class MeasuredWorker(ABC):
                 raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
 
     def _fault(self, error: BaseException) -> str:
-        """Why a cell failed, where its lab did, and not what was asked of it; else empty."""
+        """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
         # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.

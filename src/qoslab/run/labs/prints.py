@@ -1,4 +1,4 @@
-"""Has Genie parse what simulated routers print, in a process of its own, which starts on first use."""
+"""Parser process for the output of simulated routers, started on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from qoslab.extras import lacking
 if TYPE_CHECKING:
     from qoslab.run.devices.collector import Collector
 
-UNPARSED = "Genie, which reads what routers print, is not installed; counters are in counters/, and the print is kept"
+UNPARSED = (
+    "Genie, the parser of router output, is not installed; counters are in counters/, and the raw output is saved"
+)
 
 
 class Prints:
@@ -30,7 +32,7 @@ class Prints:
             self._started()
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
-        """What `text` says, the answer to `command`; why nothing is known of it where no parser takes it."""
+        """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
         return self._started().parse(command, text).data if self._installed else {"unparsed": UNPARSED}
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
-"""What `qos-sim` says first of a scenario that does not hold; the path and the reason follow."""
+"""First line of `qos-sim` for an invalid scenario; the path and the reason follow."""
 LEAST_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
 """A cell may take so many times its traffic time, and `LEAST_LIMIT_S` in any case, before it is ended."""
@@ -96,7 +96,7 @@ class SimulatedWorker:
 
 
 def _dying_with_us() -> list[str]:
-    """What a command begins with that the kernel kills when the thread which started it ends, killed or not.
+    """Prefix of a command that makes the kernel kill it when the thread that started it ends.
 
     That thread waits for it here. Nothing without util-linux: then a simulator whose worker is killed ends by itself.
     """
@@ -105,7 +105,7 @@ def _dying_with_us() -> list[str]:
 
 
 class _Processes:
-    """What this worker has running; may be ended from any thread."""
+    """Running processes of this worker; any thread may end them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -177,7 +177,7 @@ class _CellRun:
         return routers, scenario
 
     def _simulate(self) -> str:
-        """What `qos-sim` prints. Raises where it fails, is too slow, or the user wants it to end.
+        """Return the output of `qos-sim`. Raises where it fails, is too slow, or the user wants it to end.
 
         It reads the scenario's file: once `communicate` was cut short by its timeout, it gives no more of an input.
         """
@@ -297,7 +297,7 @@ class _CellRun:
         self._cell.write(file.with_name(f"{probe.name}.json"), json.dumps(figures, indent=1) + "\n")
 
     def _print_of_probe(self, probe: Probe, number: int, result: Result, router: Router) -> str:
-        """Its statistics as its router prints them when it is read."""
+        """Return the statistics of a probe as its router prints them at the time of reading."""
         end_ns = probe_end_ns(self._experiment, probe)
         history = result.routers[probe.source].until(end_ns)
         said: formats.IpSlaReport = {
@@ -328,7 +328,7 @@ def version() -> str:
 
 
 PACKAGES = ("pandas", "genie")
-"""Those that touch the figures."""
+"""Packages that influence the values."""
 MACHINERY = Machinery(
     SimulatedWorker,
     Prints,

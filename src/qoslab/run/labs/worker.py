@@ -1,4 +1,4 @@
-"""What runs the cells of a kind of lab: what every module of this package has."""
+"""Interface of the modules of this package: workers of a kind of lab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CellWorker(Protocol):
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """How its lab described itself; empty where there is none."""
+        """Return how its lab described itself; empty where there is none."""
 
     def __enter__(self) -> Self: ...
 
@@ -36,7 +36,7 @@ class CellWorker(Protocol):
 
 
 class Shared(Protocol):
-    """What the workers of a process have in common."""
+    """Common data of the workers of a process."""
 
     def close(self) -> None:
         """End it."""
@@ -44,52 +44,51 @@ class Shared(Protocol):
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker works, and whom it tells."""
+    """Place of a worker, and the receiver of its messages."""
 
     number: int
-    """From 0, among the workers of its process."""
+    """Number from 0, among the workers of its process."""
     label: str
-    """For people."""
+    """Label for people."""
     restored: Path
     """Folder for what was printed when routers were restored."""
     shared: Shared
-    """From `Machinery.shared`."""
+    """Result of `Machinery.shared`."""
     tell: Tell
     note: Callable[[str], None]
     """Takes lines for people."""
     interrupted: threading.Event
     place: str = ""
-    """Where the lab is, of kinds that are `placed`."""
+    """Place of the lab, for kinds that are `placed`."""
     demands: Demands = field(default_factory=Demands)
-    """What the run wants of it; of the same kinds."""
+    """Requirements of the run, for the same kinds."""
     began_in: Mapping[str, Any] = field(default_factory=dict)
-    """How the lab described itself when the run was begun that is resumed; of the same kinds."""
+    """Description of the lab at the start of the resumed run, for the same kinds."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was seen of a lab that is there already, before anything is done in it."""
+    """Observations of an existing lab, before anything is done in it."""
 
     seen: Sequence[str]
     """Lines for people: what there is."""
     notes: Sequence[str]
-    """What does not keep a run from beginning."""
+    """Notes that do not keep a run from starting."""
     refused: UserError | None
-    """What a run would be refused with."""
+    """Reason for refusing a run."""
 
 
 @dataclass(frozen=True)
 class Machinery:
-    """What a kind of lab needs to run cells."""
+    """Functions of a kind of lab that run cells."""
 
     worker: Callable[[WorkerSlot], CellWorker]
     shared: Callable[[], Shared]
     versions: Callable[[str, Experiment], Mapping[str, str]]
-    """What measures at a place, and its versions: a result counts for a cell as long as those that the cell uses are
-    the same."""
+    """Measuring programs at a place, and their versions: a result counts as long as those of its cell are the same."""
     packages: Callable[[], Mapping[str, str]]
     """Python packages that touch the figures, with their versions."""
     check: Callable[[str, Plan], Checked] | None = None
     """Looks whether a plan can be carried out at a place, and changes nothing there; of kinds that are `placed`."""
     sent: Callable[[str, Plan], Iterator[str]] | None = None
-    """What a run sends to the devices of a place, in order, for people: from its inventory alone; of the same kinds."""
+    """Lines that a run sends to the devices of a place, in order, from its inventory alone; for the same kinds."""

@@ -17,7 +17,7 @@ _UNRECOGNISED = {Optional("unrecognised"): ListOf(str)}
 
 
 class _Parser(MetaParser):  # type: ignore[misc]
-    """What all of them do: ask the device unless the output is given."""
+    """Base class of the parsers: asks the device unless the output is given."""
 
     schema: ClassVar[dict[Any, Any]] = {}
 

@@ -1,4 +1,4 @@
-"""What a Catalyst 3750 counts: QoS statistics by port, drops by queue and threshold, frames by port."""
+"""Counters of a Catalyst 3750: QoS statistics by port, drops by queue and threshold, frames by port."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def idle() -> formats.SwitchPortCounters:
 
 
 def since(now: formats.SwitchPortCounters, before: formats.SwitchPortCounters) -> formats.SwitchPortCounters:
-    """What was counted since `before`; depths are those of now."""
+    """Return the counts since `before`; depths are the present ones."""
     policer: formats.ProfileCounters = {
         "in_profile": now["policer"]["in_profile"] - before["policer"]["in_profile"],
         "out_of_profile": now["policer"]["out_of_profile"] - before["policer"]["out_of_profile"],

@@ -23,7 +23,7 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.names import spaced
 
 OPERATIONAL_PERCENT = {70: "70.38", FULL_LIMIT: "100.0"}
-"""What the hardware makes of a bandwidth limit, as printed. No rule is known: other limits are taken as they are."""
+"""Bandwidth limits as the hardware applies and prints them. No rule is known: other limits are taken as they are."""
 NOT_TRUSTED = "not trusted"
 
 
@@ -213,7 +213,7 @@ MAPS: dict[str, Callable[[SwitchQos], Iterable[str]]] = {
     "cos-input-q": lambda qos: _places_by_cos("Cos-inputq", qos.cos_input),
     "dscp-mutation": lambda qos: _mutations(qos, None),
 }
-"""By the name in the command, in the order in which all of them are printed."""
+"""Maps by the name in the command, in the printed order."""
 
 
 def show_maps(qos: SwitchQos, name: str | None = None, mutation: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What every prober answers, and what it works with."""
+"""Interface of every prober, and its tools."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 Show = Callable[[str, str], str]
-"""What a router answers to a show command."""
+"""Function that returns a router's answer to a show command."""
 Enter = Callable[[str, list[str]], str]
-"""What a router says to configuration lines."""
+"""Function that returns a router's answer to configuration lines."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class Prober(ABC):
         self.setting = setting
         self.probe = probe
         self.warnings: list[str] = []
-        """What a reader should know of its figures."""
+        """Warnings about its values."""
         self.sender: SenderRecord | None = None
-        """How late its packets left; None where nothing tells that."""
+        """Lateness of its packets; None if unknown."""
 
     @property
     def number(self) -> int:
-        """Of the operation."""
+        """Return the number of the operation."""
         return probe_number(self.setting.experiment, self.probe)
 
     @property
     def look_every_s(self) -> float | None:
-        """How often `look` is to be called between start and reading; None: never."""
+        """Return how often `look` is to be called between start and reading; None: never."""
         return None
 
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
@@ -65,7 +65,7 @@ class Prober(ABC):
 
     @property
     def notice_s(self) -> float:
-        """How long before its instant `start` is to be called."""
+        """Return how long before its instant `start` is to be called."""
         return 0.0
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Prober(ABC):
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
-        """What it measured, see `figures`; raw output goes to files. `RunInvalid` where nothing was answered."""
+        """Read the results, see `figures`; raw output goes to files. `RunInvalid` where nothing was answered."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -91,7 +91,7 @@ class Prober(ABC):
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
 
     def data_plane_report(self) -> formats.OperationReport:
-        """What the data plane of the router that sends has measured, with the stamps of each packet."""
+        """Return the results of the sending router's data plane, with the stamps of each packet."""
 
         async def ask() -> formats.OperationReport:
             async with self.setting.lab.control(self.probe.source) as client:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 CONTROL_PORT = 1967
 """UDP port of control messages."""
 LISTENERS: dict[Family, str] = {4: "/proc/net/udp", 6: "/proc/net/udp6"}
-"""Where the kernel lists open UDP ports."""
+"""Kernel tables of open UDP ports."""
 END_S = 5.0
-"""Until the program has ended."""
+"""Time limit for the end of the program."""
 LISTEN_S = 5.0
-"""Until the responder listens."""
+"""Time limit for the start of the responder."""
 POLL_S = 0.02
 
 
@@ -39,7 +39,7 @@ class Program:
     def __init__(
         self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
     ) -> None:
-        """It begins at `at_ns` of CLOCK_MONOTONIC, else now."""
+        """Start it at `at_ns` of CLOCK_MONOTONIC, else now."""
         folder = cell.path / "probes"
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
         with writing(folder):
@@ -51,13 +51,13 @@ class Program:
 
     @property
     def said(self) -> str:
-        """What it complained of, in one line."""
+        """Return its error output, in one line."""
         text = self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
 
     @property
     def ended(self) -> str:
-        """How it ended; empty while it runs."""
+        """Return how it ended; empty while it runs."""
         status = self._process.poll()
         return "" if status is None else how_ended(status)
 
@@ -67,9 +67,9 @@ class Program:
             status = self._process.wait(END_S)
         except TimeoutError as error:
             self.stop()
-            raise RunInvalid("sla did not come to its end") from error
+            raise RunInvalid("sla did not finish in time") from error
         if status != 0:
-            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it printed no reason'}")
+            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it, if it still runs."""
@@ -108,13 +108,14 @@ class HostProber(Prober):
             self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
-            raise RunInvalid(f"what sla printed is not what it prints ({type(error).__name__}: {error})") from error
+            raise RunInvalid(f"the output of sla is not in its format ({type(error).__name__}: {error})") from error
         if figures is None:
             raise self.unanswered(code, self._program.said)
         return figures
 
     def _sender(self, report: formats.OperationReport) -> SenderRecord | None:
-        """Not known where other traffic of the host may hold a packet up in its queue: the driver stamps it after that.
+        """Return the sender's precision; unknown if other traffic of the host may delay a packet before the driver's
+        stamp.
 
         Nor of an echo operation, which sends one packet at a time.
         """
@@ -189,13 +190,13 @@ class HostResponder:
     def check(self) -> None:
         """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
         if how := self._program.ended:
-            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it printed no reason'}")
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it."""
         self._program.stop()
 
     def _listening(self) -> list[bool]:
-        """Whether somebody listens, in each of its versions of IP."""
+        """Return whether somebody listens, in each of its versions of IP."""
         shown = [self._lab.host(self._host).read(table) for table in self._tables]
         return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]

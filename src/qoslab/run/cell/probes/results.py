@@ -1,4 +1,4 @@
-"""What a probe measured, of prints and of reports: integer milliseconds, as IOS computes.
+"""Results of a probe from show output and from reports: integer milliseconds, as IOS computes.
 
 Figures are `rtt_count`, `rtt_ms` and, of jitter operations (null of others), `jitter_samples`, `jitter_sd_ms`,
 `jitter_ds_ms`; those in milliseconds are {min, avg, max}.
@@ -30,7 +30,7 @@ def figures_of_print(text: str, number: int) -> Figures | None:
 
 
 def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
-    """Of the round trips of single runs, ms, since no print adds up those of an echo operation."""
+    """Compute values from the round trips of single runs, in ms, since no output sums those of an echo operation."""
     if not rtts:
         return None
     spread = {"min": min(rtts), "avg": sum(rtts) // len(rtts), "max": max(rtts)}
@@ -38,7 +38,7 @@ def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
 
 
 def figures_of_report(report: formats.OperationReport, *, jitter: bool) -> Figures | None:
-    """Of the data plane's own answer, in the way of the print of 2008; None where nothing was answered."""
+    """Compute values from the data plane's answer, in the form of the output of 2008; None without an answer."""
     hours = report["hours"]
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
         return None

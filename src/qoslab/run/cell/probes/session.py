@@ -21,9 +21,9 @@ PROBERS: Mapping[Reach, Callable[[Setting, Probe], Prober]] = {
     "control socket": LinuxProber,
     "programs": HostProber,
 }
-"""How a probe is run, by how the node that sends is reached."""
+"""Probers by access method of the sending node."""
 LOOK_AT = 0.8
-"""Where between the starts of two runs the first is looked at: it has ended, but for a late answer."""
+"""Time between the starts of two runs to read the first: it has ended, except for a late answer."""
 
 
 class Probes:
@@ -47,16 +47,16 @@ class Probes:
         ]
         self._began = 0.0
         self.errors: list[str] = []
-        """Why a probe has no figures."""
+        """Reasons for missing values of probes."""
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know of the figures."""
+        """Return warnings about the values."""
         return [f'probe "{each.probe.name}": {text}' for each in self._probers for text in each.warnings]
 
     @property
     def senders(self) -> dict[str, SenderRecord]:
-        """How late the packets of each probe left, where that is known."""
+        """Return how late the packets of each probe left, where that is known."""
         return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
 
     def prepare(self) -> None:
@@ -118,7 +118,7 @@ class Probes:
             self.errors.append(f'probe "{prober.probe.name}": {said}')
 
     def _wait_until(self, seconds: float) -> bool:
-        """Whether the traffic is still there at this time of it."""
+        """Return whether the traffic is still there at this time of it."""
         return not self._stop.wait(max(0.0, self._began + seconds - time.monotonic()))
 
     def _run(self, prober: Prober) -> None:

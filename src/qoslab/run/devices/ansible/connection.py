@@ -99,7 +99,7 @@ def read_block(stream: io.BufferedIOBase) -> bytes:
 
 
 def socket_path(context: dict[str, Any], playbook_pid: str) -> str:
-    """Where the connection process of this device and this play listens."""
+    """Return where the connection process of this device and this play listens."""
     words = (context["remote_addr"], context["port"], context["remote_user"], context["connection"], playbook_pid)
     name = hashlib.sha1("-".join(str(word) for word in words).encode(), usedforsecurity=False).hexdigest()[:10]
     return os.path.join(os.environ[SOCKETS], name)  # noqa: PTH118 (pathlib is a tenth of the cost)

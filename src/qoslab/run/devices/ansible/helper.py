@@ -1,4 +1,4 @@
-"""Which connection helper Ansible starts before each task: ours, or its own.
+"""Choice of the connection helper that Ansible starts before each task: ours, or its own.
 
 Ours (`connection`) speaks a protocol inside ansible-core. It is chosen for releases that it was compared with; with
 any other Ansible keeps its own, which is slower and always right.

@@ -52,7 +52,7 @@ ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
 
 ALWAYS = ("qoslab.run.devices.ansible.behind", "qoslab.run.devices.ansible.unwritten")
-"""What Ansible imports whatever its tasks are."""
+"""Imports of Ansible for any task."""
 
 PROGRAMS = "bin"
 """Folder within the session's own: programs that come before all others."""
@@ -69,7 +69,7 @@ IOS_MODULES = (
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_config",
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
 )
-"""What the tasks of the role `ios` import; Ansible does so while it waits for a lab, not in each task anew."""
+"""Imports of the tasks of the role `ios`, made in advance while waiting for a lab."""
 
 SIDE_BY_SIDE = 16
 """Routers that a task is carried out on at the same time; Ansible itself would take five. Most of a task is waiting."""
@@ -83,7 +83,7 @@ INTENT_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What one task did on one router."""
+    """Result of one task on one router."""
 
     intent: Intent
     host: str
@@ -94,7 +94,7 @@ class TaskResult:
     unreachable: bool
     seconds: float
     result: Mapping[str, Any]
-    """As the module returned it."""
+    """Result as the module returned it."""
 
     @property
     def message(self) -> str:
@@ -104,7 +104,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an order led to."""
+    """Outcome of an order."""
 
     intents: tuple[Intent, ...]
     tasks: tuple[TaskResult, ...]
@@ -112,7 +112,7 @@ class Outcome:
     """The show commands of `verify`, in order."""
     seconds: float = 0.0
     output: Mapping[Intent, str] = field(default_factory=dict)
-    """What Ansible printed."""
+    """Output of Ansible."""
 
     @property
     def changed(self) -> frozenset[str]:
@@ -125,7 +125,7 @@ class Outcome:
         return tuple(task for task in self.tasks if task.failed or task.unreachable)
 
     def answers(self, host: str) -> dict[str, str]:
-        """What an IOS router answered to `show running-config` and to the commands of `verify`, by command."""
+        """Return an IOS router's answers to `show running-config` and to the commands of `verify`, by command."""
         # The first task that asks: on a switch others follow, about what is in force.
         for task in self.tasks:
             if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
@@ -145,7 +145,7 @@ class Outcome:
         return None
 
     def facts(self, host: str) -> dict[str, Any]:
-        """What `prepare` learnt of an IOS router: model, version, image, serial number, hostname."""
+        """Return the facts of an IOS router from `prepare`: model, version, image, serial number, hostname."""
         found: dict[str, Any] = {}
         for task in self.tasks:
             if task.host == host:
@@ -197,7 +197,7 @@ def device_message(result: Mapping[str, Any]) -> str:
 
 
 def _of_program(result: Mapping[str, Any]) -> str:
-    """Why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
+    """Return why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
     printed = str(result.get("stdout") or "")
     with contextlib.suppress(ValueError, LookupError, TypeError):
         return str(json.loads(printed)["error"]["message"])
@@ -232,7 +232,7 @@ class AnsibleSession:
         Ansible imports beforehand.
         """
         self._answer_s = ANSWER_S
-        """How long the slowest router may be silent."""
+        """Longest silence of any router."""
         self._modules = tuple(modules)
         self._check = check
         self._inventory = inventory.resolve()
@@ -259,7 +259,7 @@ class AnsibleSession:
 
     @property
     def note(self) -> str:
-        """What the user should know about this Ansible; empty where there is nothing."""
+        """Return a note about this Ansible; empty if there is none."""
         return self._helper.note
 
     # the process
@@ -596,7 +596,7 @@ def _keep(folder: Path, outcome: Outcome) -> None:
 
 
 def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
-    """What went wrong, in the words of whoever reads it first: the router by name, its own message, what to do."""
+    """Explain a failure: the router by name, its message, and the remedy."""
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
@@ -614,14 +614,14 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify" and told:
-        message = f"{failure.host} does not have in force what was asked for:\n{told}"
-        hint = "See what the router refused or changed, and whether the template asks for what was meant."
+        message = f"{failure.host}: the running configuration differs from the pushed one:\n{told}"
+        hint = "Check the lines that the router refused or changed, and whether the template is as intended."
     elif failure.intent == "verify":
         message = f"{failure.host} could not be read back:\n{text}"
         hint = "See whether the router answers to show commands."
     elif failure.intent == "restore" and told:
         message = f"{failure.host} is not back at its configuration from before the run:\n{told}"
-        hint = "Mend it by hand; the earlier configuration is kept in the run folder."
+        hint = "Restore it by hand; the earlier configuration is in the run folder."
     else:
         message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
         hint = "Correct the template or its variables."
@@ -634,7 +634,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
 
 
 _DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
-"""What a door says of a router that it does not reach."""
+"""Message of an access proxy about an unreachable router."""
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
 _TROUBLES = (
     (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
@@ -646,7 +646,7 @@ _TROUBLES = (
     (
         r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
         "lost the connection that Ansible had to it",
-        "See what has ended its process.",
+        "Find out why its process ended.",
     ),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
 )

@@ -18,9 +18,9 @@ from pathlib import Path
 CONNECTIONS = "pc"
 """Folder within the session's own: a socket for each process that holds a connection to a router."""
 CONNECTION_PROCESS = b"ansible_connection_cli_stub"
-"""In the command line of such a process."""
+"""Pattern in the command line of such a process."""
 GRACE_S = 1.0
-"""For connections to say goodbye to their routers."""
+"""Time for connections to log out of their routers."""
 
 
 def processes(scratch: Path) -> list[int]:

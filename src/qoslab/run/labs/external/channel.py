@@ -26,13 +26,13 @@ from qoslab.run.labs.external.agent import source
 
 LENGTHS = struct.Struct("!II")
 BEAT_S = 0.5
-"""How often the agent hears of us; see `PATIENCE_S` there."""
+"""Interval of messages to the agent; see `PATIENCE_S` there."""
 ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
-"""Until ssh takes a silent connection for lost: 4 s."""
+"""Options of ssh for a silent connection: lost after 4 s."""
 START_S = 30.0
-"""To log in and to have the agent there."""
+"""Time limit to log in and to start the agent."""
 REPLY_S = 60.0
-"""For whatever is asked; moving a card into a namespace takes longest."""
+"""Time limit of any request; moving a NIC into a namespace takes longest."""
 END_S = 5.0
 HEAD_MOST = 1 << 24
 BODY_MOST = 1 << 26
@@ -50,14 +50,14 @@ class HostLost(PassingFault):
 
 @dataclass
 class Output:
-    """Where what a program prints goes, and how it ended."""
+    """Destination of a program's output, and its end."""
 
     stdout: BinaryIO | None
     stderr: BinaryIO
     ended: threading.Event
     status: int | None = None
     began_ns: int | None = None
-    """By the host's CLOCK_MONOTONIC."""
+    """Start time by the host's CLOCK_MONOTONIC."""
 
     def write(self, stream: str, data: bytes) -> None:
         """Add to one of the files."""
@@ -103,13 +103,12 @@ class Channel:
         self._files: dict[int, tuple[BinaryIO, Any]] = {}
         self._outputs: dict[int, Output] = {}
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
-        """What was said of programs that nobody here knows yet: the answer to their start is handled in another
-        thread."""
+        """Messages of programs that are not known here yet: the answer to their start is handled in another thread."""
         self._early_bytes = 0
         self._last = 0
         self._closed = threading.Event()
         self.lost = ""
-        """Why the host is out of reach; empty while it is not."""
+        """Reason why the host is unreachable; empty while it is reachable."""
         self._ready: Future[dict[str, Any]] = Future()
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
         # In a thread: a host that reads nothing would hold the run up for ever.
@@ -127,7 +126,7 @@ class Channel:
     # asking
 
     def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
-        """What the agent answers. `MachineError` where it refuses, in the host's words."""
+        """Return the agent's answer. `MachineError` where it refuses, in the host's words."""
         return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
 
     def read(self, *paths: str) -> bytes:
@@ -240,11 +239,11 @@ class Channel:
                 self._hear(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
             # A login that prints something of its own, for example, or a message of another form.
-            reason = f"found output that is no message of the agent ({type(error).__name__}: {error})"
+            reason = f"its output is not that of the agent ({type(error).__name__}: {error})"
             self._process.kill()
         except OSError as error:
             # A file here that cannot be written: the disk is full.
-            reason = f"what it sends cannot be kept: {error}"
+            reason = f"its data cannot be saved: {error}"
             self._process.kill()
         status = self._process.wait()
         self._said.seek(0)
@@ -332,17 +331,20 @@ def ssh_command(access: HostAccess) -> list[str]:
 
 
 def _advice(said: str, access: HostAccess) -> str:
-    """What to do about the last words of ssh, or of the host."""
+    """Return the hint for the last words of ssh, or of the host."""
     if "Permission denied" in said:
-        return "Let a key of yours in there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
+        return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
     if UNVERIFIED in said and "has changed" in said:
         place = access.host if access.port is None else f"[{access.host}]:{access.port}"
         file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
-        return f"Find out why; where that is well: ssh-keygen -R {shlex.quote(place)}{file}, and accept the new one."
+        return (
+            f"Find out why. If the change is legitimate: ssh-keygen -R {shlex.quote(place)}{file}, and accept the "
+            f"new one."
+        )
     if UNVERIFIED in said:
-        return "Compare the host's key, and keep it in known_hosts: ssh-keyscan prints it."
+        return "Compare the host's key (ssh-keyscan prints it), and add it to known_hosts."
     if "not found" in said or "No such file" in said:
         return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."
     if "sudo" in said:
         return "Let sudo ask for no password there, or log in as root."
-    return "Try the same way by hand: " + shlex.join(ssh_command(access))
+    return "Try the same login by hand: " + shlex.join(ssh_command(access))

@@ -31,7 +31,7 @@ from qoslab.schema.inventory import lacking
 
 @dataclass(frozen=True)
 class Looked:
-    """What a check has seen, and found."""
+    """Facts and findings of a check."""
 
     facts: Facts | None
     """None where another run has some of the nodes: the rest is not looked at then."""
@@ -39,7 +39,7 @@ class Looked:
 
     @property
     def seen(self) -> list[str]:
-        """What there is, a line each: routers, hosts, links."""
+        """Return the facts, a line each: routers, hosts, links."""
         if self.facts is None:
             return []
         lines = [
@@ -93,5 +93,5 @@ def _left_behind(file: Path) -> list[Found]:
     if not state.is_there():
         return []
     about = state.about()
-    message = f"found what the run {about.run} has configured, since {about.since}, expected it restored"
-    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless it is under way")]
+    message = f"found the configuration of the run {about.run}, since {about.since}, expected it restored"
+    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless the run is in progress")]

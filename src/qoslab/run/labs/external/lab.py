@@ -24,12 +24,12 @@ from qoslab.run.labs.external.channel import Channel, HostLost, Output
 from qoslab.units import Duration
 
 FETCH_S = 600.0
-"""For a capture to come."""
+"""Time limit for the transfer of a capture."""
 CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
 CLOCK_S = 0.2
-"""How long a clock is looked at; a host that is far away answers the least number of times."""
+"""Time of reading a clock; a distant host answers the least number of times."""
 SPARE_S = 0.05
-"""What may come between a request and what is asked for, besides the quickest way there and back."""
+"""Allowed time between a request and its action, in addition to the fastest round trip."""
 
 
 class ExternalProcess:
@@ -81,14 +81,14 @@ class ExternalProcess:
 
 @dataclass(frozen=True)
 class Place:
-    """What a host is in an experiment."""
+    """Place of a host in an experiment."""
 
     topology: Topology
     name: str
     settings: HostSettings
 
     def interfaces(self) -> list[dict[str, Any]]:
-        """Its interfaces, as the agent takes them."""
+        """Return its interfaces in the agent's form."""
         return [
             {"device": self.settings.device(near.interface), "addresses": [str(each) for each in near.addresses]}
             for _, near, _ in self.topology.links_of(self.name)
@@ -113,7 +113,7 @@ class Place:
         return [{"prefix": prefix, **route} for prefix, route in found.items()]
 
     def far(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
-        """What connections to each address of another host are to take."""
+        """Return the wanted connection settings to each address of another host."""
         own = {each.version for _, near, _ in self.topology.links_of(self.name) for each in near.addresses}
         others = [name for name in hosts_of(self.topology) if name != self.name]
         ends = [near for name in others for _, near, _ in self.topology.links_of(name)]
@@ -142,13 +142,14 @@ class ExternalHost:
         self._sent: set[str] = set()
         """Our own programs that are there."""
         self._steady: tuple[int, int] | None = None
-        """How far its CLOCK_MONOTONIC is ahead of this machine's, and how long asking for that took, when its clock was
-        looked at the last time. Neither clock is ever set."""
+        """Offset of its CLOCK_MONOTONIC from this machine's, and the duration of the query, at the last reading.
+        Neither clock is ever set.
+        """
         self.described: dict[str, Any] = {}
 
     @property
     def lost(self) -> str:
-        """Why it is out of reach; empty while it is not."""
+        """Return why it is out of reach; empty while it is not."""
         return self._channel.lost
 
     @property
@@ -158,15 +159,15 @@ class ExternalHost:
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """What its agent said of it at first."""
+        """Return the first message of its agent."""
         return self._channel.facts
 
     def ask(self, op: str, **keys: Any) -> dict[str, Any]:
-        """What its agent answers; see `Channel.ask`."""
+        """Return the answer of its agent; see `Channel.ask`."""
         return self._channel.ask(op, **keys)
 
     def held(self) -> Mapping[str, str]:
-        """Its interfaces that another run has, with whose run it is."""
+        """Return its interfaces that another run uses, with that run."""
         devices = [each["device"] for each in self._place.interfaces()]
         found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
         return found
@@ -226,7 +227,7 @@ class ExternalHost:
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
     def cannot_run(self, program: str) -> str:
-        """Why one of our own programs cannot be run there, which is sent for that; empty where it can."""
+        """Return why one of our own programs cannot be run there, which is sent for that; empty where it can."""
         if program not in self._sent:
             try:
                 self._send(program)
@@ -267,7 +268,7 @@ class ExternalHost:
             self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=self._place.routes(metrics), far={})
 
     def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
-        """What is otherwise there: a setting of the kernel or of the way to another host, what it is, what is wanted.
+        """Return the differing settings of the kernel or of the path to another host, with actual and wanted value.
 
         What is wanted is empty where there is no way.
         """
@@ -311,16 +312,16 @@ class ExternalLab:
         self._settings = settings
         self._show_every = show_every
         self._given_up = ""
-        """Why; empty while it is not."""
+        """Reason for giving up; empty otherwise."""
 
     @property
     def hosts(self) -> Mapping[str, ExternalHost]:
-        """By name."""
+        """Return the hosts by name."""
         return self._hosts
 
     @property
     def described(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the description for the manifest."""
         return {name: host.described for name, host in self._hosts.items()}
 
     def host(self, name: str) -> ExternalHost:

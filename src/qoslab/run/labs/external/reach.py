@@ -89,7 +89,7 @@ def reach_hosts(
 
 
 def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
-    """What another run has of these hosts, and of the routers with these marks."""
+    """Return the nodes of these hosts, and of the routers with these run locks, that other runs use."""
     interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
     if errors:
         raise together(errors)
@@ -100,7 +100,7 @@ def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
     """Have the interfaces of all hosts ready."""
     left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
     for name, each in ((name, each) for name, failed in left.items() for each in failed):
-        note(f"{name}: an earlier run has left this, which could not be put back: {each}")
+        note(f"{name}: a setting left by an earlier run could not be restored: {each}")
     if errors:
         raise together(errors)
 
@@ -116,7 +116,7 @@ def left_on_failure(lab: ExternalLab) -> Iterator[None]:
 
 
 def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
-    """What there is. `UserError` with all that stands against a run; what does not is noted."""
+    """Gather the facts. `UserError` with all that stands against a run; what does not is noted."""
     facts = gathering.facts()
     found = look(facts)
     if refused := refusal(found):

@@ -1,4 +1,4 @@
-"""What a run will send to each router, in order, and what takes it back there: known without asking the router.
+"""Lines that a run will send to each router, in order, and the rollback: known without asking the router.
 
 What undoes a configuration depends on what the router had. It is told for one that has what the experiment's addresses
 and routes ask for, and nothing in their way.
@@ -34,7 +34,7 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.schema.inventory import lacking
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
-"""Of the configuration that stands for the router's own; nothing of it is sent."""
+"""Placeholder login in the configuration that stands for the router's own; nothing of it is sent."""
 CONFIGURE, END = "configure terminal", "end"
 
 
@@ -62,24 +62,24 @@ class _Router:
         self._settings = settings
         self._names = InterfaceNames(settings.interfaces)
         self._ways: list[DeadManChoice] = []
-        """Those that take the longest cell."""
+        """Rollback methods that last for the longest cell."""
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         longest = max(self._minutes(task) for _, task in tasks)
         against = {way: too_long(way, longest) for way in tried(self._settings.dead_man) if way != "none"}
         self._ways = [way for way, reason in against.items() if not reason]
-        yield f"sent to {self._name}, but for show commands, in order"
-        yield from (f"  dead man: {way} is not taken: {reason}" for way, reason in against.items() if reason)
+        yield f"lines sent to {self._name}, in order, without show commands"
+        yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
         # A cell with other links is another lab: what was there before is restored first.
         for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
             yield from self._of_a_lab(list(group))
-        yield "  show commands, which change nothing"
+        yield "  show commands (they change nothing)"
         yield from (f"    {line}" for line in self._shows([task.experiment for _, task in tasks]))
 
     def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         first = tasks[0][1].experiment
         yield from self._dead_man(self._minutes(tasks[0][1]))
-        yield "  the mark of the run, until it is over"
+        yield "  the run lock, until the end of the run"
         yield from self._indented(entered(who_runs(first, since="…")))
         before = ""
         for number, (title, task) in enumerate(tasks):
@@ -102,13 +102,13 @@ class _Router:
 
     def _dead_man(self, minutes: int) -> Iterator[str]:
         if not self._ways and self._settings.dead_man != "none":
-            yield "  dead man: none that lasts long enough, so a run is refused"
+            yield "  rollback timer: none is long enough, so a run is refused"
             return
         if not self._ways:
-            yield "  dead man: none, as the inventory asks; where the run is killed, `qoslab lab rescue` restores"
+            yield "  rollback timer: none (inventory); if the run is killed, restore with `qoslab lab rescue`"
             return
         first = ", the first that the router can" if len(self._ways) > 1 else ""
-        yield f"  dead man: after {minutes} min without this machine{first}"
+        yield f"  rollback timer: after {minutes} min without this machine{first}"
         for way in self._ways:
             yield f"    {way}: {COUNTDOWNS[way].effect}"
         yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})
@@ -119,7 +119,7 @@ class _Router:
             yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)
 
     def _undo(self, topology: Topology, pushed: str) -> Sequence[str]:
-        """What takes a configuration back."""
+        """Return the lines that roll a configuration back."""
         hardware = own_hardware(topology, self._name, self._names)
         device = parse_config(
             self._names.to_device(startup_config(topology, self._name, LOGIN)), hardware, source=f"{self._name}: base"
@@ -134,7 +134,7 @@ class _Router:
             yield from self._indented((CONFIGURE, line, END))
 
     def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
-        """Those of a cell; the looks before the first have others."""
+        """Return the show commands of a cell; the preflight checks have others."""
         found = ["show running-config", *VERIFY_COMMANDS]
         for experiment in experiments:
             found += reading_commands(experiment.topology, self._name)

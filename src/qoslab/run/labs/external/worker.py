@@ -61,9 +61,9 @@ class ExternalWorker(MeasuredWorker):
         self._topology: Topology | None = None
         self._door: Door | None = None
         self._times = 0
-        """How often the lab was reached."""
+        """Number of times that the lab was reached."""
         self._left_behind: RestoreState | None = None
-        """What restores the routers if this process cannot."""
+        """Data to restore the routers if this process cannot."""
         self._during: dict[str, dict[str, str]] = {}
         """Running configuration of each router in the first cell of each arm."""
 
@@ -123,7 +123,7 @@ class ExternalWorker(MeasuredWorker):
         self._tell(self._label, "look at the lab")
         facts = look_around(gathering, self._note)
         if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
-            hint = "Results of two labs are not mixed: begin anew, without --resume."
+            hint = "Results of two labs cannot be mixed: start a new run, without --resume."
             raise UserError("\n".join(another), hint=hint)
         isolate(gathering.lab, self._note)
         return look_around(gathering, lambda _: None) if unseen(facts) else facts
@@ -195,7 +195,7 @@ class ExternalWorker(MeasuredWorker):
             if state is not None:
                 state.release()
                 again = shlex.join(["qoslab", "lab", "rescue", str(self._file)])
-                self._note(f"routers may not be as they were; try again: {again}")
+                self._note(f"routers may not be restored; try again: {again}")
             self._compare(folder, why=str(error) or type(error).__name__)
             raise
         else:
@@ -203,7 +203,7 @@ class ExternalWorker(MeasuredWorker):
         finally:
             self._tell(self._label, "leave the hosts")
             for each in lab.close():
-                self._note(f"could not be put back on {each}")
+                self._note(f"could not be restored on {each}")
             self._tell(self._label, "")
 
     def _compare(self, folder: Path, why: str = "") -> None:
@@ -215,7 +215,7 @@ class ExternalWorker(MeasuredWorker):
                 write_changes(folder, changes)
         except QoslabError as error:
             # That does not make it another router.
-            self._note(f"what was changed on routers is not in the report: {error.message}")
+            self._note(f"the changes on routers are not in the report: {error.message}")
 
     def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
         before = self._routers.command_lines[router].before
@@ -240,13 +240,13 @@ class ExternalWorker(MeasuredWorker):
 
 
 def who_runs(experiment: Experiment, since: str = "") -> str:
-    """Whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
+    """Return whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
     since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
 
 
 def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
-    """What the measuring programs of the experiment's hosts say of themselves.
+    """Return the versions of the measuring programs on the experiment's hosts.
 
     `UserError` where a host is missing, or another run is under way: this is the first that a run asks.
     """

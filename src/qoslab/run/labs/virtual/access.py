@@ -1,4 +1,4 @@
-"""How the routers of a virtual lab are reached."""
+"""Access to the routers of a virtual lab."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 PERIOD_S = 0.5
-"""How often a lab's processes are looked at; what one uses after the last look before its end is not seen."""
+"""Sampling interval of a lab's processes; time after the last sample before the end is not seen."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _SYSTEM = 11, 12

@@ -1,4 +1,4 @@
-"""What is on a host of an inventory while a run uses it: sent over SSH, never installed.
+"""Agent on a host of an inventory during a run: sent over SSH, never installed.
 
 It needs Python 3.8 or later with the standard library, and `ip` (iproute2) for addresses and routes. It owns what it
 starts: when its input ends, or nobody is heard of for some seconds, every program of it is ended and what was set is

@@ -52,20 +52,20 @@ def check_movable(device: str) -> None:
     master = json.loads(call("ip", "-j", "link", "show", "dev", device))[0].get("master")
     if master is not None:
         raise RefusedError(
-            f"{device} belongs to {master}, which it would leave for a namespace; take it out of {master} "
+            f"{device} belongs to {master} and would have to leave it for a namespace; take it out of {master} "
             f'(ip link set {device} nomaster), or let qoslab_isolate be "in place"'
         )
     kinds = {each["kind"] for each in json.loads(call("tc", "-j", "qdisc", "show", "dev", device) or "[]")}
     own = sorted(kinds - set(PLAIN_QUEUES))
     if own:
         raise RefusedError(
-            f"{device} has the queueing discipline {own[0]}, which it would lose in a namespace; "
+            f"{device} has the queueing discipline {own[0]} and would lose it in a namespace; "
             'let qoslab_isolate be "in place"'
         )
 
 
 def as_it_is(device: str) -> list[dict[str, Any]]:
-    """What makes it so again once it is back, as entries of a journal: what has to come first is the last."""
+    """Return the entries of a journal that restore the interface once it is back, in reverse order."""
     settings = _settings(device)
     tried = {key: value for key, value in settings.items() if key.endswith("/" + TRIED_OUT)}
     # An address that is tried out first may be no route's source.
@@ -115,7 +115,7 @@ def _routes(device: str, own_local: bool) -> list[list[str]]:
 
 
 def _words(each: dict[str, Any], device: str) -> list[str]:
-    """What gives an interface such an address."""
+    """Return the words that give an interface such an address."""
     words = [f"{each['local']}/{each['prefixlen']}"]
     if "address" in each:
         words = [each["local"], "peer", f"{each['address']}/{each['prefixlen']}"]

@@ -30,7 +30,7 @@ class Child:
         self.pipes: dict[int, str] = {}
         """Descriptors, to be polled, of what it prints and of what it says of its begin, and their names."""
         self.said = b""
-        """Of its begin: the instant, and in a second line why it could not be started."""
+        """Start report: the time, and in a second line the reason of a failed start."""
         self._status: int | None = None
         ends = {name: os.pipe() for name in ("begin", "stderr", *(["stdout"] if stdout else []))}
         # The agent's handlers are not for the child.
@@ -46,7 +46,7 @@ class Child:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def poll(self) -> int | None:
-        """Its status, negative for a signal; None while it is there."""
+        """Return its status, negative for a signal; None while it runs."""
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -54,19 +54,21 @@ class Child:
         return self._status
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until it has ended."""
         if self._status is None:
             self._status = decoded(os.waitpid(self.pid, 0)[1])
 
     def signal(self, number: int) -> None:
-        """To the program and what it has started."""
+        """Send a signal to the program and its children."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 # Just forked it may not lead a session yet.
                 os.killpg(self.pid, number) if os.getpgid(self.pid) == self.pid else os.kill(self.pid, number)
 
     def began_ns(self) -> int | None:
-        """When it began, once all is said of that; None where it was ended before. `OSError` with why it did not."""
+        """Return when it began, once all is said of that; None where it was ended before. `OSError` with why it did
+        not.
+        """
         stamp, _, failure = self.said.partition(b"\n")
         if failure:
             raise OSError(failure.decode(errors="replace"))
@@ -79,7 +81,9 @@ def decoded(status: int) -> int:
 
 
 def become(argv: list[str], path: str, begin: int, stderr: int, stdout: int | None, at_ns: int, folder: str) -> None:
-    """In a child: wait for the instant, and be the program. Descriptors above 2 are closed by that, as Python's are."""
+    """Wait in a child for the start time, and execute the program. Descriptors above 2 are closed by that, as Python's
+    are.
+    """
     try:
         os.setsid()
         for number in (*ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):

@@ -1,4 +1,4 @@
-"""Who has an interface of a host: one run at a time, until its agent ends, however that comes, and whatever its rights.
+"""Lock of a host's interface: one run at a time, until its agent ends in any way, regardless of its rights.
 
 A name in the abstract namespace of sockets is the lock. It is of the network namespace, as the interface is, needs no
 rights and no file, is one for all users of the machine, and the kernel takes it back from who ends. Whoever connects
@@ -14,7 +14,7 @@ import threading
 TOLD = 400
 """Bytes of what is told at most."""
 PATIENCE_S = 2.0
-"""Until whoever holds an interface has said whose it is."""
+"""Time limit for the owner of an interface to identify itself."""
 UNKNOWN = "another run"
 
 
@@ -43,7 +43,7 @@ class Hold:
 
 
 def holder(device: str) -> str:
-    """Whose run has an interface of this namespace; empty where none has."""
+    """Return whose run has an interface of this namespace; empty where none has."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(PATIENCE_S)
         try:

@@ -20,7 +20,7 @@ class RefusedError(Exception):
 
 
 def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
-    """What a program prints; `RefusedError` where it fails."""
+    """Return the output of a program; `RefusedError` if it fails."""
     try:
         done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
     except OSError as error:
@@ -106,7 +106,7 @@ def metrics_of(route: str) -> dict[str, str]:
 
 
 def in_force(address: str) -> dict[str, str]:
-    """What a new connection to an address takes, by the words of `ip route`; empty without a route to it.
+    """Return the settings of a new connection to an address, in the words of `ip route`; empty without a route to it.
 
     What the route by which it leaves does not name the kernel has by itself (`tcp_init_cwnd`, `tcp_rto_min` in Linux'
     net/ipv4/tcp.c, which older kernels have no setting for).
@@ -122,7 +122,7 @@ def in_force(address: str) -> dict[str, str]:
 
 
 def lines_of(routes: str) -> list[str]:
-    """What `ip route` prints, a line for each; further ways of one begin with blanks there."""
+    """Return the routes of `ip route`, a line each; its further next hops begin with spaces."""
     return routes.replace("\n\t", " ").splitlines()
 
 

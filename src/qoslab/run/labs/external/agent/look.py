@@ -1,4 +1,4 @@
-"""What there is on the host, and who answers on its cables. Nothing is changed.
+"""Facts of the host, and the answers on its cables, without changes. Nothing is changed.
 
 A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so whoever answers is on
 that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1).
@@ -35,7 +35,7 @@ PACE_S = 0.003
 """Between requests that do not wait for an answer."""
 CAPTURE = "dumpcap"
 CAPTURE_S = 10.0
-"""For it to say whether it may capture."""
+"""Time limit for dumpcap to report whether it may capture."""
 SIOCETHTOOL = 0x8946
 ETHTOOL_GSET, ETHTOOL_GDRVINFO = 0x1, 0x3
 DUPLEX = {0: "half", 1: "full"}
@@ -85,13 +85,13 @@ def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
 
 
 def management() -> dict[str, str]:
-    """Where this connection comes in: the host's own address, and the interface by which answers leave."""
+    """Return where this connection comes in: the host's own address, and the interface by which answers leave."""
     words = connection()
     return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
 
 
 def congestion_controls() -> list[str]:
-    """Those that the kernel has, loaded or as a module."""
+    """Return the congestion controls of the kernel, loaded or as a module."""
     with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
         loaded = file.read().split()
     modules = glob.glob(f"/lib/modules/{os.uname().release}/kernel/net/ipv4/tcp_*.ko*")
@@ -99,7 +99,7 @@ def congestion_controls() -> list[str]:
 
 
 def refuses_to_capture(program: str) -> str:
-    """What dumpcap says where this user may not capture; empty where he may.
+    """Return the message of dumpcap if this user may not capture; empty otherwise.
 
     To tell the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
     """
@@ -120,7 +120,7 @@ def refuses_to_capture(program: str) -> str:
 
 
 def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
-    """What the host is for an experiment: cards, routes to far addresses, programs that it lacks, rights, free disk."""
+    """Return the host's facts for an experiment: NICs, routes to far addresses, missing programs, rights, free disk."""
     return {
         "cards": cards(),
         "routes": {address: leaves_by(address) for address in far},
@@ -167,7 +167,7 @@ class Cable:
                 return socket.inet_ntoa(address), ":".join(f"{byte:02x}" for byte in mac)
 
     def everybody(self, addresses: list[str]) -> dict[str, list[str]]:
-        """Who has these addresses: their hardware addresses."""
+        """Return who has these addresses: their hardware addresses."""
         found: dict[str, list[str]] = {}
         for _ in range(2):
             for address in addresses:
@@ -182,7 +182,7 @@ class Cable:
         return found
 
     def round_trips(self, address: str, count: int, within_s: float) -> tuple[int, list[float]]:
-        """How often it was asked, one request after the other, and how long each answer took, in ms."""
+        """Return how often it was asked, one request after the other, and how long each answer took, in ms."""
         took: list[float] = []
         asked = missed = 0
         while asked < count and missed < MISSES:
@@ -200,7 +200,7 @@ class Cable:
         return asked, took
 
     def answered(self, address: str, count: int, within_s: float) -> int:
-        """How many of so many requests are answered."""
+        """Return how many of so many requests are answered."""
         heard = 0
         for number in range(count):
             self.ask(address)
@@ -216,7 +216,7 @@ class Cable:
 def on_cable(
     device: str, sender: str, far: str, others: list[str], count: int, burst: int, within_s: float
 ) -> dict[str, Any]:
-    """Who answers on an interface: for the far end's address, and for others of the experiment."""
+    """Return who answers on an interface: for the far end's address, and for others of the experiment."""
     card = cards().get(device)
     nobody: dict[str, Any] = {"macs": {}, "asked": 0, "took_ms": [], "burst": 0, "answered": 0}
     if card is None or not card["carrier"]:

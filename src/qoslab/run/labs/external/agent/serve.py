@@ -35,11 +35,11 @@ from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
-"""Without a word of the controller, which says something twice a second. With what follows it is below 5 s."""
+"""Time without a message of the controller (it sends two a second). With what follows it is below 5 s."""
 GRACE_S = 0.5
 """Between SIGTERM and SIGKILL, where nobody waits for what the programs have to say."""
 TRY_S = 20.0
-"""For a program to say which one it is."""
+"""Time limit for a program to print its version."""
 ROOM = 1 << 20
 """Bytes that wait for the controller before no more is read from programs and files."""
 
@@ -138,7 +138,7 @@ class Agent:
         self.waiting += len(self.output[-1])
 
     def serve(self) -> None:
-        """Until the controller is gone or says goodbye."""
+        """Serve until the controller is gone or closes the session."""
         try:
             self.push({"ready": True, "folder": self.folder, **facts()})
             while not self.over:
@@ -265,7 +265,7 @@ class Agent:
         return {"process": self.last}
 
     def op_signal(self, _: int, __: bytes, process: int, number: int) -> dict[str, Any]:
-        """To a program, also one that waits for its instant; nothing where it has ended."""
+        """Send a signal to a program, also before its start; ignore an ended one."""
         if process in self.children:
             self.children[process].signal(number)
         return {}
@@ -281,7 +281,9 @@ class Agent:
         return {"sha256": hashlib.sha256(body).hexdigest()}
 
     def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
-        """Why a program that was given cannot be run here, in the words of whatever refuses it; empty where it can."""
+        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty where it
+        can.
+        """
         own = self.programs[name]
         try:
             done = subprocess.run(
@@ -411,7 +413,7 @@ class Agent:
 
 
 def facts() -> dict[str, Any]:
-    """What the host is."""
+    """Return the facts of the host."""
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
         boot = file.read().strip()
     return {
@@ -424,7 +426,7 @@ def facts() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """What no other machine has; empty where nothing tells. Of machine-id(5), which is nobody else's to know."""
+    """Return the unique identity of the machine; empty if unknown. Of machine-id(5), which is nobody else's to know."""
     try:
         with open("/etc/machine-id", "rb") as file:
             return hashlib.sha256(b"qoslab " + file.read().strip()).hexdigest()[:12]

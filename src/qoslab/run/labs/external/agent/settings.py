@@ -1,4 +1,4 @@
-"""What is set on a host: changed, compared, put back, with a journal and a keeper.
+"""Settings on a host: changed, compared, restored, with a journal and a watchdog.
 
 What is to be put back lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
 when the agent ends, in whatever way. Where both are killed the next agent does. One run at a time has an interface, see
@@ -43,17 +43,17 @@ from qoslab.run.labs.external.agent.kernel import (
 
 CHUNK = 1 << 16
 STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
-"""For journals; the first that can be had."""
+"""Folders for journals; the first usable one is taken."""
 PUT_BACK_S = 4.0
-"""Until the keeper of an agent that is no more has put back what that one set."""
+"""Time limit for the watchdog of a dead agent to restore the settings."""
 CARRIER_S = 10.0
-"""Until a card has a link again after it was brought up."""
+"""Time limit for a NIC to have a link again after it was brought up."""
 ALIKE = {("net.ipv4.tcp_ecn", "0"): ("2",), ("net.ipv6.icmp.ratelimit", "1000"): ("100",)}
 """Values that are as good as one that is wanted, and newer kernels' own: nobody is granted ECN that no host of the
 experiment asks for, and ten short answers a second of a closed port are hardly more than one."""
 CLONE_NEWNET = 0x40000000
 CONNECTED_METRIC = "256"
-"""What the kernel gives the route of an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
+"""Metric of the kernel's route for an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
 QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
 """Settings of a namespace of ours that are 0: nothing is learnt from routers, nobody is asked whether an address is
 free."""
@@ -62,14 +62,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
-    """Those of settings that it can have: without IPv6 nothing is to be set for that."""
+    """Return the settings that this kernel can have: none for IPv6 without it."""
     if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
         return sysctls
     return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
 
 
 def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True) -> list[list[str]]:
-    """What of these settings is otherwise, what there is, what is wanted; `alike` counts for the same.
+    """Return the differing settings with actual and wanted value; `alike` decides equality.
 
     Of a far address to which no route leads, what is wanted is empty.
     """
@@ -88,7 +88,7 @@ def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: 
 
 
 class Journal:
-    """What is to be put back, a line each, written before it is changed; the last first."""
+    """Journal of settings to restore, a line each, written before the change; the last one is restored first."""
 
     def __init__(self, path: str, who: str) -> None:
         self.path = path
@@ -106,7 +106,7 @@ class Journal:
                     raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
             time.sleep(0.01)
         self.failed = put_back(_lines(self._file)[1:])
-        """What of an earlier agent's could not be put back."""
+        """Settings of an earlier agent that could not be restored."""
         os.ftruncate(self._file, 0)
         self.add({"who": who, "token": self.token})
 
@@ -210,7 +210,7 @@ class Keeper:
                 break
             told += part
         os.waitpid(self.pid, 0)
-        return list(json.loads(told)) if told else ["the keeper did not say what it has put back"]
+        return list(json.loads(told)) if told else ["the watchdog did not report the settings that it restored"]
 
 
 def _put_back_of(path: str, token: str) -> list[str]:
@@ -286,7 +286,7 @@ class Settings:
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
                 break
         else:
-            raise RefusedError(f"no journal can be kept in {' or '.join(STATE_FOLDERS)}")
+            raise RefusedError(f"no journal can be written in {' or '.join(STATE_FOLDERS)}")
         try:
             journal = Journal(journal_of(folder, device), self._who)
         except RefusedError as error:

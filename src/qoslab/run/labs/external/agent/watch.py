@@ -1,4 +1,4 @@
-"""How late the host wakes programs, and how long those of the run wait for a processor.
+"""Wake-up lateness of the host, and the time that the run's programs wait for a processor.
 
 Sleeping for a while and looking at the clock shows what any program on the host has to bear; the kernel tells of each
 program how long it was ready to run and did not (`/proc/PID/task/TID/schedstat`).
@@ -18,7 +18,7 @@ from typing import Any
 
 PERIOD_NS = 10_000_000
 BUDGET_NS = 5_000_000
-"""What is later is told; as a data plane's."""
+"""Reported lateness, as a data plane's."""
 LOOKS_A_PROGRAM = 20
 """Wake-ups between two looks at the programs; what one waits after the last look before its end is not seen."""
 
@@ -40,7 +40,7 @@ class Watch:
         self._waited: dict[tuple[str, str], list[int]] = {}
 
     def _count(self) -> None:
-        """How late the wake-up is that is due."""
+        """Return how late the wake-up is that is due."""
         now = time.monotonic_ns()
         late = now - self._due
         self._latest_ns = max(self._latest_ns, late)
@@ -50,7 +50,7 @@ class Watch:
             self._due = now
 
     def taken(self) -> dict[str, Any]:
-        """What was found since this was asked the last time."""
+        """Return the findings since the last call."""
         with self._lock:
             # Who asks may be served before the thread that is overdue.
             self._count()

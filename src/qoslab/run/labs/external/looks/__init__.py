@@ -50,6 +50,6 @@ def look(facts: Facts) -> list[Found]:
 
 
 def refusal(found: Iterable[Found]) -> UserError | None:
-    """What a run is refused with; None where nothing is grave."""
+    """Return the error that refuses a run; None without a grave finding."""
     grave = [str(each) for each in found if each.grave]
     return UserError("\n".join(grave)) if grave else None

@@ -1,4 +1,4 @@
-"""Whether interfaces have the experiment's addresses."""
+"""Check that interfaces have the experiment's addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 
 
 def addresses(facts: Facts) -> Iterator[Found]:
-    """Of routers, and of hosts that are to stay as they are; others get theirs from the run."""
+    """Check the addresses of routers, and of unchanged hosts; others get theirs from the run."""
     for _, end, _ in facts.ends():
         device, port, card = facts.device(end), facts.port(end), facts.card(end)
         if port is not None:

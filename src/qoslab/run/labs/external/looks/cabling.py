@@ -1,4 +1,4 @@
-"""Whether each link leads where the experiment says: by hardware addresses, a switch's table, CDP and LLDP, pings."""
+"""Check that each link leads to the experiment's node: by hardware addresses, a switch's table, CDP and LLDP, pings."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def cabling(facts: Facts) -> Iterator[Found]:
 
 
 def proofs(facts: Facts) -> dict[str, Proof]:
-    """How sure each link is."""
+    """Return how sure each link is."""
     return {link.name: _proof(facts, link) for link in facts.experiment.topology.links}
 
 
 def unseen(facts: Facts) -> bool:
-    """Whether hosts have interfaces that are down until a run brings them up: a look at their cables is due then."""
+    """Return whether hosts have interfaces that are down until a run brings them up: a look at their cables is due
+    then.
+    """
     return any(
         card is not None and not card.up and facts.host_settings[end.node].isolate != "as it is"
         for _, end, _ in facts.ends()
@@ -74,7 +76,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
     answers = _who_has(facts, near, far)
     if far.address is not None and len(answers) > 1:
         owners = " and ".join(facts.owner(mac) or mac for mac in answers)
-        message = f"found two that answer for {far.address.ip} at {where} ({owners}), expected {there} alone"
+        message = f"found two devices answering for {far.address.ip} at {where} ({owners}), expected only {there}"
         yield Found(f"link {link.name}", message, "take the address away from the other")
         return
     if expected and expected in answers:
@@ -85,7 +87,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
         message = f"found {' and '.join(others)} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, "plug the cable in there, or name the interfaces in the inventory")
     elif far.address is not None and not answers and not _known_to_be_bad(facts, far):
-        message = f"found nobody who answers for {far.address.ip} at {where}, expected {there}"
+        message = f"found no answer for {far.address.ip} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, HINT)
 
 
@@ -95,7 +97,9 @@ def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Itera
     told = _told(facts, near)
     if told is not None and told[0] in facts.routers and told != (far.node, facts.device(far)):
         yield Found(
-            f"link {link.name}", f"found {told[1]} of {told[0]} at {where}, as it says itself, expected {there}", HINT
+            f"link {link.name}",
+            f"found {told[1]} of {told[0]} at {where}according to that device, expected {there}",
+            HINT,
         )
         return
     port = _learnt_at(facts, near, far)
@@ -114,7 +118,7 @@ def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Itera
         return
     silent = not mac and address in router.pings and not router.pings[address].took_ms
     if silent and not _known_to_be_bad(facts, far) and not _known_to_be_bad(facts, near):
-        message = f"found nobody who answers for {address} at {where}, expected {there}"
+        message = f"found no answer for {address} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, HINT)
 
 
@@ -146,13 +150,13 @@ def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
 
 
 def _same(short: str, name: str) -> bool:
-    """Whether Gi1/0/15 is GigabitEthernet1/0/15."""
+    """Return whether Gi1/0/15 is GigabitEthernet1/0/15."""
     kind, full = interface_kind(short), interface_kind(name)
     return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
 
 
 def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
-    """Who says by CDP or LLDP that it is at the other end: node and interface."""
+    """Return who says by CDP or LLDP that it is at the other end: node and interface."""
     router = facts.routers.get(near.node)
     if router is None:
         return None
@@ -161,7 +165,7 @@ def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
 
 
 def _known_to_be_bad(facts: Facts, end: LinkEnd) -> bool:
-    """Whether another look has told why nobody answers there."""
+    """Return whether another look has told why nobody answers there."""
     port, card = facts.port(end), facts.card(end)
     if port is not None:
         has = end.address is None or str(end.address) in port.addresses

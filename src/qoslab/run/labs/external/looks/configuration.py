@@ -1,4 +1,4 @@
-"""Whether routers have something of their own where the experiment would put what it brings."""
+"""Check that the experiment overwrites no part of the routers' configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qoslab.run.devices.drivers import own_hardware
 from qoslab.run.labs.external.looks.facts import Facts, Found
 
 OWN_HINT = "take it off until the run is over, or have it in the experiment's template"
-HINT = "give it another name in the experiment's template, or take it off the router"
+HINT = "rename it in the experiment's template, or remove it from the router"
 
 
 def configuration(facts: Facts) -> Iterator[Found]:
@@ -27,9 +27,10 @@ def configuration(facts: Facts) -> Iterator[Found]:
         for what in taken:
             yield Found(name, f"found that {what}, expected nothing that the experiment would overwrite", HINT)
         for line, device, link in _own_queueing(facts, name, asked, hardware):
-            if not any(each.startswith(f"`{line}` is in force already under") for each in taken):
+            if not any(each.startswith(f"`{line}` is already active under") for each in taken):
                 message = (
-                    f"found `{line}` on {device}, expected only what is asked for to limit or queue for the link {link}"
+                    f"found `{line}` on {device}, expected no policy or queueing except the experiment's on the link "
+                    f"{link}"
                 )
                 yield Found(name, message, OWN_HINT)
 

@@ -1,4 +1,4 @@
-"""Whether a router can take its configuration back by itself, in the way that the inventory wants or in any."""
+"""Check that a router can roll back by itself, by the inventory's method or by any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 
 
 def dead_man(facts: Facts) -> Iterator[Found]:
-    """What stands against each way that would be tried; what only starting it tells is found when it is started."""
+    """Report the obstacles to each method; those that only a start shows are found then."""
     for name, router in facts.routers.items():
         if not router.ios or router.refused or router.kept is None:
             continue
@@ -21,6 +21,6 @@ def dead_man(facts: Facts) -> Iterator[Found]:
         reasons = {way: reason for way, reason in against.items() if reason}
         if ways and len(reasons) == len(ways):
             told = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
-            expected = f"qoslab_dead_man: {wanted}" if wanted else "one of its ways back"
-            message = f"found nothing that would take its configuration back ({told}), expected {expected}"
-            yield Found(name, message, "mend that, or do without: qoslab_dead_man: none")
+            expected = f"qoslab_dead_man: {wanted}" if wanted else "one that works"
+            message = f"found no rollback method that works ({told}), expected {expected}"
+            yield Found(name, message, "fix that, or run without a rollback timer: qoslab_dead_man: none")

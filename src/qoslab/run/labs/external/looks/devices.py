@@ -1,4 +1,4 @@
-"""Whether routers are what the experiment takes them for, and have its interfaces."""
+"""Check that routers are of the experiment's model, and have its interfaces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def devices(facts: Facts) -> Iterator[Found]:
                 else f"give qoslab_model: {router.model} for it in the inventory, if it is to stand for a {node.model}"
             )
             yield Found(
-                name, f"found a {router.model}, expected a {model}", f"see whether it is the right device, or {hint}"
+                name, f"found a {router.model}, expected a {model}", f"check that it is the right device, or {hint}"
             )
         if is_switch(node):
             continue
@@ -40,7 +40,7 @@ def devices(facts: Facts) -> Iterator[Found]:
             )
             yield Found(name, message, "load a later release, or take another device")
         elif expected not in (None, found):
-            message = f"found release {router.release}, whose queueing is {found}, expected {expected}"
+            message = f"found release {router.release} with {found} queueing, expected {expected}"
             yield Found(name, message, f"load another release, or run with --set {name}.generation={found}")
 
 
@@ -62,6 +62,6 @@ def interfaces(facts: Facts) -> Iterator[Found]:
             continue
         if device not in there:
             message = (
-                f"found no interface {device} for the link {link.name}, expected it beside {', '.join(there) or 'none'}"
+                f"found no interface {device} for the link {link.name}, expected one of {', '.join(there) or 'none'}"
             )
             yield Found(end.node, message, hint)

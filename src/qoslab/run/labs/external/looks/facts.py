@@ -1,4 +1,4 @@
-"""What was seen of the nodes of an experiment before its first packet: values, under the devices' own names."""
+"""Facts of an experiment's nodes before its first packet: values, under the devices' own names."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Card:
     up: bool
     carrier: bool
     mac: str
-    """As aa:bb:cc:dd:ee:ff; other texts of what is no Ethernet."""
+    """MAC address as aa:bb:cc:dd:ee:ff; other texts if not Ethernet."""
     addresses: tuple[str, ...]
-    """With prefix lengths."""
+    """Addresses with prefix lengths."""
     errors: int
     """Frames, received and sent, since it is up."""
     driver: str = ""
@@ -41,13 +41,13 @@ class RoundTrips:
     burst: int = 0
     """Further requests, without a wait between them."""
     answered: int = 0
-    """Of these."""
+    """Number of answered requests."""
     summed: bool = False
-    """Whether of the times none is known but the least, the mean and the most, as of a router's."""
+    """True if of the times none is known but the least, the mean and the most, as of a router's."""
 
     @property
     def median_ms(self) -> float:
-        """Of those that were answered; 0 without one."""
+        """Return the median of the answered ones; 0 without one."""
         return median(self.took_ms) if self.took_ms else 0.0
 
     @property
@@ -63,26 +63,26 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class OnCable:
-    """Who answers on an interface of a host."""
+    """Answers on an interface of a host."""
 
     macs: Mapping[str, tuple[str, ...]]
     """Hardware addresses by address."""
     round_trips: RoundTrips | None
-    """To the far end; None where it does not answer."""
+    """Round trips to the far end; None without an answer."""
     why: str = ""
-    """Why nobody could be asked; empty where somebody could."""
+    """Reason why no request was possible; empty otherwise."""
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Of a host."""
+    """Facts of a host."""
 
     root: bool
     machine: str
-    """What no other machine has; empty where nothing tells."""
+    """Unique identity of the machine; empty if unknown."""
     cards: Mapping[str, Card]
     routes: Mapping[str, tuple[str, str]]
-    """By which interface it would send, and the prefix that says so (`default`), by far address."""
+    """Output interface and matching prefix (`default`), by far address."""
     management: str
     """The interface of the connection to it; empty where nobody knows."""
     missing: tuple[str, ...]
@@ -95,14 +95,13 @@ class HostFacts:
     """Against this machine's."""
     clock_error_ms: float
     cables: Mapping[str, OnCable]
-    """By the experiment's interface."""
+    """Answers by the experiment's interface."""
     unfit: Mapping[str, str] = field(default_factory=dict)
-    """Why those of our own programs that the experiment sends there cannot be run, by name; without those that can."""
+    """Reasons why our programs cannot run there, by name; without those that can."""
     differences: tuple[tuple[str, str, str], ...] = ()
-    """Of a host that is to stay as it is: what is otherwise than in a cell, what it is, what is wanted; that is empty
-    where there is no route."""
+    """Differing settings of a host that stays as it is: setting, actual value, wanted value (empty without a route)."""
     no_capture: str = ""
-    """Why its user may not capture; empty where he may, or where no capture is wanted there."""
+    """Reason why its user may not capture; empty if allowed or not needed."""
 
 
 @dataclass(frozen=True)
@@ -111,50 +110,50 @@ class Port:
 
     shut_down: bool
     line: bool
-    """Whether line and protocol are up."""
+    """True if line and protocol are up."""
     mac: str
-    """As aa:bb:cc:dd:ee:ff; empty on serial lines."""
+    """MAC address as aa:bb:cc:dd:ee:ff; empty on serial lines."""
     addresses: tuple[str, ...]
     mbps: float | None
     duplex: str | None
     errors: Mapping[str, int]
-    """What its counters of damage say, where that is above 0."""
+    """Error counters above 0."""
     clock_rate_bps: int | None = None
-    """Of a serial port that gives the clock."""
+    """Clock rate of a serial port that provides the clock."""
 
 
 @dataclass(frozen=True)
 class RouterFacts:
-    """Of a router with a command line."""
+    """Facts of a router with a command line."""
 
     software: str
     """The first line of `show version`."""
     ios: bool
     release: str
-    """As 12.4(15)T14; empty where nothing says it."""
+    """Release as 12.4(15)T14; empty if unknown."""
     model: str
-    """As `show version` has it: 3725, WS-C3750G-24TS."""
+    """Model in `show version`: 3725, WS-C3750G-24TS."""
     ports: Mapping[str, Port]
     arp: Mapping[str, tuple[str, str]]
     """Hardware address and interface by address."""
     learnt: Mapping[str, str]
     """Port by hardware address, of a switch."""
     neighbours: tuple[tuple[str, str, str], ...]
-    """What CDP or LLDP tells: own interface, the other's name, the other's interface."""
+    """Neighbours by CDP or LLDP: own interface, the other's name, the other's interface."""
     pings: Mapping[str, RoundTrips]
-    """By address of the far end."""
+    """Pings by address of the far end."""
     address: str
-    """Where its command line is reached."""
+    """Address of its command line."""
     board: str = ""
-    """Its serial number, as `show version` has it."""
+    """Serial number in `show version`."""
     running: str = ""
-    """Its configuration, as it prints it."""
+    """Running configuration as printed."""
     kept: Kept | None = None
-    """What its ways back need; None where it is not known."""
+    """Data for its rollback methods; None if unknown."""
     refused: str = ""
-    """What it said to the command that shows its configuration, where it may not be seen."""
+    """Refusal of the command that shows its configuration."""
     unread: str = ""
-    """Why what it says of its interfaces cannot be read; empty where it can."""
+    """Reason why its interface output cannot be read; empty otherwise."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,12 @@ class Facts:
     hosts: Mapping[str, HostFacts]
     routers: Mapping[str, RouterFacts]
     asked: Mapping[str, Sequence[str]]
-    """What is to be put in force on each router, with the experiment's names of interfaces."""
+    """Configurations for each router, with the experiment's names of interfaces."""
     longest: Duration
     """The traffic time of the longest cell."""
 
     def device(self, end: LinkEnd) -> str:
-        """What the node itself calls the interface of an end."""
+        """Return the node's own name for the interface of an end."""
         settings = self.host_settings.get(end.node) or self.router_settings[end.node]
         return settings.device(end.interface)
 
@@ -192,7 +191,7 @@ class Facts:
         return "" if there is None else there.mac
 
     def owner(self, mac: str) -> str:
-        """Whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
+        """Return whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
         places = [
             *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
             *(
@@ -224,9 +223,9 @@ class Found:
     message: str
     """`found …, expected …`."""
     hint: str
-    """What to do."""
+    """Remedy."""
     grave: bool = True
-    """Whether no run begins with it; what is not is noted."""
+    """True if no run begins with it; what is not is noted."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}; {self.hint}"

@@ -24,26 +24,26 @@ from qoslab.traffic import tool
 SAMPLES = 20
 """Round trips of a link, for its delay and for loss at rest."""
 SAMPLES_OF_JITTER = 40
-"""Of one whose delay shall vary."""
+"""Samples on a link with jitter."""
 BURST, LONGEST_BURST = 400, 2000
 """Further requests, without a wait, on a link of which a part shall be lost: more, where they do not tell it."""
 ANSWER_S = 0.5
-"""How long an answer may take, besides what the link is to delay it."""
+"""Time limit of an answer, in addition to the delay of the link."""
 ROUTER_PINGS = 10
-"""Of a router to a router."""
+"""Pings of a router to a router."""
 ROUTER_PINGS_OF_JITTER = 100
 MOST_ROUTER_PINGS = 500
-"""On a link of which a part shall be lost: a router waits for each a second."""
+"""Greatest number of pings on a link with loss: a router waits a second for each."""
 PINGS_AT_A_TIME = 50
-"""Of one command, which is silent until all are answered, or lost."""
+"""Pings of one command: it is silent until all are answered, or lost."""
 PROBER = "sla"
-"""Of hosts, for probes that they send and answer."""
+"""Program of hosts for probes that they send and answer."""
 EVERYWHERE = ("ip", "tc", "nsenter")
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """Who is asked."""
+    """Parties that are asked."""
 
     experiment: Experiment
     inventory: LabInventory
@@ -53,7 +53,7 @@ class Gathering:
     collector: Collector
     """Parses."""
     demands: Demands
-    """What the cells want of the lab."""
+    """Requirements of the cells on the lab."""
     check: Callable[[], None] = lambda: None
     """Raises where the wait for answers must end."""
 
@@ -130,14 +130,14 @@ class Gathering:
         return OnCable(macs, trips if answers else None, told["why"])
 
     def _programs(self, name: str) -> list[str]:
-        """What the experiment needs on a host that is not sent there."""
+        """Return the programs that the experiment needs on a host, except those that are sent there."""
         found = [*EVERYWHERE, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
         if any(point.node == name for point in self.experiment.captures):
             found.append("dumpcap")
         return list(dict.fromkeys(found))
 
     def _own_programs(self, name: str) -> list[str]:
-        """What is sent there."""
+        """Return the programs that are sent there."""
         found = [each for each in self._of_flows(name) if each in OWN_PROGRAMS]
         if any(name == probe.source or (probe.udp and name == probe.destination) for probe in self.experiment.probes):
             found.append(PROBER)
@@ -152,7 +152,7 @@ class Gathering:
     # routers
 
     def _ask(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """What a router says to commands, and to pings by address."""
+        """Return a router's answers to commands, and to pings by address."""
         assert self.door is not None
         topology = self.experiment.topology
         links = topology.links_of(name)
@@ -186,7 +186,7 @@ class Gathering:
 
 
 def _pings(link: Link, *, first: bool) -> list[int]:
-    """How many requests a router sends to another by a link, command by command; one end is enough for many."""
+    """Return how many requests a router sends to another by a link, command by command; one end is enough for many."""
     count = ROUTER_PINGS
     if first and link.jitter is not None:
         count = ROUTER_PINGS_OF_JITTER

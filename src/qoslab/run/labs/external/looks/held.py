@@ -1,4 +1,4 @@
-"""Whether another run has the nodes: asked before all else, since whatever the looks send would be in its figures."""
+"""Check for other runs on the nodes, before all else, since further checks would disturb their results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ def held(interfaces: Mapping[str, Mapping[str, str]], marks: Mapping[str, str]) 
     """Interfaces that an agent holds, by host, and marks of routers: with whose run it is."""
     for name, whose in interfaces.items():
         for device, who in whose.items():
-            yield Found(name, f"found {device} held by {who}, expected it free", "wait for its end")
+            yield Found(name, f"found {device} held by {who}, expected it free", "wait for it to finish")
     for name, who in marks.items():
         if who:
-            hint = f"wait for its end; where it is over, `qoslab lab rescue` where it was started, or `no {MARK}`"
-            yield Found(name, f"found the mark of another run, {who}, expected none", hint)
+            hint = (
+                f"wait for it to finish; if it crashed, run `qoslab lab rescue` on the machine that started it, or "
+                f"enter `no {MARK}`"
+            )
+            yield Found(name, f"found the run lock of another run, {who}, expected none", hint)

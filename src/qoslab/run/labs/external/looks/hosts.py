@@ -1,4 +1,4 @@
-"""Whether hosts have what an experiment needs: rights, programs, room, clocks; and routers show what they have."""
+"""Check of hosts for the needs of an experiment: rights, programs, space, clocks; and of access to routers' output."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes, without which no capture of any length is begun."""
 CLOCK_AHEAD_S = 1.0
-"""What two clocks that are kept may differ by (TEACUP refuses more)."""
+"""Greatest difference of two maintained clocks (TEACUP refuses more)."""
 CLOCK_ERROR_MS = 50.0
 """Beyond it times of two hosts say nothing about queues."""
 
 
 def rights(facts: Facts) -> Iterator[Found]:
-    """What the login may do."""
+    """Check the rights of the login."""
     for name, host in facts.hosts.items():
         way = facts.host_settings[name].isolate
         if way != "as it is" and not host.root:
@@ -45,13 +45,13 @@ def programs(facts: Facts) -> Iterator[Found]:
             yield Found(
                 name,
                 f"found no program {program} in its path, expected it",
-                "install it there (its package is mostly called so)",
+                "install it there (its package usually has the same name)",
             )
         for program, why in host.unfit.items():
             variable = variable_of(program)
             hint = (
-                f"take a host as this machine, or name a {program} in {variable} that needs no library "
-                "(cargo build --release --target x86_64-unknown-linux-musl, or what this machine is)"
+                f"use a host like this machine, or name a {program} in {variable} that needs no library "
+                "(cargo build --release --target x86_64-unknown-linux-musl, or this machine's architecture)"
             )
             yield Found(
                 name, f'found that {program} cannot be run there, "{why}", expected it for the experiment', hint
@@ -59,7 +59,7 @@ def programs(facts: Facts) -> Iterator[Found]:
         for algorithm in wanted:
             if algorithm not in host.congestion:
                 there = ", ".join(sorted(host.congestion))
-                message = f"found no TCP congestion control {algorithm}, expected it beside {there}"
+                message = f"found no TCP congestion control {algorithm}, expected one of {there}"
                 yield Found(name, message, f"modprobe tcp_{algorithm}, or take a kernel that has it")
 
 
@@ -87,7 +87,7 @@ def disk(facts: Facts) -> Iterator[Found]:
 
 
 def clocks(facts: Facts) -> Iterator[Found]:
-    """How far a host's clock is from this machine's, and how well that is known."""
+    """Yield how far a host's clock is from this machine's, and how well that is known."""
     for name, host in facts.hosts.items():
         if abs(host.clock_ahead_ms) > 1000 * CLOCK_AHEAD_S:
             away = f"{host.clock_ahead_ms / 1000:+.3f} s"
@@ -97,4 +97,4 @@ def clocks(facts: Facts) -> Iterator[Found]:
             message = (
                 f"found its clock known to ±{host.clock_error_ms:.0f} ms, expected ±{CLOCK_ERROR_MS:.0f} ms or better"
             )
-            yield Found(name, message, "see what makes the way to it so slow", grave=False)
+            yield Found(name, message, "find out why the path to it is so slow", grave=False)

@@ -1,4 +1,4 @@
-"""Whether test traffic and the way to the nodes are kept apart."""
+"""Check that test traffic and management paths are separate."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def management(facts: Facts) -> Iterator[Found]:
         settings = facts.host_settings[name]
         own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.links_of(name)}
         if host.management in own:
-            message = f"found the way to it by {host.management}, expected another interface than that of the test"
-            yield Found(name, message, "reach it by another card")
+            message = (
+                f"found the path to it through {host.management}, expected another interface than that of the test"
+            )
+            yield Found(name, message, "reach it through another interface")
         if settings.isolate == "namespace":
             continue  # nothing but the test's interfaces is in there
         for device, card in host.cards.items():
@@ -30,7 +32,7 @@ def management(facts: Facts) -> Iterator[Found]:
             if not device or device in own or not _stays(settings.isolate, address, prefix, networks):
                 continue
             message = f"found the route to {address} by {device}, expected it by {' or '.join(sorted(own))}"
-            yield Found(name, message, f"mend the route to {prefix}")
+            yield Found(name, message, f"fix the route to {prefix}")
     for name, router in facts.routers.items():
         try:
             inside_of = [each for each in networks if ip_address(router.address) in each]
@@ -38,11 +40,11 @@ def management(facts: Facts) -> Iterator[Found]:
             continue  # a name
         if inside_of:
             message = f"found its command line at {router.address}, within the test network {inside_of[0]}"
-            yield Found(name, message, f"what is said to it crosses the test's links; {APART}", grave=False)
+            yield Found(name, message, f"its management traffic would cross the test links; {APART}", grave=False)
 
 
 def _stays(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
-    """Whether a route is still in force in the run, which sets its own to the test networks where it may."""
+    """Return whether a route is still in force in the run, which sets its own to the test networks where it may."""
     if isolate == "as it is":
         return True
     if prefix == "default":

@@ -1,4 +1,4 @@
-"""Whether ports are up, and as fast as the experiment's links."""
+"""Check that ports are up, and as fast as the experiment's links."""
 
 from __future__ import annotations
 

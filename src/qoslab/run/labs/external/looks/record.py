@@ -1,4 +1,4 @@
-"""What looks have seen, for the manifest; and whether it is what they saw when the run began."""
+"""Results of preflight checks for the manifest, and their comparison with those at the start of the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.run.labs.external.looks.rest import round_trips
 
 
 def links_seen(facts: Facts) -> dict[str, Any]:
-    """By link: how sure its cabling is, and what it delays and loses at rest."""
+    """Return the certainty of the cabling, and the idle delay and loss, by link."""
     proven = proofs(facts)
     seen: dict[str, Any] = {}
     for link in facts.experiment.topology.links:
@@ -27,7 +27,7 @@ def links_seen(facts: Facts) -> dict[str, Any]:
 
 
 def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
-    """By node: what tells it from another device, and its software from another."""
+    """Return the identity of each device and its software, by node."""
     routers = {
         name: {"model": each.model, "release": each.release, "serial number": each.board}
         for name, each in facts.routers.items()
@@ -36,12 +36,14 @@ def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
 
 
 def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no other."""
+    """Return which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no
+    other.
+    """
     found = []
     for name, each in now.items():
         was = began.get(name, {})
         differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
         if differing:
             is_now, has_been = (", ".join(f"{key} {said[key]}" for key in differing) for said in (each, was))
-            found.append(f"{name}: found {is_now}, expected {has_been}, on which the run began")
+            found.append(f"{name}: found {is_now}, expected {has_been}, the device at the start of the run")
     return found

@@ -1,4 +1,4 @@
-"""Whether links at rest delay and lose what the experiment says, and no more; and how much the delay varies."""
+"""Check that idle links have the experiment's delay, loss and jitter, and no more."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts, Found, RoundTrips
 
 REQUEST_BYTES = 100
-"""Of a router's ping; requests for addresses are smaller."""
+"""Size of a router's ping; requests for addresses are smaller."""
 SLACK_MS = 8.0
-"""What two ends may take for an answer, at the quickest."""
+"""Greatest time that two ends take for an answer, at the quickest."""
 SLACK = 0.05
-"""Of the delay: what makes it has a clock of its own."""
+"""Tolerance of the delay: its source has its own clock."""
 QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
 """Between the quartiles of a sum of two delays, there and back, by the size of the jitter of each."""
 TIMES_LESS, TIMES_MORE = 3.0, 3.0
-"""What is told from the distance of quartiles of some forty round trips: one that is as much less, or more."""
+"""Ratios of the distance between quartiles of some forty round trips that are distinguishable."""
 RESOLUTION_MS = 1.0
-"""What two ends themselves make round trips vary by."""
+"""Variation of round trips caused by the two ends themselves."""
 LEAST_TIMES = 30
 """Round trips that a router has summed up, from which on their least and their most are far apart."""
 MOST_CORRELATION = 0.5
-"""Of successive delays, above which those of a few seconds say little."""
+"""Correlation of successive delays above which those of a few seconds show little."""
 DEVIATIONS = 4.0
-"""Of a share of losses, from the one that was expected."""
+"""Allowed standard deviations of a loss share from the expected one."""
 
 
 def at_rest(facts: Facts) -> Iterator[Found]:
@@ -37,7 +37,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
         if trips is None or not trips.took_ms:
             if link.emulated and not unseen(facts):
                 message = f"found nobody who can measure its {' and '.join(link.emulated)}, expected it to be compared"
-                yield Found(f"link {link.name}", message, "see whether an end of it answers")
+                yield Found(f"link {link.name}", message, "check whether one of its ends answers")
             continue
         yield from _delay(link, trips)
         yield from _loss(link, trips)
@@ -45,7 +45,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
 
 
 def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
-    """What was measured on a link; None where nobody could ask."""
+    """Return the measurement of a link; None if neither end could ask."""
     for near, far in (link.ends, link.ends[::-1]):
         host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
         if host is not None and near.interface in host.cables and host.cables[near.interface].round_trips is not None:
@@ -68,9 +68,9 @@ def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
         expected = f"{delay:g} ms" if delay else f"at most {most:.0f} ms"
         message = f"found a round trip of {found:.1f} ms at rest, expected {expected}"
         hint = (
-            "see what makes the delay of this link"
+            "check the source of this link's delay"
             if delay
-            else "see what is between; the experiment has a plain cable"
+            else "check the devices between the ends; the experiment has a plain cable"
         )
         yield Found(f"link {link.name}", message, hint)
 
@@ -83,19 +83,19 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
     if not expected:
         if lost > 1:
             message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"
-            yield Found(f"link {link.name}", message, "see cable, duplex, and whether somebody else uses the link")
+            yield Found(f"link {link.name}", message, "check the cable, duplex, and other traffic on the link")
         return
     deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
     if abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
         message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
-        yield Found(f"link {link.name}", message, "see what makes the loss of this link; both directions count")
+        yield Found(f"link {link.name}", message, "check the source of this link's loss; both directions count")
     elif expected * sent <= DEVIATIONS * deviation + 1:
-        why = f"{sent} requests do not tell {100 * expected:.2g} % of losses, there and back, from none"
+        why = f"{sent} requests are too few to distinguish {100 * expected:.2g} % round-trip loss from none"
         yield _not_measured(link, "loss", why)
 
 
 def requests_to_tell(link: Link) -> int:
-    """How many requests tell the losses of a link from none; 0 where there shall be none."""
+    """Return how many requests tell the losses of a link from none; 0 where there shall be none."""
     expected = 1 - (1 - _share(link)) ** 2
     if not expected:
         return 0
@@ -109,7 +109,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         spread = 0.0 if trips.summed else _between_quartiles(times)
         if spread > SLACK_MS:
             message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
-            hint = "see what is between, and whether an end of it is busy"
+            hint = "check the devices between the ends, and the load of both ends"
             yield Found(f"link {link.name}", message, hint, grave=False)
         return
     size = 1000 * jitter.size.seconds
@@ -127,14 +127,16 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         enough = least > RESOLUTION_MS
         what = "half of the round trips at rest are within"
     if not enough:
-        yield _not_measured(link, "jitter", f"{len(times)} round trips do not tell {jitter.size} of it from none")
+        yield _not_measured(
+            link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} from none"
+        )
     elif not least <= found <= most:
         message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"
-        yield Found(f"link {link.name}", message, "see what makes the jitter of this link; both directions count")
+        yield Found(f"link {link.name}", message, "check the source of this link's jitter; both directions count")
 
 
 def _between_quartiles(times: Sequence[float]) -> float:
-    """How far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
+    """Return how far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
     if len(times) < 2:
         return 0.0
     first, _, third = quantiles(times, n=4)
@@ -143,7 +145,7 @@ def _between_quartiles(times: Sequence[float]) -> float:
 
 def _not_measured(link: Link, what: str, why: str) -> Found:
     message = f"found its {what} not measured ({why}), expected it to be compared"
-    return Found(f"link {link.name}", message, "measure it yourself, or let an end of it be a host", grave=False)
+    return Found(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
 
 
 def _share(link: Link) -> float:
@@ -159,7 +161,7 @@ def _share(link: Link) -> float:
 
 
 def _bursts(link: Link) -> float:
-    """By how much a share of losses spreads more than if each frame were by itself: states last."""
+    """Return the factor of the spread of a loss share over that of independent losses: states last."""
     loss = link.loss
     if loss is None or isinstance(loss, RandomLoss):
         return 1.0

@@ -15,7 +15,7 @@ Parse = Callable[[str, str], Mapping[str, Any]]
 
 INTERFACES, STARTUP, FLASH = "show interfaces", "show startup-config", "dir flash:"
 PLAIN = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)
-"""What every router is asked."""
+"""Show commands for every router."""
 CDP, LLDP, MACS = "show cdp neighbors detail", "show lldp neighbors detail", "show mac address-table"
 
 _DAMAGE = {
@@ -41,7 +41,7 @@ _MAC_ROW = re.compile(
 
 
 def commands(*, switch: bool, serials: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What a router is asked for its facts."""
+    """Return the show commands for a router's facts."""
     further = (MACS,) if switch else ()
     return (*PLAIN, CDP, LLDP, *further, *(f"show controllers {name}" for name in serials))
 
@@ -113,7 +113,7 @@ def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, st
 
 
 def round_trips(*texts: str) -> RoundTrips:
-    """What one `ping` after the other says: all three times of each are kept as if there were no others."""
+    """Combine the output of successive `ping` commands: all three times of each."""
     each = [_of_ping(text) for text in texts]
     return RoundTrips(sum(sent for sent, _ in each), tuple(took for _, times in each for took in times), summed=True)
 

@@ -1,4 +1,4 @@
-"""Whether hosts that are to stay as they are have the TCP settings of all cells."""
+"""Check that unchanged hosts have the TCP settings of all cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qoslab.run.labs.external.looks.facts import Facts, Found
 
 
 def tcp(facts: Facts) -> Iterator[Found]:
-    """What is in force there: by the route that leads to the other hosts, and else by the kernel's own values."""
+    """Return the active settings: of the route to the other hosts, else the kernel's values."""
     for name, host in facts.hosts.items():
         for what, there, wanted in host.differences:
             if not wanted:

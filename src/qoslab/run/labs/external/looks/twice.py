@@ -1,4 +1,4 @@
-"""Whether two nodes of an inventory are one device, whatever names and addresses lead there."""
+"""Check that no two nodes of an inventory are the same device."""
 
 from __future__ import annotations
 
