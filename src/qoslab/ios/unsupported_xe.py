@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from qoslab.ios.unsupported import LABELS, TABLES, TUNNELS, Refused
-
-IOS_XE = "limit-microseconds"
-"""A capability of this generation alone."""
+from qoslab.ios.undecided import IOS_XE
+from qoslab.ios.unsupported import LABELS, TABLES, Refused
 
 REFUSED_XE = (
-    Refused(
-        "marks and each `match` of a class-map are always counted in the same way",
-        "platform qos (match-statistics|marker-statistics) [<rest:line>]",
-        requires=IOS_XE,
-    ),
-    Refused("links are not bundled", "platform qos port-channel-aggregate <rest:line>", requires=IOS_XE),
-    Refused("a class-map without `match` lines matches nothing", "match none", mode="class-map", requires=IOS_XE),
     Refused(
         "the limit of a flow is a quarter of the queue limit: enter fair-queue without it",
         "fair-queue <queues:16-4096> queue-limit <packets:1-32768>\nfair-queue queue-limit <packets:1-32768>",
@@ -51,23 +42,4 @@ REFUSED_XE = (
         mode="police",
         requires=IOS_XE,
     ),
-    Refused(
-        "percentages are of the shaper above, else of `bandwidth`",
-        "bandwidth qos-reference <rest:line>",
-        mode="interface",
-        requires=IOS_XE,
-    ),
-    Refused(
-        "classes may reserve all of the bandwidth",
-        "max-reserved-bandwidth <rest:line>",
-        mode="interface",
-        requires=IOS_XE,
-    ),
-    Refused(
-        "line cards have no queues of their own",
-        "plim <rest:line>",
-        mode="interface",
-        requires=IOS_XE,
-    ),
-    Refused(TUNNELS, "nhrp <rest:line>\nip nhrp <rest:line>", mode="interface", requires=IOS_XE),
 )

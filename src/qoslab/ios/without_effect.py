@@ -28,6 +28,8 @@ class Family:
     mode: str = "config"
     requires: str = ""
     """`router`, `switch` or a capability; empty for all."""
+    undecided: bool = False
+    """Whether they decide something on a device that no packet of a lab meets."""
 
     @property
     def syntaxes(self) -> list[str]:
@@ -205,6 +207,8 @@ FAMILIES = (
         dialer-list <each:line>
         multilink bundle-name <rest:line>
         =vpdn enable
+        >vpdn-group <key:word>
+        ip access-list (logging|log-update) <each:line>
         >key chain <key:word>
         >time-range <key:word>
         """,
@@ -231,6 +235,7 @@ FAMILIES = (
         ccm-manager <each:line>
         sccp <each:line>
         isdn switch-type <rest:line>
+        call (admission|threshold|treatment) <each:line>
         """,
     ),
     Family(
@@ -332,6 +337,52 @@ FAMILIES = (
         ntp (maxdistance|authenticate|update-calendar|logging|passive) [<rest:line>]
         sntp server <key:word> [<rest:line>]
         """,
+    ),
+    Family(
+        "what is counted and logged of a class",
+        0,
+        """
+        account [drop]
+        log
+        estimate bandwidth [<rest:line>]
+        netflow-sampler <rest:line>
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Family("marks pass a router unchanged anyway", 0, "trust dscp", mode="policy-class", requires="router"),
+    Family("tables of marks: the lines that use one are refused", VOICE, ">table-map <key:word>", requires="router"),
+    Family(
+        "what is monitored of flows",
+        VOICE,
+        """
+        >policy-map type performance-monitor <key:word>
+        >class-map type performance-monitor [<how:word>] <key:word>
+        """,
+        requires="router",
+    ),
+    Family(
+        "what is monitored of flows",
+        0,
+        "service-policy type performance-monitor <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Family(
+        "how matches and marks are counted: always alike here",
+        SERVICES + 1,
+        "platform qos (match-statistics|marker-statistics) [<rest:line>]",
+        requires="limit-microseconds",
+    ),
+    *(
+        Family(
+            "classes may reserve all of the bandwidth since 12.4(20)T",
+            0,
+            "max-reserved-bandwidth [<rest:line>]",
+            mode="interface",
+            requires=later,
+        )
+        for later in ("queue-limit-units", "limit-microseconds")
     ),
     Family(
         "other terminal lines",
@@ -447,6 +498,20 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
+        "how a line starts: its rate is that of the link",
+        0,
+        """
+        ~atm ilmi-keepalive
+        ~atm auto-configuration
+        ~atm address-registration
+        ~atm ilmi-enable
+        dsl <each:line>
+        serial restart-delay <rest:line>
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Family(
         "how a port negotiates",
         0,
         """
@@ -468,5 +533,6 @@ FAMILIES = (
     ),
 )
 
-REFUSED_BELOW = (("control-plane", "service-policy", "what is for the router itself is not policed"),)
-"""What stands below a line that is kept and would have an effect: the block's first word, the line's, the reason."""
+UNDECIDED_BELOW = (("control-plane", "service-policy", "packets for the router itself are not policed"),)
+"""What stands below a line that is kept and decides something on a device: the block's first word, the line's, why it
+does not here."""
