@@ -25,7 +25,13 @@ NO_TUNNELS = "a lab has no tunnels, dial-up sessions, bundles or bridge domains"
 
 _router = partial(Family, requires="router", undecided=True)
 
+OTHER_THAN_IP = (
+    "aarp|apollo|appletalk|arp|bridge|bstun|cdp|clns|clns_es|clns_is|cmns|compressedtcp|decnet|dlsw|ipx|llc2|pad|pppoe"
+    "|pppoe-discovery|qllc|rsrb|snapshot|stun|vines|vofr|xns"
+)
+
 CRITERIA = (
+    _router("a router of a lab forwards IP alone", 0, f"match [not] protocol ({OTHER_THAN_IP})", mode="class-map"),
     _router(NO_PAYLOAD, 0, "match [not] protocol <application:word> [<rest:line>]", mode="class-map"),
     _router(NO_LABELS, 0, "match [not] mpls experimental <rest:line>", mode="class-map"),
     _router(NO_DROP_BIT, 0, "match [not] (fr-de|atm-clp)", mode="class-map"),
@@ -122,7 +128,6 @@ UNDECIDED = (
         RESOLVER,
         """
         ip nbar protocol-pack <each:line>
-        ip nbar custom <each:line>
         >ip nbar attribute-map <key:word>
         ip nbar attribute-set <each:line>
         ip nbar (protocol-discovery|classification|attribute|http-services|resources|pdlm) [<each:line>]

@@ -82,14 +82,17 @@ REFUSED = (
         >crypto (isakmp|ipsec|map|dynamic-map|gdoi|ikev2|keyring|engine|ctcp|call|logging|mib) <rest:line>
         """,
     ),
-    Refused("packets are not encrypted", "crypto (map|ipsec|engine) <rest:line>", mode="interface"),
+    Refused(
+        "packets are not encrypted",
+        "crypto (map|ipsec|engine) <rest:line>\n(macsec|mka) [<rest:line>]",
+        mode="interface",
+    ),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
     Refused(
         "packets are not inspected beyond their headers",
         """
         ip (inspect|urlfilter|trigger-authentication) <rest:line>
-        ip nbar port-map <rest:line>
         >(zone|zone-pair) security <rest:line>
         >parameter-map type <rest:line>
         >class-map type inspect <rest:line>
@@ -103,6 +106,11 @@ REFUSED = (
         mode="interface",
     ),
     Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
+    Refused(
+        "ports of protocols are those of Cisco's table: match an access list instead",
+        "ip nbar (port-map|custom) <rest:line>",
+        requires="router",
+    ),
     Refused(NBAR, "ip nbar (enable|classification|custom) [<rest:line>]", mode="interface", requires="router"),
     Refused(
         RESERVED,
@@ -123,6 +131,7 @@ REFUSED = (
     Refused(
         "subscribers and what is monitored of flows have no policies here",
         """
+        >policy-map type <kind:word> <rest:line>
         >policy-map type (control|service|performance-traffic|sdwan|packet-service) <rest:line>
         >class-map type (control|traffic|site-manager|stack|access-control|multicast-flows) <rest:line>
         """,
@@ -601,7 +610,7 @@ REFUSED = (
     ),
     Refused(
         "the queues of distributed interface processors are not modelled: queue-limit is there",
-        "fair-queue (queue-limit|individual-limit) <rest:line>",
+        "fair-queue [<queues:16-4096>] (queue-limit|individual-limit) <rest:line>",
         mode="policy-class",
         requires="router",
     ),

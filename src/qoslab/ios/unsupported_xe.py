@@ -7,14 +7,8 @@ from qoslab.ios.unsupported import LABELS, TABLES, Refused
 
 REFUSED_XE = (
     Refused(
-        "the limit of a flow is a quarter of the queue limit: enter fair-queue without it",
-        "fair-queue <queues:16-4096> queue-limit <packets:1-32768>\nfair-queue queue-limit <packets:1-32768>",
-        mode="policy-class",
-        requires=IOS_XE,
-    ),
-    Refused(
-        "thresholds of a queue by code point are those of random-detect",
-        "queue-limit (dscp|cos|precedence) <rest:line>",
+        "a router has two levels of priority: more, and `express`, are of switches",
+        "priority level <level:3-7> [<rest:line>]\npriority level <level:1-7> express [<rest:line>]",
         mode="policy-class",
         requires=IOS_XE,
     ),
@@ -33,13 +27,6 @@ REFUSED_XE = (
         set (traffic-class|mpls) (dscp|cos|precedence|mpls) <rest:line>
         """,
         mode="policy-class",
-        requires=IOS_XE,
-    ),
-    Refused(
-        TABLES,
-        "(conform-action|exceed-action|violate-action) (set-dscp-transmit|set-cos-transmit) "
-        "(dscp|cos|precedence) table <rest:line>",
-        mode="police",
         requires=IOS_XE,
     ),
 )

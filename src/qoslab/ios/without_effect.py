@@ -364,7 +364,10 @@ FAMILIES = (
     Family(
         "what is monitored of flows",
         0,
-        "service-policy type performance-monitor <rest:line>",
+        """
+        service-policy type performance-monitor <rest:line>
+        performance monitor <rest:line>
+        """,
         mode="interface",
         requires="router",
     ),
@@ -444,6 +447,7 @@ FAMILIES = (
         ip mask-reply
         ip directed-broadcast [<rest:line>]
         ip helper-address <each:line>
+        ipv6 nd <each:line>
         ip load-sharing per-destination
         ip virtual-reassembly [<rest:line>]
         ip accounting <each:line>

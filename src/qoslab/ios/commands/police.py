@@ -47,6 +47,7 @@ _BURST = "1000-512000000"
 _BURST_MS = "1-2000"
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
+    "|(set-dscp-transmit|set-cos-transmit|set-prec-transmit) (dscp|cos|precedence) table <table:word>"
     "|set-qos-transmit <group:0-99>|set-cos-transmit <cos:0-7>"
     "|set-clp-transmit|set-frde-transmit"
     "|set-mpls-exp-imposition-transmit <label:0-7>|set-mpls-exp-topmost-transmit <label:0-7>"
@@ -105,6 +106,7 @@ _HELP = {
     "cos": "new cos value",
     "bytes": "Treat the burst as bytes",
     "label": "new value",
+    "table": f"{NOT_SUPPORTED}{unsupported.TABLES}",
     **{action: f"{grammar.UNDECIDED}{reason}; the packet passes" for action, reason in UNDECIDED.items()},
     **{action: f"{NOT_SUPPORTED}{reason}" for action, reason in NOT_MODELLED.items()},
 }
@@ -207,6 +209,8 @@ def _parameters(args: Args) -> Police:
 
 def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
     """Return the actions on the line, by colour. UnsupportedError for one that is not modelled."""
+    if "table" in args:
+        raise UnsupportedError(unsupported.TABLES)
     for keyword in args.keywords:
         if keyword in NOT_MODELLED:
             raise UnsupportedError(NOT_MODELLED[keyword])

@@ -264,9 +264,11 @@ class Priority:
 
 @dataclass(frozen=True, slots=True)
 class FairQueue:
-    """`fair-queue [N]`."""
+    """`fair-queue [N] [queue-limit PACKETS]`."""
 
     queues: int | None = None
+    queue_limit: int | None = None
+    """Packets of each flow queue."""
 
 
 LimitUnit = Literal["packets", "bytes", "ms", "us", "percent"]
@@ -287,7 +289,7 @@ ThresholdField = Literal["dscp", "precedence", "cos"]
 
 @dataclass(frozen=True, slots=True)
 class QueueThreshold:
-    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`."""
+    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`, or `percent N` of the class's own."""
 
     field: ThresholdField
     value: int
