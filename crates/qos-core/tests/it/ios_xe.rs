@@ -225,9 +225,14 @@ fn a_priority_queue_has_a_limit_in_bytes() {
         let mut wanted = class("c1", "priority", json!({"unit": "kbps", "number": 5_000}));
         wanted["queue_limit"] = limit;
         let config = with_policy("ios-xe", 10_000, json!([wanted]));
-        let (_, queues) = priority_queues(&config, &[Source::new(1_000, 1, 0, 20_000_000)]);
-        assert_eq!((queues[0].limit_packets, queues[0].limit_bytes), (None, Some(bytes)));
-        assert!(queues[0].depth_bytes <= u64::from(bytes), "{:?}", queues[0]);
+        let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
+        engine.configure(Time(0), &config).unwrap();
+        load(&mut engine, Ethernet, &[Source::new(1_000, 1, 0, 20_000_000)], Time(SECOND));
+        let policy = engine.counters(Time(SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
+        let queue = policy.priority_queues[0];
+        assert_eq!((queue.limit_packets, queue.limit_bytes), (0, Some(bytes)));
+        assert!(queue.depth_bytes.is_some_and(|depth| depth <= u64::from(bytes)), "{queue:?}");
+        assert!(queue.drops.packets > 0 || policy.classes[0].drops.priority.packets > 0, "{policy:?}");
     }
 }
 
