@@ -120,7 +120,7 @@ def test_what_no_packet_of_a_lab_has_matches_nothing() -> None:
     assert parse_config(render(device), hardware("ios-xe")) == device
 
 
-def test_an_undecided_line_is_told_with_its_class() -> None:
+def test_an_undecided_line_is_reported_with_its_class() -> None:
     remarks = apply(parse_config("", hardware("hqf")), CLASS)
     assert [each.number for each in remarks if each.line.undecided] == [2, 3, 4, 5]
     assert remarks[0].line.said == (

@@ -49,7 +49,8 @@ def command_sections(present: str, family: str) -> str:
     from qoslab.ios.without_effect import FAMILIES
 
     undecided = (*CRITERIA, *UNDECIDED)
-    apart = {syntax for each in (*FAMILIES, *undecided, *ALL_REFUSED) for syntax in each.syntaxes}
+    apart = {syntax for each in (*FAMILIES, *undecided) for syntax in each.syntaxes}
+    apart |= {syntax for each in ALL_REFUSED for syntax in each.syntaxes}
     lines = [f"This part is {NOTE} from the grammar.", ""]
     lines += ["`[...]` is optional, `(a|b)` is a choice, `+` may be repeated, `<name:kind>` is a value.", ""]
     forms: list[tuple[str, Command[Any]]] = []

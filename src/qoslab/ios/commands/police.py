@@ -241,7 +241,7 @@ def _action(session: ConfigSession, args: Args) -> None:
 
 
 def _remark(session: ConfigSession, args: Args) -> None:
-    """Tell of the actions of a line that set what no packet of a lab has."""
+    """Report the actions of a line that set what no packet of a lab has."""
     for action, reason in UNDECIDED.items():
         if action in args and not args.unset:
             session.remarks.append(KeptLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
