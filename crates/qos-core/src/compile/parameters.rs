@@ -408,7 +408,8 @@ pub(crate) fn class_queue(
             if let Some(packets) = given {
                 in_range("fair_queue.queue_limit", u64::from(packets), &FLOW_LIMITS, "packets")?;
             }
-            let limits_flows = given.is_some() || class.random_detect.is_none() || properties.flow_limit_with_random_detect;
+            let limits_flows =
+                given.is_some() || class.random_detect.is_none() || properties.flow_limit_with_random_detect;
             QueuePlan::FairQueue {
                 flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(properties.class_flow_queues) },
                 // With HQF early detection's thresholds hold for all flows together, and nothing else does.
