@@ -439,6 +439,7 @@ class DynamicCounters(TypedDict):
 class FairQueueConfig(TypedDict):
     """Fair queueing."""
 
+    queue_limit: NotRequired[int | None]
     queues: NotRequired[int | None]
 
 
@@ -1216,10 +1217,14 @@ class PriorityCounters(TypedDict):
 class PriorityQueueCounters(TypedDict):
     """A queue that priority classes share."""
 
+    depth_bytes: int | None
     depth_packets: int
     drops: Count
     level: int
+    limit_bytes: int | None
+    limit_ms: int | None
     limit_packets: int
+    limit_us: int | None
     output: Count
 
 
@@ -1285,6 +1290,13 @@ class QueueLimitPackets(TypedDict):
     """Packets."""
 
     packets: int
+
+
+@final
+class QueueLimitPercent(TypedDict):
+    """Per cent of the class's own limit; limits by a field only (IOS-XE)."""
+
+    percent: int
 
 
 @final
@@ -2031,7 +2043,7 @@ ProtocolName: TypeAlias = Literal[
     "ip",
     "ipv6",
 ]
-QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs | QueueLimitUs
+QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs | QueueLimitUs | QueueLimitPercent
 QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]

@@ -47,7 +47,6 @@ REFUSALS: list[tuple[str, str]] = [
     ("class-map Voice\nmatch mpls 100", "@11"),
     ("class-map Voice\nmatch input-interface Fa0/7", "@22"),
     ("class-map Voice\nmatch packet length min 300 max 200", "@32"),
-    ("class-map Voice\nmatch protocol napster", "% Not supported: packets are not inspected beyond"),
     ("interface Fa0/1\ntraffic-shape rate 8000 1", "% Bits per interval must be at least 256, or 0"),
     ("interface Fa0/1\ntraffic-shape rate 8000 8000 255", "% Bits per interval must be at least 256, or 0"),
     ("no policy-map Edge", "% Policy-map Edge is being used"),
@@ -84,8 +83,8 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Edge\nclass Data\npolice cir 9000 be 2000 pir 9000 be 3000", "@36"),
     ("policy-map Edge\nclass Data\npolice rate 10000 pps", "% Not supported: policers meter bytes, not packets"),
     (
-        "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-mpls-exp-imposition-transmit 3",
-        "% Not supported: packets carry no labels",
+        "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-discard-class-transmit 3",
+        "% Not supported: packets have no discard class",
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000\nexceed-action set-dscp-transmit 64", "@32"),
     ("policy-map Edge\nclass Data\nshape average 7999", "@14"),
@@ -153,7 +152,10 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Queue\nclass Voice\nbandwidth remaining ratio 3", "% Not supported: it came with HQF"),
     ("policy-map Queue\nclass Voice\npriority level 1", "% Not supported: it came with HQF"),
     ("policy-map Queue\nclass Data\npriority 64 31", "@12"),
-    ("policy-map Queue\nclass class-default\nrandom-detect dscp ef 20 40", "@14"),
+    (
+        "policy-map Queue\nclass class-default\nrandom-detect\nrandom-detect dscp ef 20 40",
+        "random-detect dscp can not be configured in a class with random-detect prec-based",
+    ),
     ("policy-map Queue\nclass class-default\nrandom-detect precedence 3 40 20", "@30"),
     ("policy-map Queue\nclass class-default\nrandom-detect exponential-weighting-constant 17", "@45"),
     (
@@ -346,7 +348,6 @@ HQF_REFUSALS: list[tuple[str, str]] = [
     ("policy-map New\nclass Data\nrandom-detect", "random-detect needs bandwidth or shape"),
     ("policy-map New\nclass Data\nbandwidth 64\nrandom-detect\nno bandwidth", "random-detect needs bandwidth or"),
     ("interface s0/0\nfair-queue 64", "@11"),
-    ("interface s0/0\nmax-reserved-bandwidth 80", "@0"),
     # A sum that only the parent's rate makes too large: of what is attached, and of what is to be attached.
     (
         "policy-map Queue\nclass Data\nbandwidth 900\npolicy-map Edge\nclass class-default\nno service-policy\n"

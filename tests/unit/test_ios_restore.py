@@ -214,8 +214,8 @@ CONTENT = {
     "access-list Mine": ("ip access-list extended Mine\n permit udp any any eq 5001\n", f" {WORK}\n"),
     "priority-list 1": ("priority-list 1 protocol ip high\n", "priority-list 1 protocol decnet low\n"),
     "queue-list 1": ("queue-list 1 protocol ip 1\n", "queue-list 1 protocol decnet 2\n"),
-    "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match protocol citrix\n"),
-    "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  netflow-sampler Some\n"),
+    "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match ip tos 4\n"),
+    "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  compression header ip\n"),
 }
 """What the experiment configures, and a line more that a device has there which the model does not take."""
 
@@ -493,7 +493,7 @@ def filled(text: str, names: Collection[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-STRANGE = {"access-list": WORK, "class-map": "match protocol citrix", "policy-map": "netflow-sampler Some"}
+STRANGE = {"access-list": WORK, "class-map": "match ip tos 4", "policy-map": "compression header ip"}
 """By what a block or a table is; the others have another line."""
 
 

@@ -26,7 +26,7 @@ banner motd ^C
 hello
 ^C
 """
-STRANGE = "netflow-sampler Some"
+STRANGE = "compression header ip"
 """Of a class of a policy; the model takes no such line."""
 
 

@@ -168,7 +168,7 @@ ip cef
 !
 policy-map Police
  class class-default
-  netflow-sampler S
+  police aggregate S
    police 1000000 31250 31250
      conform-action transmit
      exceed-action drop

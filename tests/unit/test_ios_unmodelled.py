@@ -237,7 +237,7 @@ def test_no_of_a_line_that_is_not_modelled_is_refused_with_its_reason(
     [
         ("interface FastEthernet0/1", "no ip policy", "packets are routed by their destination only"),
         ("interface FastEthernet0/1", "no crypto map", "packets are not encrypted"),
-        ("interface FastEthernet0/1", "no ip vrf forwarding", "there is one routing table"),
+        ("interface FastEthernet0/1", "no ip vrf receive", "there is one routing table"),
         ("", "no router ospf 7", "no routing protocol runs"),
         ("", "default router eigrp 9", "no routing protocol runs"),
     ],
@@ -271,14 +271,10 @@ def test_lines_of_later_queueing_are_refused_as_such_before_it(no: str, line: st
 @pytest.mark.parametrize(
     "head, line, reason",
     [
-        ("interface FastEthernet0/0", "ip rsvp bandwidth", "RSVP is not modelled"),
-        ("interface FastEthernet0/0", "ip rsvp resource-provider none", "RSVP is not modelled"),
-        ("", "ip rsvp sender-host 10.0.0.2 10.0.0.1 UDP 1 1 100 10", "RSVP is not modelled"),
+        ("interface FastEthernet0/0", "ip rtp reserve 16384 100 200", "RSVP is not modelled"),
         ("", "policy-map type queueing Q", "policy-maps have no types here"),
         ("", "policy-map type inspect Q", "not inspected beyond their headers"),
-        ("class-map A", "match protocol webex-app-sharing", "NBAR is not modelled"),
-        ("class-map A", "match protocol attribute category email", "NBAR is not modelled"),
-        ("class-map A", "match mpls experimental 5", "packets carry no labels"),
+        ("class-map A", "match ip tos 4", "TOS bits beside the precedence are matched as a DSCP"),
     ],
 )
 def test_the_reason_is_that_of_the_line(head: str, line: str, reason: str) -> None:

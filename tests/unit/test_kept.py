@@ -115,8 +115,6 @@ def test_what_classes_lack_is_refused(line: str, said: str) -> None:
 def test_what_would_have_an_effect_is_refused_with_the_reason() -> None:
     with pytest.raises(IosError, match="% Not supported: addresses are not translated"):
         parse_config("ip nat inside source list 1 interface FastEthernet0/0 overload", HARDWARE)
-    with pytest.raises(IosError, match="what is for the router itself is not policed"):
-        parse_config("control-plane\n service-policy input P", HARDWARE)
 
 
 def test_what_stands_below_a_refused_line_configures_nothing_else() -> None:
@@ -124,7 +122,7 @@ def test_what_stands_below_a_refused_line_configures_nothing_else() -> None:
     refused = []
     pasted = """interface FastEthernet0/0
  description lan
-interface Tunnel0
+controller T1 0/0
  description tunnel
  ip address 10.0.0.1 255.255.255.0
 interface FastEthernet0/7
@@ -139,7 +137,7 @@ hostname R1"""
             refused.append((line.strip(), error.message))
     below = "% Not supported: it stands below a line that was refused"
     assert refused == [
-        ("interface Tunnel0", "% Not supported: no interface of this kind is modelled"),
+        ("controller T1 0/0", "% Not supported: no interface of this kind is modelled"),
         ("description tunnel", below),
         ("ip address 10.0.0.1 255.255.255.0", below),
         ("interface FastEthernet0/7", "% Invalid input detected at '^' marker."),

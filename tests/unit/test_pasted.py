@@ -105,12 +105,6 @@ def test_protocols_are_told_by_their_ports_at_either_end() -> None:
     assert " match protocol telnet\n match not protocol gre\n" in render(device)
 
 
-def test_protocols_by_content_are_refused_with_the_reason() -> None:
-    for line in ("match protocol rtp audio", 'match protocol http url "*x*"', "match ip rtp 16384 16383"):
-        with pytest.raises(IosError, match="not inspected beyond their headers"):
-            parse_config(f"class-map C\n {line}\n", hardware())
-
-
 def test_routes_to_null0_and_their_names() -> None:
     text = "ip route 10.9.0.0 255.255.0.0 Null0 250 tag 7 name nowhere\n"
     device = parse_config(text, hardware())

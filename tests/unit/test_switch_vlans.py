@@ -135,11 +135,6 @@ def test_it_can_be_typed_again_and_is_undone() -> None:
         assert again == aim
 
 
-def test_a_vlan_of_a_router_is_refused_with_the_reason() -> None:
-    with pytest.raises(IosError, match="no interface of this kind is modelled"):
-        parse_config("interface Vlan10", MODELS["2811"].hardware())
-
-
 def test_show_mls_qos_vlan() -> None:
     shown = show_vlan(configured(), 10)
     assert shown == "Vlan10\nAttached policy-map for Ingress:Marks\n"

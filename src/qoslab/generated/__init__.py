@@ -45,9 +45,12 @@ def command_sections(present: str, family: str) -> str:
     from qoslab.ios.commands.unsupported import ALL_REFUSED
     from qoslab.ios.config import CONFIG, MODES
     from qoslab.ios.exec import EXEC
+    from qoslab.ios.undecided import CRITERIA, UNDECIDED
     from qoslab.ios.without_effect import FAMILIES
 
-    apart = {syntax for each in (*FAMILIES, *ALL_REFUSED) for syntax in each.syntaxes}
+    undecided = (*CRITERIA, *UNDECIDED)
+    apart = {syntax for each in (*FAMILIES, *undecided) for syntax in each.syntaxes}
+    apart |= {syntax for each in ALL_REFUSED for syntax in each.syntaxes}
     lines = [f"This part is {NOTE} from the grammar.", ""]
     lines += ["`[...]` is optional, `(a|b)` is a choice, `+` may be repeated, `<name:kind>` is a value.", ""]
     forms: list[tuple[str, Command[Any]]] = []
@@ -62,6 +65,10 @@ def command_sections(present: str, family: str) -> str:
     lines += ["## EXEC commands", "", *_sections(forms, family)]
     prompts = {mode: described.prompt for mode, described in MODES.items()}
     lines += ["## Accepted without effect", "", *_listed(FAMILIES, family, prompts, "about", "subject")]
+    if family == "router":
+        lines += ["## Accepted and undecided", ""]
+        lines += ["What they decide on a device, no packet of a lab meets.", ""]
+        lines += _listed(undecided, family, prompts, "about", "reason")
     lines += ["## Refused with the reason", "", *_listed(ALL_REFUSED, family, prompts, "reason", "reason")]
     return _below(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")
 

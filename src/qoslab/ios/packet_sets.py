@@ -12,10 +12,11 @@ from functools import reduce
 from ipaddress import IPv4Address, IPv6Address
 from itertools import combinations
 
-from qoslab.ios.commands.access_list import expanded, of_protocol
-from qoslab.ios.commands.class_map import BY_LIST, match_line, ports_between
+from qoslab.ios.commands.access_list import expanded, of_criterion
+from qoslab.ios.commands.class_map import match_line, ports_between
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.matches import AddressMatch, PortMatch
+from qoslab.ios.model.nbar import IPV6_ONLY
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
 
 PORTS = 1 << 16
@@ -158,8 +159,10 @@ def _asked(device: Device, criterion: Criterion) -> PacketSet:
             return class_packets(device, criterion.name or "")
         case "access_group":
             return _listed(device, criterion.name or "")
-        case "protocol":
+        case "protocol" if not criterion.list_name:
             return _protocol(criterion.name or "")
+        case "protocol" | "rtp_ports" | "unseen":
+            return EVERYTHING_LIKE if criterion.undecided else _own_list(criterion)
         case "any":
             return EVERYTHING
 
@@ -175,9 +178,12 @@ def _inputs(device: Device, criterion: Criterion) -> int:
     return _bits(known.index(name) + 1 for name in names if name in known)
 
 
+def _own_list(criterion: Criterion) -> PacketSet:
+    network = IPV6 if criterion.name in IPV6_ONLY else IPV4
+    return _entries(of_criterion(criterion), network)
+
+
 def _protocol(name: str) -> PacketSet:
-    if name in BY_LIST:
-        return _entries(of_protocol(name), IPV4)
     if name in ("ip", "ipv6"):
         return _box(network=IPV4 if name == "ip" else IPV6)
     if name in NUMBERS:

@@ -16,6 +16,7 @@ from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.diff import subject
 from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
 from qoslab.ios.model.generations import generations_of_train
+from qoslab.ios.model.kept import KeptLine
 from qoslab.ios.model.names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
 from qoslab.model.generation import Generation
@@ -66,6 +67,8 @@ class Carried:
     """Mode and names after the line."""
     text: str
     """One blank between words."""
+    remarks: tuple[KeptLine, ...] = ()
+    """What it has without effect."""
 
 
 @dataclass(slots=True)
@@ -177,10 +180,16 @@ def read_onto(device: Device, text: str) -> Reading:
             head = tuple(each.text for each in above if not each.unread)
             reading.unread.append(Unread(place, normalised(line), reason, head, len(above), number))
         else:
-            reading.carried.append(Carried(number, session.position, normalised(line)))
+            reading.carried.append(_carried(session, number, line))
         above.append(_Above(depth, normalised(line), bool(reason)))
         session.finished = False
     return reading
+
+
+def _carried(session: ConfigSession, number: int, line: str) -> Carried:
+    remarks = tuple(session.remarks)
+    session.remarks.clear()
+    return Carried(number, session.position, normalised(line), remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +260,7 @@ def enter_lines(reading: Reading, text: str) -> None:
             reading.unread.append(Unread(place_of(session.position), normalised(line), reason, number=number))
             refused = _Above(depth, normalised(line), unread=True)
         else:
-            reading.carried.append(Carried(number, session.position, normalised(line)))
+            reading.carried.append(_carried(session, number, line))
         reading.entered.add(session.position)
         session.finished = False
 
@@ -273,7 +282,7 @@ def read_typed(reading: Reading, text: str) -> None:
         reason = _carry_out(session, line, nested=False)
         if not reason:
             lost = "" if not lost or session.position != Position("config") or _leads(line) else lost
-            reading.carried.append(Carried(number, session.position, normalised(line)))
+            reading.carried.append(_carried(session, number, line))
         else:
             place = (block_name(lost),) if lost else place_of(outer)
             reading.unread.append(Unread(place, normalised(line), reason, number=number))

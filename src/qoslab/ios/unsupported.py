@@ -7,15 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BY_CONTENT = (
-    "aol-messenger|bittorrent|bridge|cifs|cisco-phone|citrix|clns|compressedtcp|custom-01|custom-02|custom-03"
-    "|directconnect|edonkey|exchange|fasttrack|gnutella|h323|ipx|kazaa2|mapi|ms-lync|msn-messenger|napster|netflix"
-    "|netshow|novadigm|pad|pcanywhere|rcmd|rtcp|rtp|skype|sqlnet|streamwork|sunrpc|telepresence-media|vdolive|vofr"
-    "|webex-meeting|winmx|yahoo-messenger|youtube"
-)
-"""Protocols that NBAR tells by what packets hold, or by what connections before them held."""
-
-
 NBAR = "packets are not inspected beyond their headers: NBAR is not modelled"
 RESERVED = "RSVP is not modelled: no bandwidth is reserved by signalling"
 LABELS = "packets carry no labels"
@@ -67,24 +58,41 @@ REFUSED = (
     ),
     Refused("addresses are not translated", "ip nat <rest:line>"),
     Refused("addresses are not translated", "ip nat <rest:line>", mode="interface"),
-    Refused("there is one routing table", ">ip vrf <rest:line>\n>vrf definition <rest:line>"),
-    Refused("there is one routing table", "(ip vrf|vrf) forwarding <rest:line>", mode="interface"),
     Refused("packets are routed by their destination only", "ip local policy <rest:line>"),
-    Refused("packets are routed by their destination only", "ip policy <rest:line>", mode="interface"),
+    Refused("there is one routing table", "ip route vrf <rest:line>"),
+    Refused("no address is learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
+    Refused("packets are routed by their destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
+    Refused("there is one routing table", "ip vrf receive <rest:line>", mode="interface"),
+    Refused(
+        "a line has no backup, and packets leave over the line that routes say",
+        "(backup|transmit-interface) <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "percentages are of the shaper above, else of `bandwidth`",
+        "bandwidth qos-reference <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused("a circuit's queue has `queue-limit` in a policy-map", "queue-depth <rest:line>", mode="atm-vc"),
     Refused(
         "packets are not encrypted",
         """
         >crypto (isakmp|ipsec|map|dynamic-map|gdoi|ikev2|keyring|engine|ctcp|call|logging|mib) <rest:line>
         """,
     ),
-    Refused("packets are not encrypted", "crypto (map|ipsec|engine) <rest:line>", mode="interface"),
+    Refused(
+        "packets are not encrypted",
+        "crypto (map|ipsec|engine) <rest:line>\n(macsec|mka) [<rest:line>]",
+        mode="interface",
+    ),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
     Refused(
         "packets are not inspected beyond their headers",
         """
         ip (inspect|urlfilter|trigger-authentication) <rest:line>
-        ip nbar (custom|port-map|pdlm|resources|attribute-map|attribute-set|http-services) <rest:line>
         >(zone|zone-pair) security <rest:line>
         >parameter-map type <rest:line>
         >class-map type inspect <rest:line>
@@ -97,29 +105,18 @@ REFUSED = (
         "ip (inspect|verify|ips|admission|auth-proxy) <rest:line>\nzone-member security <rest:line>",
         mode="interface",
     ),
-    Refused(
-        NBAR,
-        f"""
-        match [not] protocol ({BY_CONTENT}) [<rest:line>]
-        match [not] protocol http (url|host|mime|referer|from|location|server|user-agent|content-encoding) <rest:line>
-        match [not] protocol attribute <rest:line>
-        match [not] protocol <application:word> [<rest:line>]
-        match [not] ip rtp <rest:line>
-        match [not] (application|metadata|field|start|flow|traffic-class) <rest:line>
-        """,
-        mode="class-map",
-        requires="router",
-    ),
     Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
     Refused(
-        NBAR, "ip nbar (protocol-discovery|protocol-pack|classification|attribute) [<rest:line>]", requires="router"
+        "ports of protocols are those of Cisco's table: match an access list instead",
+        "ip nbar (port-map|custom) <rest:line>",
+        requires="router",
     ),
     Refused(NBAR, "ip nbar (enable|classification|custom) [<rest:line>]", mode="interface", requires="router"),
     Refused(
         RESERVED,
-        "ip rsvp [<rest:line>]\ncall rsvp-sync [<rest:line>]",
+        "call rsvp-sync [<rest:line>]",
     ),
-    Refused(RESERVED, "ip rsvp [<rest:line>]\nip rtp reserve <rest:line>", mode="interface"),
+    Refused(RESERVED, "ip rtp reserve <rest:line>", mode="interface"),
     Refused(
         "policy-maps have no types here: enter queueing actions in `policy-map NAME`",
         ">(policy-map|class-map) type (queueing|qos) <rest:line>",
@@ -134,7 +131,8 @@ REFUSED = (
     Refused(
         "subscribers and what is monitored of flows have no policies here",
         """
-        >policy-map type (control|service|performance-monitor|performance-traffic|sdwan|packet-service) <rest:line>
+        >policy-map type <kind:word> <rest:line>
+        >policy-map type (control|service|performance-traffic|sdwan|packet-service) <rest:line>
         >class-map type (control|traffic|site-manager|stack|access-control|multicast-flows) <rest:line>
         """,
     ),
@@ -148,14 +146,7 @@ REFUSED = (
         "service-policy (type|control|history) [<rest:line>]",
         mode="interface",
     ),
-    Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map"),
-    Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class"),
-    Refused(
-        NO_DROP_BIT,
-        "match [not] (discard-class|fr-de|atm-clp) [<rest:line>]",
-        mode="class-map",
-    ),
-    Refused(NO_DROP_BIT, "set (discard-class|fr-de|fr-fecn-becn|atm-clp) [<rest:line>]", mode="policy-class"),
+    Refused(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class"),
     Refused(
         "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are set as a DSCP",
         "set ip tos <rest:line>",
@@ -177,23 +168,10 @@ REFUSED = (
         """,
         mode="policy-class",
     ),
-    Refused(
-        TUNNELS,
-        "set [ip] (dscp|precedence) tunnel <rest:line>",
-        mode="policy-class",
-    ),
-    Refused(TUNNELS, "match [not] (packet tunnel|tunnel) <rest:line>", mode="class-map", requires="router"),
-    Refused(
-        ONE_TAG,
-        "set (cos-inner|vlan) <rest:line>\nset cos inner <rest:line>",
-        mode="policy-class",
-    ),
-    Refused(
-        ONE_TAG,
-        "match [not] (cos|vlan) inner <rest:line>\nmatch [not] service <rest:line>",
-        mode="class-map",
-        requires="router",
-    ),
+    Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
+    Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
+    Refused(ONE_TAG, "set vlan <rest:line>", mode="policy-class"),
+    Refused(ONE_TAG, "match [not] service <rest:line>", mode="class-map", requires="router"),
     Refused(
         ONE_TAG,
         "encapsulation dot1Q <vlan:1-4094> second-dot1q <rest:line>\nencapsulation isl <rest:line>",
@@ -204,6 +182,7 @@ REFUSED = (
         "packets are not classified by MAC addresses",
         "match [not] (source-address|destination-address) mac <rest:line>",
         mode="class-map",
+        requires="switch",
     ),
     Refused(
         "packets are not classified by MAC addresses",
@@ -224,19 +203,25 @@ REFUSED = (
         requires="router",
     ),
     Refused(
+        "a policer counts the bytes of the frame: overhead accounting is of shape and bandwidth",
+        "account (user-defined|dot1q|qinq) <rest:line>",
+        mode="police",
+        requires="router",
+    ),
+    Refused(
         "a packet has no colour before it is policed",
         "conform-color <rest:line>",
         mode="police",
     ),
     Refused(
-        "nothing is estimated, accounted or sampled of a class",
-        "(estimate|account|netflow-sampler|bandwidth qos-reference) [<rest:line>]",
+        "percentages are of the shaper above, else of the interface's `bandwidth`",
+        "bandwidth qos-reference [<rest:line>]",
         mode="policy-class",
         requires="router",
     ),
     Refused(
         "packets are not inspected, admitted or trusted by a class",
-        "(inspect|pass|urlfilter|admit|trust|dbl|plim|log) [<rest:line>]",
+        "(inspect|pass|urlfilter|admit|trust|dbl|plim) [<rest:line>]",
         mode="policy-class",
         requires="router",
     ),
@@ -386,7 +371,7 @@ REFUSED = (
     ),
     Refused(
         "packets are classified by what is in their headers, and by where they came in",
-        "match [not] (any-source|port-type|user|l2vpn|object-group|class) [<rest:line>]",
+        "match [not] (any-source|tag|input vlan|port-type|user|l2vpn|object-group|class) [<rest:line>]",
         mode="class-map",
         requires="router",
     ),
@@ -433,7 +418,10 @@ REFUSED = (
     Refused("stations are not learned by hand", "(mac-address-table|mac address-table static) <rest:line>"),
     Refused("marks are not bridged or counted here", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
     Refused(
-        "packets are not classified by circuits", "match [not] (fr-dlci|atm-vci|atm) <rest:line>", mode="class-map"
+        "packets are not classified by circuits",
+        "match [not] (fr-dlci|atm-vci|atm) <rest:line>",
+        mode="class-map",
+        requires="switch",
     ),
     Refused(
         "the operation has no type, which was refused or is still to come",
@@ -520,7 +508,7 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
-    Refused(TABLES, ">table-map <rest:line>"),
+    Refused(TABLES, ">table-map <rest:line>", requires="switch"),
     Refused(
         "frames are not bridged by a router",
         "bridge <rest:line>\n>bridge-domain <rest:line>",
@@ -528,11 +516,9 @@ REFUSED = (
     ),
     Refused("frames are not bridged by a router", "bridge-group <rest:line>", mode="interface", requires="router"),
     Refused("no gateway stands in for another", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
-    Refused("links are not bundled", "channel-group <rest:line>\nppp multilink [<rest:line>]", mode="interface"),
-    Refused(
-        "no interface of this kind is modelled",
-        ">interface <name:other-interface>\n>controller <rest:line>",
-    ),
+    Refused("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
+    Refused("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
+    Refused("no interface of this kind is modelled", ">controller <rest:line>"),
     Refused(
         "an address is configured, not learned or borrowed",
         "ip address (dhcp|negotiated|pool) [<rest:line>]\nip unnumbered <rest:line>",
@@ -540,7 +526,7 @@ REFUSED = (
     ),
     Refused(
         "frame relay is not modelled",
-        ">map-class frame-relay <rest:line>\nframe-relay <rest:line>",
+        "frame-relay <rest:line>",
         requires="router",
     ),
     Refused(
@@ -582,14 +568,8 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "DSL is not modelled: the line has its rate from the link",
-        "dsl <rest:line>",
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
         "no session is set up: the link of an experiment has PPPoE by its framing, and the interface its address",
-        ">(pppoe|pppoe-client) <rest:line>",
+        "pppoe <rest:line>",
         mode="interface",
         requires="router",
     ),
@@ -597,15 +577,16 @@ REFUSED = (
         TUNNELS,
         """
         (dialer|dialer-group|isdn|tunnel|keepalive-tunnel|peer|vpdn) <rest:line>
-        ip nhrp <rest:line>
-        qos pre-classify
         """,
         mode="interface",
         requires="router",
     ),
     Refused(
         "headers and payloads are not compressed",
-        "(compress|ip rtp header-compression|ip tcp header-compression) [<rest:line>]",
+        """
+        (compress|ip rtp header-compression|ip tcp header-compression) [<rest:line>]
+        ip (rtp|tcp) compression-connections <rest:line>
+        """,
         mode="interface",
         requires="router",
     ),
@@ -629,7 +610,7 @@ REFUSED = (
     ),
     Refused(
         "the queues of distributed interface processors are not modelled: queue-limit is there",
-        "fair-queue (queue-limit|individual-limit) <rest:line>",
+        "fair-queue [<queues:16-4096>] (queue-limit|individual-limit) <rest:line>",
         mode="policy-class",
         requires="router",
     ),

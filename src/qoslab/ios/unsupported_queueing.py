@@ -12,6 +12,7 @@ REFUSED_QUEUEING = (
         random-detect (cos-based|cos|flow|vlan) [<rest:line>]
         random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
         random-detect dscp values <rest:line>
+        random-detect (precedence-based|prec-based) aggregate [<rest:line>]
         """,
         mode="policy-class",
         requires="router",
@@ -28,6 +29,10 @@ REFUSED_QUEUEING = (
         queue-limit <limit:1-64000000> (bytes|ms|us)
         queue-limit (dscp|precedence|cos) <rest:line>
         bandwidth remaining ratio <rest:line>
+        shape (average|peak) <rate:8000-154400000> [<bits:256-154400000> [<more:0-154400000>]] account <rest:line>
+        shape (average|peak) percent <share:1-100> account <rest:line>
+        bandwidth <kbps:8-2000000> account <rest:line>
+        bandwidth [remaining] percent <share:1-100> account <rest:line>
         """,
         mode="policy-class",
         requires="queue-limit-packets",

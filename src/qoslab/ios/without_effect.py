@@ -28,6 +28,8 @@ class Family:
     mode: str = "config"
     requires: str = ""
     """`router`, `switch` or a capability; empty for all."""
+    undecided: bool = False
+    """Whether they decide something on a device that no packet of a lab meets."""
 
     @property
     def syntaxes(self) -> list[str]:
@@ -205,6 +207,8 @@ FAMILIES = (
         dialer-list <each:line>
         multilink bundle-name <rest:line>
         =vpdn enable
+        >vpdn-group <key:word>
+        ip access-list (logging|log-update) <each:line>
         >key chain <key:word>
         >time-range <key:word>
         """,
@@ -231,6 +235,7 @@ FAMILIES = (
         ccm-manager <each:line>
         sccp <each:line>
         isdn switch-type <rest:line>
+        call (admission|threshold|treatment) <each:line>
         """,
     ),
     Family(
@@ -334,6 +339,55 @@ FAMILIES = (
         """,
     ),
     Family(
+        "what is counted and logged of a class",
+        0,
+        """
+        account [drop]
+        log
+        estimate bandwidth [<rest:line>]
+        netflow-sampler <rest:line>
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Family("marks pass a router unchanged anyway", 0, "trust dscp", mode="policy-class", requires="router"),
+    Family("tables of marks: the lines that use one are refused", VOICE, ">table-map <key:word>", requires="router"),
+    Family(
+        "what is monitored of flows",
+        VOICE,
+        """
+        >policy-map type performance-monitor <key:word>
+        >class-map type performance-monitor [<how:word>] <key:word>
+        """,
+        requires="router",
+    ),
+    Family(
+        "what is monitored of flows",
+        0,
+        """
+        service-policy type performance-monitor <rest:line>
+        performance monitor <rest:line>
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Family(
+        "how matches and marks are counted: always alike here",
+        SERVICES + 1,
+        "platform qos (match-statistics|marker-statistics) [<rest:line>]",
+        requires="limit-microseconds",
+    ),
+    *(
+        Family(
+            "classes may reserve all of the bandwidth since 12.4(20)T",
+            0,
+            "max-reserved-bandwidth [<rest:line>]",
+            mode="interface",
+            requires=later,
+        )
+        for later in ("queue-limit-units", "limit-microseconds")
+    ),
+    Family(
         "other terminal lines",
         CLOCK,
         """
@@ -393,6 +447,7 @@ FAMILIES = (
         ip mask-reply
         ip directed-broadcast [<rest:line>]
         ip helper-address <each:line>
+        ipv6 nd <each:line>
         ip load-sharing per-destination
         ip virtual-reassembly [<rest:line>]
         ip accounting <each:line>
@@ -447,6 +502,20 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
+        "how a line starts: its rate is that of the link",
+        0,
+        """
+        ~atm ilmi-keepalive
+        ~atm auto-configuration
+        ~atm address-registration
+        ~atm ilmi-enable
+        dsl <each:line>
+        serial restart-delay <rest:line>
+        """,
+        mode="interface",
+        requires="router",
+    ),
+    Family(
         "how a port negotiates",
         0,
         """
@@ -468,5 +537,5 @@ FAMILIES = (
     ),
 )
 
-REFUSED_BELOW = (("control-plane", "service-policy", "what is for the router itself is not policed"),)
-"""Refused lines below an inert line: the block's first word, the line's, the reason."""
+UNDECIDED_BELOW = (("control-plane", "service-policy", "packets for the router itself are not policed"),)
+"""Undecided lines below an accepted line: the first word of the block, that of the line, the reason."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from qoslab.errors import UserError
-from qoslab.ios.cli.session import Position
+from qoslab.ios.cli.session import KEPT, Position
 from qoslab.ios.model.device import Device, Family, HostInterface, Interface
 from qoslab.ios.model.generations import generations_with
 from qoslab.ios.model.names import interface_kind, interface_name
@@ -222,10 +222,26 @@ def _attachments(configuration: Configuration) -> Iterator[Attachment]:
             if policy is not None:
                 line = configuration.interface_line(interface.name, f"service-policy {direction}")
                 yield Attachment(interface.name, direction, policy, line)
+    yield from _on_virtual_interfaces(configuration)
     for unread in configuration.reading.unread:
         found = _ATTACHING.fullmatch(unread.text)
         if found is not None and unread.place:
             yield _refused(unread, found[1], found[2], configuration.reading.unread)
+
+
+def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]:
+    """Yield the policies of interfaces that are kept as text."""
+    below = [
+        (each.position.names[0].removeprefix("interface "), each)
+        for each in configuration.reading.carried
+        if each.position.mode == KEPT and each.position.names[0].startswith("interface ")
+    ]
+    for interface, carried in below:
+        found = _ATTACHING.fullmatch(carried.text)
+        if found is not None:
+            own = (_BANDWIDTH.fullmatch(each.text) for name, each in below if name == interface)
+            bandwidth = next((int(each[1]) for each in own if each), None)
+            yield Attachment(interface, found[1], found[2], carried.number, bandwidth_kbps=bandwidth)
 
 
 def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:

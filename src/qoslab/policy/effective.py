@@ -526,6 +526,13 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     separate = context.separate
     limit = each.queue_limit
     if each.priority is not None:
+        if limit is not None and limit.unit != "packets":
+            # Time is of the rate of the class.
+            own = reserved_rate(each, here.guaranteed) or here.rate
+            part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
+            size = int(own.bps * limit.number / part) if part else limit.number
+            known = not part or own.known
+            return QueueValues("priority", None, size if known else None, _ms(size, here.capacity), False, not known)
         packets = context.qos.priority_queue_limit if limit is None else limit.number
         size = packets * context.frame
         return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not separate)
@@ -551,6 +558,8 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
         discipline, flows = "fair", each.fair_queue.queues or context.qos.class_flow_queues
         if each.random_detect is None or context.qos.flow_limit_with_random_detect:
             per_flow = max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
+        if each.fair_queue.queue_limit is not None:
+            per_flow = each.fair_queue.queue_limit
     elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.ios.reading import Unread
+from qoslab.ios.cli.session import KEPT
+from qoslab.ios.reading import Unread, place_of
 from qoslab.ios.secrets import without_secrets
 from qoslab.policy.configuration import Configuration, is_refusal
 
@@ -44,8 +45,19 @@ class Ignored:
 
 
 def ignored_lines(configuration: Configuration) -> list[Ignored]:
-    """Return the QoS lines that were not read, in order; secrets are replaced."""
-    return sorted(_ignored(configuration), key=lambda each: each.line)
+    """Return the QoS lines that were not read or decide nothing here, in order; secrets are replaced."""
+    return sorted((*_ignored(configuration), *_undecided(configuration)), key=lambda each: each.line)
+
+
+def _undecided(configuration: Configuration) -> Iterator[Ignored]:
+    """Yield the lines that decide something on a device that the values do not have."""
+    for carried in configuration.reading.carried:
+        place = ", ".join(place_of(carried.position)) if carried.position.mode != KEPT else carried.position.names[0]
+        for remark in carried.remarks:
+            effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
+            if remark.undecided and effect:
+                about = remark.about.removeprefix(f"class {carried.position.names[-1]}: ")
+                yield Ignored(carried.number, without_secrets(carried.text), place, about, effect)
 
 
 def _ignored(configuration: Configuration) -> Iterator[Ignored]:

@@ -246,7 +246,7 @@ def _findings_text(findings: Sequence[PolicyFinding]) -> str:
 
 
 def _ignored_text(ignored: Sequence[Ignored]) -> str:
-    lines = ["QoS lines that were not read, and their possible effect"]
+    lines = ["QoS lines that were not read or are undecided, and their possible effect"]
     for each in ignored:
         place = f" ({each.place})" if each.place else ""
         lines.append(

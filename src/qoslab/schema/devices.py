@@ -6,6 +6,7 @@ These are rendered templates, then what the probes need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -128,7 +129,7 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
             text = "\n".join(text for text, _ in lines)
             for remark in _taken(base, text, hardware(experiment.topology, router))[2]:
                 line, place = lines[remark.number - 1]
-                message = f'accepted without effect: "{line.strip()}" ({remark.line.about})'
+                message = replace(remark.line, text=line.strip()).said
                 finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
                 found.setdefault((finding.file, finding.line), finding)
     return list(found.values())

@@ -5,6 +5,7 @@ use crate::compile::generation::{ClassQueues, Reservable};
 use crate::compile::{account, bandwidth, parameters, queue_limit};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
+use crate::config::queueing::LimitUnit;
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::ResolvedPriority;
 use crate::error::ConfigError;
@@ -112,12 +113,12 @@ pub(crate) fn place(
             places.push(None);
             continue;
         }
-        let packets = || queue_limit::packets(class).map_err(|error| error.under(path));
         let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
         let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
         if let Some(priority) = priority {
-            let limit = packets()?.unwrap_or(context.properties.priority_queue_limit);
-            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), limit, here);
+            let rate_bps = priority.kbps.map_or(here.rate_bps, |kbps| kbps * 1_000);
+            let queue = priority_queue(context, class, rate_bps).map_err(|error| error.under(path))?;
+            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), queue, here);
             place = Place { leaf, own: conversations.then_some(leaf), ..place };
             place.conversation = numbers.then_some(priority_conversation);
             places.push(Some(place));
@@ -180,12 +181,23 @@ fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
     Rank::Released(nodes.len() - 1)
 }
 
-/// The queue that the priority classes of a level share. The greatest limit asked for is its limit.
+/// The queue of a priority class, in bytes where its limit is one of bytes or time.
+fn priority_queue(context: &Context<'_>, class: &PolicyClass, rate_bps: u64) -> Result<QueuePlan, ConfigError> {
+    let separate = context.properties.class_queues == ClassQueues::Separate;
+    if separate && class.queue_limit.is_some_and(|limit| limit.unit() != LimitUnit::Packets) {
+        return queue_limit::fifo(class, Some(rate_bps), context.properties);
+    }
+    let limit = queue_limit::packets(class)?.unwrap_or(context.properties.priority_queue_limit);
+    Ok(QueuePlan::Fifo { limit })
+}
+
+/// The queue that the priority classes of a level share. The greatest limit asked for is its limit; one in bytes goes
+/// before one in packets.
 fn priority_leaf(
     nodes: &mut Vec<NodePlan>,
     leaves: &mut [Option<usize>; PRIORITY_LEVELS],
     level: usize,
-    limit: u32,
+    queue: QueuePlan,
     here: Position,
 ) -> usize {
     let leaf = *leaves[level].get_or_insert_with(|| {
@@ -194,8 +206,13 @@ fn priority_leaf(
         nodes.push(NodePlan { parent: here.node, rank: Rank::Priority(level), minimum_bps: 0, shape: None, body });
         nodes.len() - 1
     });
-    if let BodyPlan::Leaf { queue: QueuePlan::Fifo { limit: shared }, .. } = &mut nodes[leaf].body {
-        *shared = (*shared).max(limit);
+    if let BodyPlan::Leaf { queue: shared, .. } = &mut nodes[leaf].body {
+        match (&mut *shared, queue) {
+            (QueuePlan::Fifo { limit: shared }, QueuePlan::Fifo { limit }) => *shared = (*shared).max(limit),
+            (QueuePlan::Limited(shared), QueuePlan::Limited(other)) if shared.limit >= other.limit => {}
+            (_, other @ QueuePlan::Limited(_)) => *shared = other,
+            _ => {}
+        }
     }
     leaf
 }

@@ -37,6 +37,9 @@ const SHAPE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
 
 const SHAPE_BUFFERS: std::ops::RangeInclusive<u64> = 1..=4_096;
 
+/// Packets of a flow queue.
+const FLOW_LIMITS: std::ops::RangeInclusive<u64> = 1..=32_768;
+
 const FLOW_QUEUES: std::ops::RangeInclusive<u32> = 16..=4_096;
 
 /// The rate in bits per second (`None`: a percentage of something not known here) and the percentage.
@@ -402,11 +405,17 @@ pub(crate) fn class_queue(
         ClassQueues::Conversations => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
         ClassQueues::Separate => {
             let limit = limit.unwrap_or_else(|| properties.queue_limit.packets(rate_bps));
-            let limits_flows = class.random_detect.is_none() || properties.flow_limit_with_random_detect;
+            let given = class.fair_queue.and_then(|fair| fair.queue_limit);
+            if let Some(packets) = given {
+                in_range("fair_queue.queue_limit", u64::from(packets), &FLOW_LIMITS, "packets")?;
+            }
+            let limits_flows =
+                given.is_some() || class.random_detect.is_none() || properties.flow_limit_with_random_detect;
             QueuePlan::FairQueue {
                 flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(properties.class_flow_queues) },
                 // With HQF early detection's thresholds hold for all flows together, and nothing else does.
                 per_flow: limits_flows.then(|| match limit {
+                    _ if given.is_some() => given.unwrap_or(limit),
                     limit if mistaken!(FlowLimitWhole) => limit,
                     limit => (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
                 }),

@@ -16,6 +16,8 @@ const BYTES: std::ops::RangeInclusive<u64> = 1..=64_000_000;
 
 const MS: std::ops::RangeInclusive<u64> = 1..=3_400;
 
+const PERCENT: std::ops::RangeInclusive<u64> = 1..=100;
+
 const US: std::ops::RangeInclusive<u64> = 1..=512_000;
 
 /// How the depth of a class's queue is told.
@@ -55,12 +57,15 @@ impl Depth {
             QueueLimit::Bytes(bytes) => (bytes, &BYTES, "bytes"),
             QueueLimit::Ms(ms) => (ms, &MS, "ms"),
             QueueLimit::Us(us) => (us, &US, "us"),
+            QueueLimit::Percent(_) => {
+                return Err(ConfigError::new(path, "per cent of itself: give packets, bytes, ms or us"));
+            }
         };
         let number = in_range(path, u64::from(number), range, unit)?;
         let per_byte = match limit {
             QueueLimit::Ms(_) => 8_000,
             QueueLimit::Us(_) => 8_000_000,
-            QueueLimit::Packets(_) | QueueLimit::Bytes(_) => return Ok(Some(number)),
+            QueueLimit::Packets(_) | QueueLimit::Bytes(_) | QueueLimit::Percent(_) => return Ok(Some(number)),
         };
         let bytes = |bps: u64| u128::from(bps) * u128::from(number) / per_byte;
         Ok(self.rate_bps.map(|bps| bytes(bps).clamp(1, u128::from(u32::MAX)) as u64))
@@ -78,7 +83,7 @@ impl Depth {
 
 /// A limit in packets, the same for all: what every queue of both generations can have.
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
-    let only = "only a first-in-first-out queue of the later generation without priority has it: give packets";
+    let only = "only a first-in-first-out queue of the later generation has it: give packets";
     if !class.queue_thresholds.is_empty() {
         return Err(ConfigError::new("queue_thresholds", only));
     }
@@ -87,7 +92,7 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
         Some(QueueLimit::Packets(packets)) => {
             in_range("queue_limit.packets", u64::from(packets), &PACKETS, "packets").map(|_| Some(packets))
         }
-        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_)) => {
+        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_) | QueueLimit::Percent(_)) => {
             Err(ConfigError::new("queue_limit", only))
         }
     }
@@ -132,7 +137,13 @@ fn thresholds(
             let message = format!("{} is out of range: give 0 to {}", each.value, field.values() - 1);
             return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
-        *row = depth.amount(&format!("{path}.limit"), each.limit)?.unwrap_or(u64::MAX).min(limit);
+        *row = match each.limit {
+            QueueLimit::Percent(percent) => {
+                let percent = in_range(&format!("{path}.limit"), u64::from(percent), &PERCENT, "per cent")?;
+                (limit.saturating_mul(percent) / 100).max(1)
+            }
+            given => depth.amount(&format!("{path}.limit"), given)?.unwrap_or(u64::MAX).min(limit),
+        };
     }
     Ok(Some((field, rows)))
 }

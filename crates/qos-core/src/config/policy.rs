@@ -124,7 +124,7 @@ impl PolicyClass {
     /// With fair queueing in the default number of flow queues.
     #[must_use]
     pub fn fair_queue(mut self) -> PolicyClass {
-        self.fair_queue = Some(FairQueueConfig { queues: None });
+        self.fair_queue = Some(FairQueueConfig { queues: None, queue_limit: None });
         self
     }
 
@@ -473,6 +473,9 @@ pub struct FairQueueConfig {
     /// Number of flow queues (a power of two from 16 to 4096); null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queues: Option<u32>,
+    /// Packets of each flow queue, 1 to 32768 (later generations); null for a quarter of the class's limit.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue_limit: Option<u32>,
 }
 
 /// The greatest value of a field.

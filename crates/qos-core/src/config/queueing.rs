@@ -70,6 +70,8 @@ pub enum QueueLimit {
     Ms(u32),
     /// The same in microseconds (IOS-XE).
     Us(u32),
+    /// Per cent of the class's own limit; limits by a field only (IOS-XE).
+    Percent(u32),
 }
 
 impl QueueLimit {
@@ -80,6 +82,7 @@ impl QueueLimit {
             QueueLimit::Bytes(_) => LimitUnit::Bytes,
             QueueLimit::Ms(_) => LimitUnit::Ms,
             QueueLimit::Us(_) => LimitUnit::Us,
+            QueueLimit::Percent(_) => LimitUnit::Percent,
         }
     }
 }
@@ -95,7 +98,7 @@ pub enum LimitUnit {
     Bytes,
     Ms,
     Us,
-    /// Of the queue limit; thresholds of early detection only (IOS-XE).
+    /// Of the queue limit; thresholds of early detection and limits by a field only (IOS-XE).
     Percent,
 }
 
@@ -146,7 +149,7 @@ pub struct QueueThreshold {
     pub field: ThresholdField,
     /// Its value.
     pub value: u8,
-    /// The limit, in the unit of the class's own; at most that.
+    /// The limit, in the unit of the class's own or per cent of it; at most that.
     pub limit: QueueLimit,
 }
 

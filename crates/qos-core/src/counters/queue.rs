@@ -16,10 +16,18 @@ use crate::counters::count::Count;
 pub struct PriorityQueueCounters {
     /// 1 is served before 2.
     pub level: u8,
-    /// Most packets.
+    /// Most packets; 0 where the limit is one of bytes.
     pub limit_packets: u32,
+    /// Most bytes, where the limit is one of bytes or time.
+    pub limit_bytes: Option<u32>,
+    /// The time that was typed.
+    pub limit_ms: Option<u32>,
+    /// The same in microseconds.
+    pub limit_us: Option<u32>,
     /// Packets now.
     pub depth_packets: u64,
+    /// Counted bytes now, where the limit is one of bytes or time.
+    pub depth_bytes: Option<u64>,
     /// What the queue dropped (the conditional policers' drops are the classes').
     pub drops: Count,
     /// What left.

@@ -67,13 +67,18 @@ pub(crate) fn class<P>(
 
 /// A queue that priority classes share.
 pub(crate) fn priority<P>(level: u8, node: &Node<'_, P>) -> PriorityQueueCounters {
+    let limit = match &node.member().plan.body {
+        BodyPlan::Leaf { queue, .. } => queue.limit(),
+        BodyPlan::Inner { limit, .. } => ShownLimit::packets(*limit),
+    };
     PriorityQueueCounters {
         level,
-        limit_packets: match &node.member().plan.body {
-            BodyPlan::Leaf { queue, .. } => queue.limit().packets.unwrap_or_default(),
-            BodyPlan::Inner { limit, .. } => *limit,
-        },
+        limit_packets: limit.packets.unwrap_or_default(),
+        limit_bytes: limit.bytes,
+        limit_ms: limit.ms,
+        limit_us: limit.us,
         depth_packets: node.member().depth.packets,
+        depth_bytes: limit.bytes.map(|_| node.member().depth.bytes),
         drops: node.drops(),
         output: node.member().output,
     }

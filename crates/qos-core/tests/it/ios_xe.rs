@@ -189,6 +189,53 @@ fn flows_share_the_limit_of_their_class() {
     assert!(queue.depth_packets <= 64 && classes[0].drops.tail.packets > 0, "{:?}", classes[0]);
 }
 
+/// A flow queue may have a limit of its own.
+#[test]
+fn a_flow_queue_has_the_limit_that_is_typed() {
+    for generation in ["hqf", "ios-xe"] {
+        let fair = json!({"name": "class-default", "fair_queue": {"queue_limit": 5}, "queue_limit": {"packets": 64}});
+        let config = with_policy(generation, 10_000, json!([fair]));
+        let (classes, _) = offered(10_000_000, &config, &[Source::new(1_000, 0, 0, 20_000_000)]);
+        let queue = classes[0].queue.unwrap();
+        assert_eq!(queue.per_flow_limit, Some(5), "{generation}");
+        assert!(queue.depth_packets <= 5, "{generation}: {queue:?}");
+    }
+}
+
+/// The limits of code points are parts of that of the class: those below it are dropped first.
+#[test]
+fn limits_by_a_field_may_be_in_per_cent() {
+    let wanted = json!({"name": "class-default", "queue_limit": {"packets": 100}, "queue_thresholds":
+        [{"field": "dscp", "value": 10, "limit": {"percent": 20}}]});
+    let config = with_policy("ios-xe", 10_000, json!([wanted]));
+    let deepest = |dscp: u8| {
+        let sources = [Source::new(1_000, dscp, 0, 20_000_000)];
+        offered(10_000_000, &config, &sources).0[0].queue.unwrap().depth_packets
+    };
+    assert_eq!((deepest(10), deepest(0)), (20, 100));
+    let whole = json!([{"name": "class-default", "queue_limit": {"percent": 20}}]);
+    let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
+    assert!(engine.configure(Time(0), &with_policy("ios-xe", 10_000, whole)).is_err());
+}
+
+/// The queue of a priority level may have a limit in bytes, or in time of the rate of its class.
+#[test]
+fn a_priority_queue_has_a_limit_in_bytes() {
+    for (limit, bytes) in [(json!({"bytes": 20_000}), 20_000), (json!({"ms": 20}), 12_500)] {
+        let mut wanted = class("c1", "priority", json!({"unit": "kbps", "number": 5_000}));
+        wanted["queue_limit"] = limit;
+        let config = with_policy("ios-xe", 10_000, json!([wanted]));
+        let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
+        engine.configure(Time(0), &config).unwrap();
+        load(&mut engine, Ethernet, &[Source::new(1_000, 1, 0, 20_000_000)], Time(SECOND));
+        let policy = engine.counters(Time(SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
+        let queue = policy.priority_queues[0];
+        assert_eq!((queue.limit_packets, queue.limit_bytes), (0, Some(bytes)));
+        assert!(queue.depth_bytes.is_some_and(|depth| depth <= u64::from(bytes)), "{queue:?}");
+        assert!(queue.drops.packets > 0 || policy.classes[0].drops.priority.packets > 0, "{policy:?}");
+    }
+}
+
 /// A shaper lets packets go one by one: no burst of 4 ms.
 #[test]
 fn a_shaper_spaces_packets() {

@@ -153,7 +153,8 @@ def _clock(text: str) -> int | None:
 
 
 def _other_interface(text: str) -> str | None:
-    return text if _OTHER_INTERFACE.fullmatch(text) else None
+    name = names.interface_name(text) or text
+    return name if _OTHER_INTERFACE.fullmatch(name) else None
 
 
 def _host_interface(text: str) -> str | None:
@@ -170,7 +171,7 @@ def _vlan_interface(text: str) -> str | None:
 
 
 _KINDS = (
-    "Async|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
+    "Async|BDI|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
     "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
     "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine"
 )

@@ -40,6 +40,8 @@ MAX_TOKENS = 128
 
 NOT_SUPPORTED = "Not supported: "
 """Beginning of the help for keywords of refused lines, before the reason."""
+UNDECIDED = "Undecided: "
+"""Beginning of the help for keywords of lines that decide nothing in a lab."""
 
 
 class CliError(IosError):
@@ -688,7 +690,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
         supported = {
             word: steps
             for word, steps in by_word.items()
-            if not all(step.compiled.help[word].startswith(NOT_SUPPORTED) for step in steps)
+            if not all(step.compiled.help[word].startswith((NOT_SUPPORTED, UNDECIDED)) for step in steps)
         }
         return supported or by_word
     return by_word

@@ -65,6 +65,9 @@ MODES: dict[str, Mode] = {
 HOST_INTERFACE = "host-interface"
 CIRCUIT_MODES = ("atm-vc", "subif-atm-vc")
 """Modes of an ATM circuit on an interface, and on a subinterface."""
+OWN_WORDS = {"map-class": "frame-relay", "dial-peer": "ip"}
+"""First word of lines that belong to an accepted block and that the whole device has as well, by first word of the
+block."""
 KEPT = "kept"
 """The mode of what stands below a line that is kept without effect: any line."""
 
@@ -216,18 +219,21 @@ class ConfigSession:
         if self._block is not None and self.position.mode == KEPT:
             return self._parse_in_block(line, self._block)
         match = CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
-        if self.indent and match.mode != self.position.mode and match.command.syntax in WITHOUT_EFFECT:
-            # What is indented belongs to the line above it, and is kept for nothing else.
+        further_up = match.mode not in (self.position.mode, "policy-class")
+        if self.indent and further_up and match.command.syntax in WITHOUT_EFFECT:
+            # What is indented belongs to the line above it, and is kept for nothing else; a class goes on behind
+            # `police`.
             raise InvalidInputError(self.indent)
         return match
 
     def _parse_in_block(self, line: str, block: _TextBlock) -> Match[Handler]:
         """Match a line behind one that leads a block of text.
 
-        It belongs to the block if it is indented more than its first line, or is no command and begins like none.
+        It belongs to the block if it is indented more than its first line, or is no command and begins like none. Of an
+        interface it also belongs to it if it is a command of interfaces.
         """
         inside, outside = KEPT, block.outer.mode
-        if line.strip() in ("exit", "end") or indented(line) > block.depth:
+        if line.strip() in ("exit", "end") or indented(line) > block.depth or self._of_block(line):
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
         try:
             return CONFIG.parse(outside, line, capabilities=self.capabilities)
@@ -236,6 +242,19 @@ class ConfigSession:
             if words and words[0] in CONFIG.first_words(outside):
                 raise
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
+
+    def _of_block(self, line: str) -> bool:
+        """Whether a line is one of those of the block's kind; of an interface a command of interfaces, taken or not."""
+        head = self.position.names[0].split()[0]
+        words = [each.text.lower() for each in tokenise(line)]
+        if words[words[:1] == ["no"] :][:1] == [OWN_WORDS.get(head)]:
+            return True
+        if head != "interface":
+            return False
+        try:
+            return CONFIG.parse("interface", line, capabilities=self.capabilities).mode == "interface"
+        except CliError:
+            return False
 
     def help(self, line: str) -> list[HelpItem]:
         """Return the answer to `?` at the end of `line`."""

@@ -155,7 +155,8 @@ class Shell:
         finally:
             config.device = self.environment.device
             for kept in config.remarks:
-                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is accepted without effect: {kept.about}'
+                mnemonic = "UNDECIDED" if kept.undecided else "NOEFFECT"
+                text = f'%QOSLAB-5-{mnemonic}: "{kept.text}" is accepted without effect: {kept.about}'
                 self.environment.log.add(self.environment.now(), text)
             config.remarks.clear()
             if config.notices:

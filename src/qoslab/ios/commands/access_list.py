@@ -22,15 +22,14 @@ from qoslab.ios.model.device import (
     Device,
     Remark,
 )
-from qoslab.ios.model.matches import ANY_ADDRESS, AddressMatch, PortMatch
+from qoslab.ios.model.matches import ANY_ADDRESS, ANY_IPV6_ADDRESS, AddressMatch, PortMatch
 from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text
+from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, BY_PORT_RANGE, IPV6_ONLY
 from qoslab.ios.model.object_groups import addresses, services
+from qoslab.ios.model.policy import Criterion
 from qoslab.ios.model.ports import (
-    BY_NUMBER,
-    BY_PORT,
     ICMP,
     ICMP_MESSAGES,
-    PROTOCOL_LIST,
     PROTOCOLS,
     TCP,
     UDP,
@@ -479,7 +478,7 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
-            **{f"{PROTOCOL_LIST}{name}": list(map(_engine_entry, of_protocol(name))) for name in _protocols(device)},
+            **{each.list_name: list(map(_engine_entry, of_criterion(each))) for each in _by_list(device)},
             **{name: _engine_access_list(device, each) for name, each in device.access_lists.items()},
         }
     }
@@ -489,20 +488,30 @@ NO_ENTRIES: list[formats.AccessListEntry] = []
 """An access list that is named and that nobody has configured: it matches nothing (assumed, not documented)."""
 
 
-def _protocols(device: Device) -> set[str]:
-    """The protocols that class-maps match by an access list of their own."""
-    names = {c.name for each in device.class_maps.values() for c in each.criteria if c.type == "protocol"}
-    return {name for name in names if name in BY_PORT or name in BY_NUMBER}
+def _by_list(device: Device) -> set[Criterion]:
+    """The criteria of class-maps that have an access list of their own in the data plane."""
+    criteria = {criterion for each in device.class_maps.values() for criterion in each.criteria}
+    return {replace(each, negate=False) for each in criteria if each.list_name}
+
+
+def of_criterion(criterion: Criterion) -> list[AccessEntry]:
+    """Return the entries that stand for a criterion; none where no packet of a lab fits it."""
+    if criterion.type == "rtp_ports":
+        return [AccessEntry("permit", UDP, destination_port=PortMatch("range", each)) for each in criterion.ranges]
+    return of_protocol(criterion.name or "") if criterion.type == "protocol" else []
 
 
 def of_protocol(name: str) -> list[AccessEntry]:
-    """Return the entries that stand for a protocol that is known by its ports or number."""
-    entries = [AccessEntry("permit", number) for number in BY_NUMBER.get(name, ())]
-    for number, ports in BY_PORT.get(name, ()):
-        match = PortMatch("eq", ports)
+    """Return the entries that stand for a protocol that its ports or number decide; none for others."""
+    address = ANY_IPV6_ADDRESS if name in IPV6_ONLY else ANY_ADDRESS
+    entries = [AccessEntry("permit", number, address, address) for number in BY_NUMBER.get(name, ())]
+    matches = [(number, PortMatch("eq", ports)) for number, ports in BY_PORT.get(name, ())]
+    if (ports := BY_PORT_RANGE.get(name)) is not None:
+        matches.append((UDP, PortMatch("range", ports)))
+    for number, match in matches:
         entries += [
-            AccessEntry("permit", number, source_port=match),
-            AccessEntry("permit", number, destination_port=match),
+            AccessEntry("permit", number, address, address, source_port=match),
+            AccessEntry("permit", number, address, address, destination_port=match),
         ]
     return entries
 

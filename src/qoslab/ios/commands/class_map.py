@@ -14,12 +14,12 @@ from qoslab.ios.model.device import (
     Device,
 )
 from qoslab.ios.model.names import dscp_text, spaced, vlans_text
+from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, MATCH_LIST, PROTOCOLS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     ClassMap,
     Criterion,
 )
-from qoslab.ios.model.ports import BY_NUMBER, BY_PORT, PROTOCOL_LIST
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
 MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
-PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ipv6", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
-"""What `match protocol` recognises: by IP protocol or well-known port, without deep inspection."""
-BY_LIST = (*BY_PORT, *BY_NUMBER)
-"""What it recognises by an access list that is made of it."""
 
 MATCH = (
     "match [not] (any"
@@ -42,12 +38,15 @@ MATCH = (
     "|[ip] precedence <precedence:precedence>+"
     "|cos <cos:0-7>+"
     "|vlan <vlans:vlans>+"
-    f"|protocol ({'|'.join((*PROTOCOLS, *BY_LIST))})"
+    f"|protocol ({'|'.join((*PROTOCOLS, *BY_PORT, *BY_NUMBER))}|rtp [audio])"
+    "|ip rtp <lower:2000-65535> <range:0-16383>"
     "|packet length (min <minimum:1-2000> [max <maximum:1-2000>]|max <maximum:1-2000>)"
     "|input-interface <interface:interface>"
     "|qos-group <group:0-99>"
     "|class-map <class:word>)"
 )
+
+LAST_PORT = 65535
 
 IN_USE = "% Class-map {name} is being used"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -149,6 +148,10 @@ def _description(session: ConfigSession, args: Args) -> None:
         "group": "Qos Group value",
         "class-map": "Class map",
         "class": "class-map name",
+        "rtp": "Real-time Transport Protocol, known by its UDP ports",
+        "audio": "match voice packets",
+        "lower": "Lower bound of UDP destination port",
+        "range": "Range of UDP ports",
         "bgp": "Border Gateway Protocol",
         "eigrp": "Enhanced Interior Gateway Routing Protocol",
         "http": "World Wide Web traffic",
@@ -186,6 +189,12 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
     negate = "not" in args
     keywords = [word for word in args.keywords if word not in ("match", "not", "ip")]
     what = keywords[0] if keywords else "ip"
+    if what == "rtp":
+        first = args.value("lower", int)
+        last = first + args.value("range", int)
+        if last > LAST_PORT:
+            raise args.invalid("range")
+        return Criterion("rtp_ports", negate, ranges=((first, last),))
     if what == "access-group":
         number = args.optional("list", int)
         name = args.value("access-list", str) if number is None else str(number)
@@ -199,7 +208,7 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
     if what == "vlan":
         return Criterion("vlan", negate, ranges=tuple(dict.fromkeys(args.values("vlans", tuple))))
     if what == "protocol":
-        return Criterion("protocol", negate, name=args.keywords[-1])
+        return Criterion("protocol", negate, name=" ".join(keywords[1:]) or "ip")
     if what == "packet":
         low, high = args.optional("minimum", int), args.optional("maximum", int)
         if low is not None and high is not None and low > high:
@@ -287,6 +296,8 @@ def match_line(criterion: Criterion) -> str:
             text = f"input-interface {spaced(_range(*each) for each in criterion.interfaces)}"
         case "protocol" | "input_interface" | "class_map":
             text = f"{criterion.type.replace('_', '-')} {criterion.name}"
+        case "rtp_ports" | "unseen":
+            text = criterion.list_name.removeprefix(MATCH_LIST)
         case "any":
             text = "any"
     return f"match {'not ' if criterion.negate else ''}{text}"
@@ -346,8 +357,10 @@ def _engine_criterion(criterion: Criterion) -> formats.Criterion:
             return {"type": "qos_group", "negate": negate, "value": values[0]}
         case "packet_length":
             return {"type": "packet_length", "negate": negate, "min": criterion.minimum, "max": criterion.maximum}
-        case "protocol" if name in BY_LIST:
-            return {"type": "access_group", "negate": negate, "name": f"{PROTOCOL_LIST}{name}"}
+        case "rtp_ports" | "unseen":
+            return {"type": "access_group", "negate": negate, "name": criterion.list_name}
+        case "protocol" if criterion.list_name:
+            return {"type": "access_group", "negate": negate, "name": criterion.list_name}
         case "protocol":
             return {"type": "protocol", "negate": negate, "name": cast("formats.ProtocolName", name)}
         case "input_interface" if criterion.interfaces:

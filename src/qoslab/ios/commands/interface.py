@@ -12,6 +12,7 @@ from qoslab.ios.addressing import check_others, interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.kept import keep_virtual_interface
 from qoslab.ios.commands.reservable import check_reserved
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
@@ -19,7 +20,7 @@ from qoslab.ios.model.device import (
     Family,
     Interface,
 )
-from qoslab.ios.model.names import interface_kind, interface_name
+from qoslab.ios.model.names import OTHER_KINDS, interface_kind, interface_name
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE_INTERFACE,
@@ -38,7 +39,6 @@ PHYSICAL = "% Removal of physical interfaces is not permitted"
 NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed if that
 subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
-OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan", "BDI", "Dialer", "Multilink", "Virtual-Template")
 OTHER_KIND = "no interface of this kind is modelled"
 MOST_IN_RANGE = 1000
 SERIAL_CIRCUITS = "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled"
@@ -54,6 +54,7 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 @CONFIG.add(
     "config",
     "interface <name:interface> point-to-point",
+    no="interface <name:interface> point-to-point",
     undo=Undo(key="interface <name:interface>"),
     requires={"router"},
     help={
@@ -64,9 +65,13 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 )
 def _interface(session: ConfigSession, args: Args) -> None:
     device, name = session.device, args.value("name", str)
+    if interface_kind(name) in OTHER_KINDS and name not in device.interfaces and device.hardware.family == "router":
+        keep_virtual_interface(session, name, args)
+        return
     parent = Interface(name).parent
-    if parent is not None and Interface(name).serial and parent in device.interfaces and not args.unset:
-        session.skip_block()
+    if parent is not None and Interface(name).serial and parent in device.interfaces:
+        if not args.unset:
+            session.skip_block()
         raise UnsupportedError(SERIAL_CIRCUITS)
     if "point-to-point" in args and (parent is None or not Interface(name).atm):
         session.skip_block()

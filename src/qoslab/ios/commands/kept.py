@@ -1,4 +1,7 @@
-"""Lines without effect: kept in order, printed, taken back by `no`; `ios.without_effect` has them."""
+"""Lines without effect: kept in order, printed, taken back by `no`.
+
+`ios.without_effect` and `ios.undecided` have them.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from dataclasses import replace
 
 from qoslab.ios import without_effect
 from qoslab.ios.cli import syntax
+from qoslab.ios.cli.grammar import UNDECIDED as UNDECIDED_HELP
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, KEPT, WITHOUT_EFFECT, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, KEPT, WITHOUT_EFFECT, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.kept import KeptLine, KeptLines, entered, taken_out
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
+from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
 from qoslab.ios.without_effect import FAMILIES, Family
 
 _REST = re.compile(r" (?:<rest:line>|\[<rest:line>\])(\]*)$")
@@ -27,7 +33,7 @@ def _key(args: Args, names: frozenset[str]) -> str:
     return " ".join(str(each.value) for each in args.ordered() if each.name in names)
 
 
-def _text(args: Args) -> str:
+def text_of(args: Args) -> str:
     """Return a line with its keywords in full."""
     return " ".join(str(each.value) for each in args.ordered())
 
@@ -39,6 +45,9 @@ def _change(session: ConfigSession, change: Callable[[KeptLines], KeptLines]) ->
     elif session.position.mode == HOST_INTERFACE:
         interface = session.host_interface
         session.device.host_interfaces[interface.name] = replace(interface, kept=change(interface.kept))
+    elif session.position.mode == "policy-class":
+        changed = replace(session.policy_class, kept=change(session.policy_class.kept))
+        change_class(session, changed)
     elif session.position.mode == "line":
         for line in session.terminal_lines:
             line.kept = change(line.kept)
@@ -60,6 +69,31 @@ def _supersede(device: Device, key: str) -> None:
         device.enable_secret = None
 
 
+def _help(family: Family) -> str:
+    return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.about}"
+
+
+def _line(family: Family, key: str, text: str) -> KeptLine:
+    return KeptLine(key, text, family.about, family.place, family.undecided)
+
+
+def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
+    """Keep a line that leads a block, and enter the block."""
+    present = session.device.kept.find(key)
+    line = _line(family, key, text)
+    _keep(session, line if present is None else replace(line, below=present.below))
+    session.begin_block(key)
+
+
+def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> None:
+    """Keep an interface that no packet of a lab goes over, and enter its block; or remove it."""
+    key = f"interface {name}"
+    if args.unset:
+        session.device.kept = session.device.kept.without(key)
+    else:
+        _keep_block(session, VIRTUAL_INTERFACE, key, key)
+
+
 def _register(family: Family, row: str) -> None:
     marks = row[: len(row) - len(row.lstrip("~=>"))]
     about, elsewhere, further = row[len(marks) :].partition("^")
@@ -72,17 +106,14 @@ def _register(family: Family, row: str) -> None:
         if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
             _change(session, lambda kept: kept.without(key))
         elif args.negated:
-            _keep(session, KeptLine(key, f"no {_text(args)}", family.about, family.place))
+            _keep(session, _line(family, key, f"no {text_of(args)}"))
         elif "~" in marks:
             _change(session, lambda kept: kept.without(key))
         elif ">" in marks:
-            present = session.device.kept.find(key)
-            line = KeptLine(key, _text(args), family.about, family.place)
-            _keep(session, line if present is None else replace(line, below=present.below))
-            session.begin_block(key)
+            _keep_block(session, family, key, text_of(args))
         else:
             _supersede(session.device, key)
-            _keep(session, KeptLine(key, _text(args), family.about, family.place))
+            _keep(session, _line(family, key, text_of(args)))
 
     WITHOUT_EFFECT.add(text)
     no: str | bool = False if elsewhere else subject if subject == text else f"{subject} [<rest:line>]"
@@ -90,9 +121,10 @@ def _register(family: Family, row: str) -> None:
         INTERFACES if family.mode == "interface" else family.mode,
         text,
         no=no,
-        help=dict.fromkeys(syntax.names(text), f"Kept without effect: {family.about}"),
+        help=dict.fromkeys(syntax.names(text), _help(family)),
         requires={family.requires} - {""},
         undo=Undo(key=subject, afresh=">" in marks),
+        fallback=family.undecided,
     )(handler)
 
 
@@ -101,7 +133,7 @@ def _without_rest(text: str) -> str:
     return _REST.sub(lambda match: match[1], text)
 
 
-for _family in FAMILIES:
+for _family in (*FAMILIES, *UNDECIDED):
     for _row in _family.rows.strip().splitlines():
         _register(_family, _row.strip())
 
@@ -118,9 +150,10 @@ def _below(session: ConfigSession, args: Args) -> None:
     if line is None:
         return
     words = args.value("text", str)
-    for head, word, reason in without_effect.REFUSED_BELOW:
+    for head, word, reason in without_effect.UNDECIDED_BELOW:
         if line.key.split()[0] == head and words.split()[0] == word:
-            raise UnsupportedError(reason)
+            key = f"{head} {words}"
+            session.remarks.append(KeptLine(key, words, reason, line.place, undecided=True))
     block = session.block
     text = " " * max(session.indent - block.depth - 1, 0) + words
     changed, cursor = taken_out(line, text, block.cursor) if args.unset else (line, block.cursor)
@@ -150,7 +183,7 @@ def _block(place: int) -> Callable[[Device], Iterator[list[str]]]:
     return block
 
 
-for _place in sorted({family.place for family in FAMILIES} - {0, *PRINTED_BESIDE}):
+for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_BESIDE}):
     BLOCKS.at(_place)(_block(_place))
 
 

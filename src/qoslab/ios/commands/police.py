@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from qoslab.ios import unsupported
+from qoslab.ios.cli import grammar
 from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.drop import discards
+from qoslab.ios.commands.kept import text_of
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.generations import QosGeneration
+from qoslab.ios.model.kept import KeptLine
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,
@@ -32,7 +36,7 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.show.rates import policy_rate
-from qoslab.ios.unsupported import LABELS, NO_DROP_BIT, ONE_TAG, TUNNELS
+from qoslab.ios.undecided import NO_DROP_BIT, NO_LABELS, NO_SECOND_TAG, NO_TUNNELS
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -43,6 +47,7 @@ _BURST = "1000-512000000"
 _BURST_MS = "1-2000"
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
+    "|(set-dscp-transmit|set-cos-transmit|set-prec-transmit) (dscp|cos|precedence) table <table:word>"
     "|set-qos-transmit <group:0-99>|set-cos-transmit <cos:0-7>"
     "|set-clp-transmit|set-frde-transmit"
     "|set-mpls-exp-imposition-transmit <label:0-7>|set-mpls-exp-topmost-transmit <label:0-7>"
@@ -50,19 +55,20 @@ _ACTION = (
     "|set-mpls-exp-transmit <label:0-7>|set-discard-class-transmit <label:0-7>|set-cos-inner-transmit <cos:0-7>"
     "|set-dscp-tunnel-transmit <dscp:dscp>|set-prec-tunnel-transmit <precedence:precedence>)"
 )
-NOT_MODELLED = {
+UNDECIDED: dict[ActionName, str] = {
     "set-clp-transmit": NO_DROP_BIT,
     "set-frde-transmit": NO_DROP_BIT,
-    "set-discard-class-transmit": NO_DROP_BIT,
-    "set-mpls-exp-imposition-transmit": LABELS,
-    "set-mpls-exp-topmost-transmit": LABELS,
-    "set-mpls-experimental-imposition-transmit": LABELS,
-    "set-mpls-experimental-topmost-transmit": LABELS,
-    "set-mpls-exp-transmit": LABELS,
-    "set-cos-inner-transmit": ONE_TAG,
-    "set-dscp-tunnel-transmit": TUNNELS,
-    "set-prec-tunnel-transmit": TUNNELS,
+    "set-mpls-exp-imposition-transmit": NO_LABELS,
+    "set-mpls-exp-topmost-transmit": NO_LABELS,
+    "set-mpls-experimental-imposition-transmit": NO_LABELS,
+    "set-mpls-experimental-topmost-transmit": NO_LABELS,
+    "set-mpls-exp-transmit": NO_LABELS,
+    "set-cos-inner-transmit": NO_SECOND_TAG,
+    "set-dscp-tunnel-transmit": NO_TUNNELS,
+    "set-prec-tunnel-transmit": NO_TUNNELS,
 }
+"""Actions that set what no packet of a lab has: the packet passes."""
+NOT_MODELLED = {"set-discard-class-transmit": unsupported.NO_DROP_BIT}
 """Actions that IOS has, and why a line with one of them is refused."""
 _ACTIONS = f"[conform-action {_ACTION} [exceed-action {_ACTION} [violate-action {_ACTION}]]]"
 _HELP = {
@@ -100,6 +106,8 @@ _HELP = {
     "cos": "new cos value",
     "bytes": "Treat the burst as bytes",
     "label": "new value",
+    "table": f"{NOT_SUPPORTED}{unsupported.TABLES}",
+    **{action: f"{grammar.UNDECIDED}{reason}; the packet passes" for action, reason in UNDECIDED.items()},
     **{action: f"{NOT_SUPPORTED}{reason}" for action, reason in NOT_MODELLED.items()},
 }
 
@@ -114,7 +122,9 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     "set-prec-transmit",
     "set-qos-transmit",
     "set-cos-transmit",
+    *UNDECIDED,
 )
+WITHOUT_VALUE: tuple[ActionName, ...] = ("transmit", "drop", "set-clp-transmit", "set-frde-transmit")
 
 
 # Entered again with the same figures, a policer keeps the actions of its sub-mode.
@@ -138,6 +148,7 @@ def _police(session: ConfigSession, args: Args) -> None:
     if old is not None:
         police = replace(police, dynamic=old.dynamic)
     change_class(session, replace(present, police=with_one_bucket(police)))
+    _remark(session, args)
     if not typed:
         session.enter("police", "police")
 
@@ -198,6 +209,8 @@ def _parameters(args: Args) -> Police:
 
 def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
     """Return the actions on the line, by colour. UnsupportedError for one that is not modelled."""
+    if "table" in args:
+        raise UnsupportedError(unsupported.TABLES)
     for keyword in args.keywords:
         if keyword in NOT_MODELLED:
             raise UnsupportedError(NOT_MODELLED[keyword])
@@ -210,7 +223,7 @@ def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
                 colour = each
         name = next((each for each in _ACTION_NAMES if item.value == each), None)
         if colour is not None and name is not None:
-            value = items[index + 1].value if name not in ("transmit", "drop") else None
+            value = items[index + 1].value if name not in WITHOUT_VALUE else None
             found[colour] = (PoliceAction(name, value if isinstance(value, int) else None),)
     return found
 
@@ -224,6 +237,14 @@ def _action(session: ConfigSession, args: Args) -> None:
     have = present.police.actions(colour) or ()
     actions = tuple(each for each in have if each != action) or None if args.unset else _with(have, action)
     change_class(session, replace(present, police=with_one_bucket(present.police.with_actions(colour, actions))))
+    _remark(session, args)
+
+
+def _remark(session: ConfigSession, args: Args) -> None:
+    """Report the actions of a line that set what no packet of a lab has."""
+    for action, reason in UNDECIDED.items():
+        if action in args and not args.unset:
+            session.remarks.append(KeptLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
 
 
 for _colour in COLOURS:
@@ -320,7 +341,7 @@ def _bounded(word: str, amount: Amount | None) -> str:
 def _action_text(action: PoliceAction) -> str:
     if action.value is None:
         return action.action
-    text = dscp_text(action.value) if action.action == "set-dscp-transmit" else str(action.value)
+    text = dscp_text(action.value) if "-dscp-" in action.action else str(action.value)
     return f"{action.action} {text}"
 
 
@@ -368,9 +389,11 @@ def _engine_action(action: PoliceAction) -> formats.PoliceAction:
     match action.action:
         case "transmit" | "drop" | "policed-dscp-transmit" as plain:
             return {"action": plain}
-        case marking:
+        case "set-dscp-transmit" | "set-prec-transmit" | "set-qos-transmit" | "set-cos-transmit" as marking:
             assert action.value is not None  # the grammar requires it
             return {"action": marking, "value": action.value}
+        case _:
+            return {"action": "transmit"}
 
 
 # Show output.

@@ -49,8 +49,29 @@ _FIELDS: dict[ThresholdField, str] = {"dscp": "code-point", "precedence": "level
 _AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
 _WIDE_AMOUNT = "<number:1-64000000> [packets|bytes|ms|us]"
 _DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
+_NO = (
+    f"queue-limit [{_AMOUNT}|dscp <code-point:dscp> [{_AMOUNT}]|precedence <level:precedence> [{_AMOUNT}]"
+    f"|cos <priority:0-7> [{_AMOUNT}]]"
+)
+
+_WIDE_DETAIL = (
+    "queue-limit [dscp (<code-point:dscp>|values <code-point:dscp>+)|precedence (<level:precedence>"
+    "|values <level:precedence>+)|cos (<priority:0-7>|values <priority:0-7>+)]"
+)
+
+
+def _wide_fields(*, optional: bool = False) -> str:
+    """Return the grammar of limits by a field of IOS-XE, which may be percentages of the class's own."""
+    amount = f"({_WIDE_AMOUNT}|percent <share:1-100>)"
+    amount = f"[{amount}]" if optional else amount
+    values = ("dscp", "<code-point:dscp>"), ("precedence", "<level:precedence>"), ("cos", "<priority:0-7>")
+    return "|".join(f"{field} ({value}|values {value}+) {amount}" for field, value in values)
+
 
 _HELP = {
+    "values": "several values",
+    "percent": "percent of the queue limit",
+    "share": "Percentage",
     "queue-limit": "Queue Max Threshold for Tail Drop",
     "packets": "Packets",
     "number": "Queue limit",
@@ -71,9 +92,9 @@ _HELP = {
 )
 @CONFIG.add(
     "policy-class",
-    f"queue-limit {_WIDE_AMOUNT}",
-    no=True,
-    undo=Undo(key="queue-limit"),
+    f"queue-limit ({_WIDE_AMOUNT}|{_wide_fields()})",
+    no=f"queue-limit [{_WIDE_AMOUNT}|{_wide_fields(optional=True)}]",
+    undo=Undo(key=_WIDE_DETAIL),
     requires={"limit-microseconds"},
     help=_HELP,
 )
@@ -81,7 +102,7 @@ _HELP = {
     "policy-class",
     f"queue-limit ({_AMOUNT}|dscp <code-point:dscp> {_AMOUNT}|precedence <level:precedence> {_AMOUNT}"
     f"|cos <priority:0-7> {_AMOUNT})",
-    no=_DETAIL,
+    no=_NO,
     undo=Undo(key=_DETAIL),
     requires={"queue-limit-units"},
     help=_HELP,
@@ -93,20 +114,22 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
         limit = None if args.unset else _amount(session, args)
         change_class(session, replace(present, queue_limit=limit))
         return
-    value = args.value(_FIELDS[field], int)
+    values = args.values(_FIELDS[field], int)
     table = {each.value: each for each in present.queue_thresholds}
     if args.unset:
         if any(each.field == field for each in present.queue_thresholds):
-            table.pop(value, None)
+            table = {value: each for value, each in table.items() if value not in values}
     else:
         for other in present.queue_thresholds:
             if other.field != field:
                 raise RejectedError(MIXED_FIELDS.format(one=other.field, other=field))
-        table[value] = QueueThreshold(field, value, _amount(session, args))
+        table |= {value: QueueThreshold(field, value, _amount(session, args)) for value in values}
     change_class(session, replace(present, queue_thresholds=tuple(table[value] for value in sorted(table))))
 
 
 def _amount(session: ConfigSession, args: Args) -> QueueLimit:
+    if "percent" in args:
+        return QueueLimit(args.value("share", int), "percent")
     unit: LimitUnit = next((unit for unit in LIMIT_UNITS if unit in args), "packets")
     number = args.value("number", int)
     most = session.device.hardware.qos.greatest_queue_limit if unit == "packets" else LIMIT_UNITS[unit]
@@ -117,7 +140,7 @@ def _amount(session: ConfigSession, args: Args) -> QueueLimit:
 
 def _threshold_text(each: QueueThreshold) -> str:
     value = dscp_text(each.value) if each.field == "dscp" else str(each.value)
-    return f"queue-limit {each.field} {value} {each.limit.number} {each.limit.unit}"
+    return f"queue-limit {each.field} {value} {limit_text(_limit(each.limit))}"
 
 
 @CLASS_LINES.at(60, family="router")
@@ -146,10 +169,10 @@ def _limit(limit: QueueLimit) -> formats.QueueLimit:
 @CLASS_RULES.at(25)
 def _check_class(device: Device, each: PolicyClass) -> None:
     limit = each.queue_limit
-    if each.queue_thresholds or (limit is not None and limit.unit != "packets"):
-        for other in ("priority", "fair-queue"):
-            if getattr(each, other.replace("-", "_")) is not None:
-                raise RejectedError(PACKETS_ONLY.format(other=other))
+    if each.priority is not None and each.queue_thresholds:
+        raise RejectedError(PACKETS_ONLY.format(other="priority"))
+    if each.fair_queue is not None and (each.queue_thresholds or (limit is not None and limit.unit != "packets")):
+        raise RejectedError(PACKETS_ONLY.format(other="fair-queue"))
 
 
 @CLASS_RULES.at(26)
@@ -163,7 +186,7 @@ def _check_alone(device: Device, each: PolicyClass) -> None:
 def _units(each: PolicyClass) -> Iterator[LimitUnit]:
     if each.queue_limit is not None:
         yield each.queue_limit.unit
-    yield from (threshold.limit.unit for threshold in each.queue_thresholds)
+    yield from (one.limit.unit for one in each.queue_thresholds if one.limit.unit != "percent")
     red = each.random_detect
     if red is not None and red.thresholds and red.unit != "percent":
         yield red.unit or "packets"
@@ -189,4 +212,4 @@ def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: for
 def limit_text(limit: formats.QueueLimit) -> str:
     """Return a configured limit as it is typed: `64 packets`."""
     ((unit, number),) = limit.items()
-    return f"{number} {unit}"
+    return f"percent {number}" if unit == "percent" else f"{number} {unit}"

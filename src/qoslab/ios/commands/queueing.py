@@ -162,18 +162,34 @@ def _priority(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(present, priority=priority))
 
 
+_FAIR_QUEUE_HELP = {
+    "fair-queue": "Enable Flow-based Fair Queuing in this Class",
+    "queues": "Number Dynamic Conversation Queues",
+    "queue-limit": "Limit of each flow queue",
+    "packets": "Packets",
+}
+
+
 @CONFIG.add(
     "policy-class",
     "fair-queue [<queues:16-4096>]",
     no=True,
     requires={"router"},
-    help={"fair-queue": "Enable Flow-based Fair Queuing in this Class", "queues": "Number Dynamic Conversation Queues"},
+    help=_FAIR_QUEUE_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    "fair-queue [<queues:16-4096>] queue-limit <packets:1-32768>",
+    no=True,
+    undo=Undo(key="fair-queue"),
+    requires={"fair-queue-flows"},
+    help=_FAIR_QUEUE_HELP,
 )
 def _fair_queue(session: ConfigSession, args: Args) -> None:
     queues = args.optional("queues", int)
     if queues is not None and queues & (queues - 1):
         raise RejectedError(POWER_OF_TWO)
-    fair_queue = None if args.unset else FairQueue(queues)
+    fair_queue = None if args.unset else FairQueue(queues, args.optional("packets", int))
     change_class(session, replace(session.policy_class, fair_queue=fair_queue))
 
 
@@ -210,16 +226,28 @@ def _bandwidth_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 @CLASS_LINES.at(65, family="router")
 def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.fair_queue is not None:
-        yield f"{layout.queueing}fair-queue{'' if each.fair_queue.queues is None else f' {each.fair_queue.queues}'}"
+        yield layout.queueing + _fair_queue_text(each.fair_queue.queues, each.fair_queue.queue_limit)
 
 
 @ENGINE_CLASS.at(40)
 def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {
-        "fair_queue": None if each.fair_queue is None else {"queues": each.fair_queue.queues},
+        "fair_queue": None if each.fair_queue is None else _engine_fair_queue(each.fair_queue),
         "bandwidth": None if each.bandwidth is None else _engine_bandwidth(each.bandwidth),
         "priority": None if each.priority is None else _engine_priority(each.priority),
     }
+
+
+def _fair_queue_text(queues: int | None, limit: int | None) -> str:
+    words = ["fair-queue", *([str(queues)] if queues is not None else [])]
+    return " ".join([*words, *(["queue-limit", str(limit)] if limit is not None else [])])
+
+
+def _engine_fair_queue(fair: FairQueue) -> formats.FairQueueConfig:
+    config: formats.FairQueueConfig = {"queues": fair.queues}
+    if fair.queue_limit is not None:
+        config["queue_limit"] = fair.queue_limit
+    return config
 
 
 def _engine_bandwidth(bandwidth: Bandwidth) -> formats.BandwidthConfig:
@@ -377,8 +405,8 @@ def _listed_flows(
     config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
 ) -> Iterator[str]:
     if (fair := typed.get("fair_queue")) is not None:
-        queues = fair.get("queues")
-        yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
+        text = _fair_queue_text(fair.get("queues"), fair.get("queue_limit"))
+        yield f"      {text}{' ' if text == 'fair-queue' else ''}"
 
 
 def _classic_priority(priority: formats.PriorityConfig, burst: int | None) -> Iterator[str]:

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
 
+# Our own words.
+OTHER_BASIS = "random-detect {one} can not be configured in a class with random-detect {other}"
+BASED_ON = {"dscp": "dscp-based", "precedence": "prec-based"}
+
+
 _RANDOM_DETECT_DETAIL = (
     "random-detect [ecn|exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
 )
@@ -118,9 +123,10 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
     if args.unset and args.keywords == ("random-detect",):
         change_class(session, replace(present, random_detect=None))
         return
-    red = present.random_detect or RandomDetect()
     if args.unset and present.random_detect is None:
         return
+    # [I] The first line of a class says by which field; later ones have to be by the same.
+    red = present.random_detect or RandomDetect("dscp" if "dscp" in args else "precedence")
     if "ecn" in args:
         red = replace(red, ecn=not args.unset)
     elif "exponential-weighting-constant" in args:
@@ -137,7 +143,7 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
 def _red_thresholds(session: ConfigSession, red: RandomDetect, args: Args) -> RandomDetect:
     basis = "dscp" if "dscp" in args else "precedence"
     if basis != red.basis:
-        raise args.invalid(basis)
+        raise RejectedError(OTHER_BASIS.format(one=basis, other=BASED_ON[red.basis]))
     value = args.value("code-point" if basis == "dscp" else "level", int)
     table = dict(red.thresholds)
     if args.unset:

@@ -6,19 +6,22 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.cli.grammar import Args, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
     StaticRoute,
 )
-from qoslab.ios.model.names import spaced
+from qoslab.ios.model.names import OTHER_KINDS, interface_kind, spaced
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import (
     BLOCKS,
 )
 
 INCONSISTENT_MASK = "%Inconsistent address and mask"
+
+
+NOT_OVER = "no packet of a lab goes over this kind of interface: route over a port"
 
 
 OWN_ADDRESS = "%Invalid next hop address (it's this router)"
@@ -66,6 +69,8 @@ def _route(session: ConfigSession, args: Args) -> None:
             or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
         ]
         return
+    if out is not None and out not in device.interfaces and interface_kind(out) in OTHER_KINDS:
+        raise UnsupportedError(NOT_OVER)
     if out is not None and out not in device.interfaces and out != NULL:
         raise args.invalid("out")
     addresses = [each.address for each in device.interfaces.values()]

@@ -18,8 +18,17 @@ class KeptLine:
     """Subject of the inert line, in a few words."""
     place: int
     """The rank of its block in the running configuration."""
+    undecided: bool = False
+    """Whether it decides something on a device that no packet of a lab meets."""
     below: tuple[str, ...] = ()
     """The lines of its block in order, each with the blanks that it is indented by beyond the first."""
+
+    @property
+    def said(self) -> str:
+        """Line with its remark for users."""
+        if self.undecided:
+            return f'undecided: "{self.text}" has no effect in a lab ({self.about})'
+        return f'accepted without effect: "{self.text}" ({self.about})'
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,6 +35,9 @@ FURTHER_TYPES = (
 )
 """Kinds of later routers: their short forms leave those of the others as they are."""
 
+OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan", "BDI", "Dialer", "Multilink", "Virtual-Template")
+"""Kinds of interfaces without a line of their own, which no packet of a lab goes over."""
+
 _NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
 _INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
 MOST_SUBINTERFACE = 2**32 - 1

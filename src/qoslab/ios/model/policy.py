@@ -12,8 +12,13 @@ from typing import Literal
 from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.model import figures
 from qoslab.ios.model.kept import NONE_KEPT, KeptLines
+from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
 CLASS_DEFAULT = "class-default"
+
+
+NOTHING = "none"
+"""The criterion that no packet fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,8 @@ class Criterion:
     """One `match` line.
 
     `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or
-    interface.
+    interface. `rtp_ports` has its first and last UDP port in `ranges`; `unseen` is what no packet of a lab has, in
+    `name` as typed.
     """
 
     type: Literal[
@@ -36,6 +42,8 @@ class Criterion:
         "input_interface",
         "qos_group",
         "class_map",
+        "rtp_ports",
+        "unseen",
     ]
     negate: bool = False
     name: str | None = None
@@ -47,6 +55,23 @@ class Criterion:
     ip_only: bool = False
     minimum: int | None = None
     maximum: int | None = None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is about something that no packet of a lab has, so that none matches."""
+        return (self.type == "unseen" and self.name != NOTHING) or (
+            self.type == "protocol" and self.name not in PROTOCOLS and self.name not in DECIDED
+        )
+
+    @property
+    def list_name(self) -> str:
+        """The access list of its own that stands for it in the data plane; empty without one."""
+        if self.type == "protocol" and self.name not in PROTOCOLS:
+            return f"{PROTOCOL_LIST}{self.name}"
+        if self.type == "rtp_ports":
+            [(first, last)] = self.ranges
+            return f"{MATCH_LIST}ip rtp {first} {last - first}"
+        return f"{MATCH_LIST}{self.name}" if self.type == "unseen" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +106,19 @@ ActionName = Literal[
     "set-qos-transmit",
     "set-cos-transmit",
     "policed-dscp-transmit",
+    "set-clp-transmit",
+    "set-frde-transmit",
+    "set-mpls-exp-imposition-transmit",
+    "set-mpls-exp-topmost-transmit",
+    "set-mpls-experimental-imposition-transmit",
+    "set-mpls-experimental-topmost-transmit",
+    "set-mpls-exp-transmit",
+    "set-cos-inner-transmit",
+    "set-dscp-tunnel-transmit",
+    "set-prec-tunnel-transmit",
 ]
-"""The last is a switch's, the ones that set something are a router's."""
+"""`policed-dscp-transmit` is a switch's, the ones that set something are a router's. Those behind it set what no packet
+of a lab has: the packet passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +264,11 @@ class Priority:
 
 @dataclass(frozen=True, slots=True)
 class FairQueue:
-    """`fair-queue [N]`."""
+    """`fair-queue [N] [queue-limit PACKETS]`."""
 
     queues: int | None = None
+    queue_limit: int | None = None
+    """Packets of each flow queue."""
 
 
 LimitUnit = Literal["packets", "bytes", "ms", "us", "percent"]
@@ -251,7 +289,7 @@ ThresholdField = Literal["dscp", "precedence", "cos"]
 
 @dataclass(frozen=True, slots=True)
 class QueueThreshold:
-    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`."""
+    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`, or `percent N` of the class's own."""
 
     field: ThresholdField
     value: int

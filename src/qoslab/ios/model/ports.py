@@ -36,57 +36,6 @@ IPV6_PROTOCOLS: dict[str, int | None] = {
 PROTOCOL_NAMES = {number: name for name, number in PROTOCOLS.items()}
 _IPV6_PROTOCOL_NAMES = {number: name for name, number in IPV6_PROTOCOLS.items()}
 
-BY_PORT: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {
-    "cuseeme": ((6, (7648, 7649)), (17, (7648, 7649, 24032))),
-    "dhcp": ((17, (67, 68)),),
-    "dns": ((6, (53,)), (17, (53,))),
-    "finger": ((6, (79,)),),
-    "ftp": ((6, (20, 21)),),
-    "gopher": ((6, (70,)), (17, (70,))),
-    "imap": ((6, (143, 220)), (17, (143, 220))),
-    "irc": ((6, (194,)), (17, (194,))),
-    "kerberos": ((6, (88, 749)), (17, (88, 749))),
-    "l2tp": ((17, (1701,)),),
-    "ldap": ((6, (389,)), (17, (389,))),
-    "mgcp": ((6, (2427, 2428, 2727)), (17, (2427, 2727))),
-    "netbios": ((6, (137, 138, 139)), (17, (137, 138, 139))),
-    "nfs": ((6, (2049,)), (17, (2049,))),
-    "nntp": ((6, (119,)), (17, (119,))),
-    "notes": ((6, (1352,)), (17, (1352,))),
-    "ntp": ((6, (123,)), (17, (123,))),
-    "pop3": ((6, (110,)), (17, (110,))),
-    "pptp": ((6, (1723,)),),
-    "printer": ((6, (515,)), (17, (515,))),
-    "rsvp": ((17, (1698, 1699)),),
-    "rtsp": ((6, (554,)),),
-    "secure-ftp": ((6, (990,)),),
-    "secure-imap": ((6, (585, 993)), (17, (585, 993))),
-    "secure-irc": ((6, (994,)), (17, (994,))),
-    "secure-ldap": ((6, (636,)), (17, (636,))),
-    "secure-nntp": ((6, (563,)), (17, (563,))),
-    "secure-pop3": ((6, (995,)), (17, (995,))),
-    "secure-telnet": ((6, (992,)),),
-    "sip": ((6, (5060,)), (17, (5060,))),
-    "skinny": ((6, (2000, 2001, 2002)),),
-    "snmp": ((6, (161, 162)), (17, (161, 162))),
-    "socks": ((6, (1080,)),),
-    "sqlserver": ((6, (1433,)),),
-    "ssh": ((6, (22,)),),
-    "syslog": ((17, (514,)),),
-    "telnet": ((6, (23,)),),
-    "tftp": ((17, (69,)),),
-    "xwindows": ((6, tuple(range(6000, 6004))),),
-}
-"""Protocols of `match protocol` by port: protocol numbers with the ports at either end.
-
-The ports are those of the table of NBAR's protocols in Cisco's QoS configuration guide. A router that follows the
-control connection of ftp, sip, rtsp or tftp also finds the ports that it opens; that takes content, and is not done.
-"""
-PROTOCOL_LIST = "protocol "
-"""Beginning of names of access lists for a protocol in the data plane; no list of IOS has such a name."""
-BY_NUMBER: dict[str, tuple[int, ...]] = {"egp": (8,), "gre": (47,), "ipinip": (4,), "ipsec": (50, 51)}
-"""Protocols of `match protocol` by IP protocol number, beyond those that the data plane distinguishes itself."""
-
 TCP = 6
 UDP = 17
 ICMP = 1

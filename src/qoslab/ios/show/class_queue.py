@@ -66,7 +66,8 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters, q
             # [I] Where and how a router shows these.
             value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
             ((unit, number),) = each["limit"].items()
-            yield f"{each['field']} {value} queue limit {number} {unit}"
+            amount = f"percent {number}" if unit == "percent" else f"{number} {unit}"
+            yield f"{each['field']} {value} queue limit {amount}"
         yield _hqf_depth(queue, counters, qos)
         yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
     if shape is not None:
@@ -85,13 +86,13 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters, q
         yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
 
 
-def _hqf_limit(queue: formats.ClassQueueCounters) -> str:
-    if queue["limit_bytes"] is None:
+def _hqf_limit(queue: formats.ClassQueueCounters | formats.PriorityQueueCounters) -> str:
+    if (size := queue.get("limit_bytes")) is None:
         return f"queue limit {queue['limit_packets']} packets"
-    time = "" if queue["limit_ms"] is None else f"{queue['limit_ms']} ms/ "
+    time = "" if (milliseconds := queue.get("limit_ms")) is None else f"{milliseconds} ms/ "
     if (microseconds := queue.get("limit_us")) is not None:
         time = f"{microseconds} us/ "
-    return f"queue limit {time}{queue['limit_bytes']} bytes"
+    return f"queue limit {time}{size} bytes"
 
 
 def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters, qos: QosGeneration) -> str:
@@ -179,8 +180,9 @@ def hqf_priority_queue(queue: formats.PriorityQueueCounters, named: bool) -> Ite
     yield "Queueing"
     if named:
         yield f"priority level {queue['level']}"
-    yield f"queue limit {queue['limit_packets']} packets"
-    yield f"(queue depth/total drops/no-buffer drops) {queue['depth_packets']}/{drops}/0"
+    yield _hqf_limit(queue)
+    depth = queue.get("depth_bytes")
+    yield f"(queue depth/total drops/no-buffer drops) {queue['depth_packets'] if depth is None else depth}/{drops}/0"
     yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
 
 

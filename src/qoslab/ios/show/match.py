@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qoslab.ios.model.names import dscp_text, vlans_text
-from qoslab.ios.model.ports import PROTOCOL_LIST
+from qoslab.ios.model.nbar import MATCH_LIST, PROTOCOL_LIST
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -28,8 +28,8 @@ def _policy_match(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
             return f"{_family(criterion)} precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"])
-        case "access_group" if criterion["name"].startswith(PROTOCOL_LIST):
-            return criterion["name"]
+        case "access_group" if criterion["name"].startswith((PROTOCOL_LIST, MATCH_LIST)):
+            return criterion["name"].removeprefix(MATCH_LIST)
         case "access_group":
             return f"access-group {'' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
     return _common(criterion, kind)
@@ -48,8 +48,8 @@ def _class_map_match(criterion: formats.Criterion) -> str:
             return f"{_family(criterion)}  precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"]) + " "
-        case "access_group" if criterion["name"].startswith(PROTOCOL_LIST):
-            return criterion["name"]
+        case "access_group" if criterion["name"].startswith((PROTOCOL_LIST, MATCH_LIST)):
+            return criterion["name"].removeprefix(MATCH_LIST)
         case "access_group":
             return f"access-group {' ' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
     # The reference gives this print without a device's own sample; match-all is the default of a class-map.

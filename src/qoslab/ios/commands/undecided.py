@@ -1,0 +1,48 @@
+"""Criteria of class-maps about what no packet of a lab has; `ios.undecided` has them."""
+
+from __future__ import annotations
+
+from qoslab.ios.cli import syntax
+from qoslab.ios.cli.grammar import UNDECIDED, Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.class_map import change_match
+from qoslab.ios.commands.kept import text_of
+from qoslab.ios.model.kept import KeptLine
+from qoslab.ios.model.policy import Criterion
+from qoslab.ios.undecided import CRITERIA
+from qoslab.ios.without_effect import Family
+
+
+def _criterion(args: Args) -> Criterion:
+    """Return the criterion that a line says, with its keywords in full."""
+    negate = "not" in args
+    text = text_of(args).removeprefix("match ").removeprefix("not ")
+    if text.startswith("protocol "):
+        return Criterion("protocol", negate, name=text.removeprefix("protocol "))
+    return Criterion("unseen", negate, name=text)
+
+
+def _register(family: Family, row: str) -> None:
+    def handler(session: ConfigSession, args: Args) -> None:
+        criterion = _criterion(args)
+        change_match(session, args, criterion)
+        if criterion.undecided and not args.unset:
+            text, name = text_of(args), session.class_map.name
+            about = f"class {name}: {family.about}; no packet matches"
+            session.remarks.append(KeptLine(text, text, about, family.place, undecided=True))
+
+    help = dict.fromkeys(syntax.names(row), f"{UNDECIDED}{family.about}")
+    CONFIG.add(
+        family.mode,
+        row,
+        no=row,
+        help=help,
+        requires={family.requires},
+        undo=Undo(key=row, ordered=lambda args: True),
+        fallback=True,
+    )(handler)
+
+
+for _family in CRITERIA:
+    _register(_family, _family.rows)

@@ -1,0 +1,236 @@
+"""Lines of real configurations: each is accepted, or refused by name with the reason, never as a typing error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import IosError
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.compile import compile_device
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.model.device import Hardware
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render
+from qoslab.ios.show.match import policy_match
+from qoslab.model.generation import Generation
+from qoslab.policy.answer import answer
+
+FOLDER = Path(__file__).parent.parent / "config_lines"
+BEFORE = (FOLDER / "before.ios").read_text(encoding="utf-8")
+OLDER = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/0", "ATM1/0")
+XE = ("GigabitEthernet0/0/0", "GigabitEthernet0/0/1", "Serial0/0")
+FILES: dict[str, tuple[Generation, ...]] = {
+    "ios.txt": ("classic", "hqf"),
+    "ios_xe.txt": ("ios-xe",),
+    "match_protocol.txt": ("classic", "hqf", "ios-xe"),
+}
+NOT_SUPPORTED = "% Not supported: "
+
+
+def hardware(generation: Generation) -> Hardware:
+    return Hardware("X", XE if generation == "ios-xe" else OLDER, generation)
+
+
+def lines(name: str) -> Iterator[tuple[list[str], str, bool]]:
+    """Each line with the blocks that it stands in, and whether it is refused by name."""
+    block: list[str] = []
+    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("=== "):
+            block = [each for each in line.removeprefix("=== ").split("/ ") if each != "config"]
+        elif not line.startswith("!"):
+            yield block, line.removeprefix("- "), line.startswith("- ")
+
+
+def refusal(block: list[str], line: str, generation: Generation) -> str:
+    """What a router says of the line; empty where it takes it."""
+    session = ConfigSession(parse_config(BEFORE, hardware(generation)))
+    try:
+        for each in (*block, *line.split(" ;; ")):
+            session.execute(each)
+    except CliError as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_lines_are_accepted_or_refused_by_name(name: str) -> None:
+    wrong = []
+    for block, line, refused in lines(name):
+        said = [refusal(block, line, generation) for generation in FILES[name]]
+        fits = all(each.startswith(NOT_SUPPORTED) for each in said) if refused else "" in said
+        if not fits:
+            wrong.append((line, said))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("generation", "lines"),
+    [
+        ("hqf", ["bandwidth 1000", "queue-limit 100 ms", "no queue-limit 100 ms"]),
+        ("hqf", ["bandwidth 1000", "queue-limit dscp af21 40 packets", "no queue-limit dscp af21 40 packets"]),
+        ("ios-xe", ["bandwidth 1000", "queue-limit dscp af21 percent 80", "no queue-limit dscp af21 percent 80"]),
+    ],
+)
+def test_a_limit_is_taken_back_by_the_whole_line(generation: Generation, lines: list[str]) -> None:
+    session = ConfigSession(parse_config(BEFORE, hardware(generation)))
+    for line in ("policy-map X", "class VOICE", *lines):
+        session.execute(line)
+    assert "queue-limit" not in render(session.device)
+
+
+@pytest.mark.parametrize(
+    "line", ["shape average 2000000 account user-defined 4", "bandwidth 64 account user-defined 4"]
+)
+def test_overhead_accounting_before_hqf_is_refused_by_name(line: str) -> None:
+    assert "it came with HQF" in refusal(["policy-map X", "class VOICE"], line, "classic")
+
+
+def test_no_of_a_serial_subinterface_is_refused_by_name() -> None:
+    assert refusal([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
+
+
+CLASS = """\
+class-map match-any C
+ match protocol ms-teams
+ match protocol attribute traffic-class voip-telephony
+ match not protocol bittorrent
+ match mpls experimental topmost 5
+ match none
+"""
+
+
+def test_what_no_packet_of_a_lab_has_matches_nothing() -> None:
+    device = parse_config(CLASS, hardware("ios-xe"))
+    config = compile_device(device)
+    criteria = config["class_maps"]["C"]["criteria"]
+    assert [(each["type"], each.get("negate")) for each in criteria] == [
+        ("access_group", False),
+        ("access_group", False),
+        ("access_group", True),
+        ("access_group", False),
+        ("access_group", False),
+    ]
+    assert all(config["access_lists"][each["name"]] == [] for each in criteria if each["type"] == "access_group")
+    shown = [f" match {policy_match(each)}" for each in criteria]
+    assert shown == CLASS.splitlines()[1:]
+    assert CLASS in render(device)
+    assert parse_config(render(device), hardware("ios-xe")) == device
+
+
+def test_an_undecided_line_is_reported_with_its_class() -> None:
+    remarks = apply(parse_config("", hardware("hqf")), CLASS)
+    assert [each.number for each in remarks if each.line.undecided] == [2, 3, 4, 5]
+    assert remarks[0].line.said == (
+        'undecided: "match protocol ms-teams" has no effect in a lab (class C: only the payload decides, and traffic '
+        "of a lab has none that NBAR knows; no packet matches)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "entries"),
+    [
+        ("match protocol citrix", "protocol citrix", [(6, [1494, 2598]), (17, [1604])]),
+        ("match protocol rtp", "protocol rtp", [(17, [16384, 32767])]),
+        ("match protocol rtp audio", "protocol rtp audio", [(17, [16384, 32767])]),
+        ("match ip rtp 16384 16383", "match ip rtp 16384 16383", [(17, [16384, 32767])]),
+    ],
+)
+def test_ports_decide(line: str, name: str, entries: list[tuple[int, list[int]]]) -> None:
+    device = parse_config(f"class-map C\n {line}\n", hardware("hqf"))
+    found = compile_device(device)["access_lists"][name]
+    to = [(each["protocol"], port["ports"]) for each in found if (port := each.get("destination_port")) is not None]
+    assert to == entries
+    assert f" {line}\n" in render(device)
+
+
+def test_protocols_of_ipv6_have_entries_of_ipv6() -> None:
+    device = parse_config("class-map C\n match protocol ipv6-icmp\n match protocol ripng\n", hardware("ios-xe"))
+    lists = compile_device(device)["access_lists"]
+    assert [each["source"]["address"] for each in lists["protocol ipv6-icmp"]] == ["::"]
+    assert {each["source"]["address"] for each in lists["protocol ripng"]} == {"::"}
+
+
+TUNNEL = """\
+interface Tunnel100
+ bandwidth 4000
+ ip address 10.9.0.1 255.255.255.0
+ tunnel source GigabitEthernet0/0/0
+ service-policy output PARENT
+"""
+
+
+@pytest.mark.parametrize("indented", [True, False])
+def test_an_interface_without_a_port_is_stored_with_its_lines(indented: bool) -> None:
+    text = TUNNEL if indented else TUNNEL.replace("\n ", "\n")
+    device = parse_config(f"{BEFORE}{text}hostname R9\n", hardware("ios-xe"))
+    assert TUNNEL in render(device)
+    assert device.hostname == "R9"
+    assert parse_config(render(device), hardware("ios-xe")) == device
+    apply(device, "no interface Tunnel100\n")
+    assert device == parse_config(f"{BEFORE}hostname R9\n", hardware("ios-xe"))
+
+
+def test_no_route_leads_over_an_interface_without_a_port() -> None:
+    with pytest.raises(IosError, match="no packet of a lab goes over this kind of interface"):
+        parse_config(f"{TUNNEL}ip route 0.0.0.0 0.0.0.0 Tunnel100\n", hardware("hqf"))
+
+
+def test_lines_of_a_class_go_on_behind_a_policer() -> None:
+    text = "policy-map X\n class VOICE\n  police cir 1000000\n  set mpls experimental imposition 5\n  priority\n"
+    device = parse_config(BEFORE + text, hardware("ios-xe"))
+    printed = [line.strip() for line in render(device).splitlines()]
+    assert {"police cir 1000000", "set mpls experimental imposition 5", "priority"} <= set(printed)
+
+
+def test_marks_that_no_packet_has_let_it_pass() -> None:
+    text = "policy-map X\n class VOICE\n  police cir 1000000\n   exceed-action set-mpls-exp-topmost-transmit 3\n"
+    device = parse_config(BEFORE + text, hardware("hqf"))
+    [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
+    police = voice["police"]
+    assert police is not None
+    assert police["exceed"] == [{"action": "transmit"}]
+    assert "exceed-action set-mpls-exp-topmost-transmit 3" in render(device)
+
+
+def test_a_flow_queue_has_a_limit_of_its_own() -> None:
+    text = "policy-map X\n class VOICE\n  bandwidth 1000\n  fair-queue 64 queue-limit 20\n"
+    for generation in ("hqf", "ios-xe"):
+        device = parse_config(BEFORE + text, hardware(generation))
+        [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
+        assert voice["fair_queue"] == {"queues": 64, "queue_limit": 20}
+        assert "fair-queue 64 queue-limit 20\n" in render(device)
+        [policy] = answer(f"version 17.9\n{text}", rate_bps=10_000_000).policies
+        queue = next(each.queue for each in policy.classes if each.name == "VOICE")
+        assert queue is not None
+        assert queue.per_flow_packets == 20
+
+
+def test_limits_by_a_field_are_percentages_of_that_of_the_class() -> None:
+    text = "policy-map X\n class VOICE\n  bandwidth 1000\n  queue-limit dscp values af11 cs1 percent 80\n"
+    device = parse_config(BEFORE + text, hardware("ios-xe"))
+    [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
+    assert voice["queue_thresholds"] == [
+        {"field": "dscp", "value": value, "limit": {"percent": 80}} for value in (8, 10)
+    ]
+    assert "queue-limit dscp cs1 percent 80\n  queue-limit dscp af11 percent 80\n" in render(device)
+
+
+def test_undecided_lines_of_a_pasted_configuration_are_listed() -> None:
+    text = f"version 17.9\n{CLASS}policy-map PARENT\n class C\n  shape average 3000000\n{TUNNEL}"
+    found = answer(text)
+    assert [(each.line, each.text) for each in found.ignored] == [
+        (number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if 3 <= number <= 6
+    ]
+    [policy] = found.policies
+    assert (policy.interface, policy.direction, policy.line.bps) == ("Tunnel100", "output", 4_000_000)
+
+
+def test_the_time_of_a_priority_queue_is_of_the_rate_of_its_class() -> None:
+    text = "version 17.9\npolicy-map X\n class VOICE\n  priority 1000\n  queue-limit 20 ms\n"
+    [policy] = answer(text, rate_bps=10_000_000).policies
+    queue = next(each.queue for each in policy.classes if each.name == "VOICE")
+    assert queue is not None
+    assert (queue.packets, queue.bytes) == (None, 2500)
