@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -36,7 +37,7 @@ def side_by_side(call: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
     Raises what a call raises, once all have ended. Whatever interrupts the wait itself, such as Ctrl-C, waits for none.
     """
-    futures = [in_thread(lambda item=item: call(item)) for item in items]
+    futures = [in_thread(partial(call, item)) for item in items]
     wait(futures)
     return [future.result() for future in futures]
 
