@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 
 from qoslab.analysis import averages, compare, goodput, idle, line_limit, series, statistics, steady, sweeps, timeline
 from qoslab.analysis import reading as analysis
 from qoslab.analysis.arrivals import Arriving
+from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
 from qoslab.analysis.statistics import Values, WarmUp
 from qoslab.analysis.verdicts import UNDECIDED, WIDE, WITHIN
@@ -220,6 +222,17 @@ def _no_circuits(right: Callable[..., str | None], line: str, indent: int) -> st
     return None if "DLCI" in line else right(line, indent)
 
 
+@contextmanager
+def _any_departures() -> Iterator[None]:
+    """Departures of any times are those of a limiter, which is not replayed."""
+
+    def paced(gaps: np.ndarray, sizes: np.ndarray) -> tuple[float, float, np.ndarray]:
+        return float(np.median(gaps / sizes)), 0.0, np.ones(len(gaps), dtype=bool)
+
+    with patch.object(releases, "_pace", paced), patch.object(releases, "_replayed", lambda *_: 1.0):
+        yield
+
+
 CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     (
         "rates-of-other-times",
@@ -352,6 +365,17 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "candidate-not-replayed",
         "a bucket is not replayed over the arrivals",
         _method(Arrivals, "replay", lambda self, rate, burst: (0, int((~self.passed).sum()))),
+    ),
+    ("jitter-as-shaper", "packets that jitter delays are released by a shaper", _any_departures),
+    (
+        "queue-as-policer",
+        "a full queue with jitter behind it is a policer",
+        _calculation(limiter, "_of_queue", lambda right, *_: None),
+    ),
+    (
+        "clocks-as-one",
+        "a drift of two clocks is not in the interval of a line's rate",
+        _calculation(limiter, "_drifting", lambda right, found: found),
     ),
     (
         "loss-clipped",

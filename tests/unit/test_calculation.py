@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from test_limiter_cases import inferred, paced, poisson
 
-from limiter_cases import SECOND, Delay, Jitter, Loss
+from limiter_cases import SECOND, Delay, Drift, Jitter, Line, Loss
 
 TOP = Path(__file__).parents[2]
 sys.path.insert(0, str(TOP / "tests/proof"))
@@ -273,6 +273,15 @@ def check_jitter() -> None:
         assert inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000).kind == "nothing"
 
 
+def check_queues() -> None:
+    """Of a line, with jitter behind it or a clock that drifts."""
+    arrivals = poisson(2 * 10**6, 1000, 2500)
+    for behind in (Jitter(SECOND // 2000, False, True, np.random.default_rng(3)), Drift(60e-6)):
+        found = inferred([Line(10**6, 30), behind], arrivals, 1000)
+        assert found.kind == "line" and found.rate_bps is not None
+        assert found.rate_bps.low <= 10**6 <= found.rate_bps.high
+
+
 def check_negative_losses() -> None:
     found = Foreign("a", "iperf")
     assert found.loss(-5, 1) is None and found.loss(5, 1) == 5
@@ -331,6 +340,7 @@ CHECKS: list[Callable[[], None]] = [
     check_idle,
     check_random_loss,
     check_jitter,
+    check_queues,
     check_negative_losses,
     check_flent,
     check_marked_texts,

@@ -99,7 +99,7 @@ def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
 def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
     """The best candidate: packets that it decides differently, rate, and both bursts together."""
     least = float(arrivals.size.min())
-    rates = np.linspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
+    rates = np.geomspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
     firsts = np.linspace(least, max(bounds.both.high - least, 2 * least), _COARSE[1])
     tried: list[tuple[int, float, float, float]] = []
     for _ in range(_ROUNDS):
