@@ -281,10 +281,10 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
     return Fit(least, low, high)
 
 
-def edge(good: Callable[[float], bool], best: float, factor: float) -> float:
-    """How far from the best rate, in steps of a factor, a rate is still good; the first that is not."""
+def edge(good: Callable[[float], bool], best: float, factor: float, most: int = _FARTHEST) -> float:
+    """How far from the best rate, in so many steps of a factor at most, a rate is still good; the first that is not."""
     steps = 0
-    while steps < _FARTHEST and good(best * factor ** (steps + 1)):
+    while steps < most and good(best * factor ** (steps + 1)):
         steps += 1
     inside, outside = float(steps), float(steps + 1)
     for _ in range(40):

@@ -80,7 +80,8 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
     good = [rate for rate in found if allowed(rate)]
     if not good:
         return None
-    low, high = min(edge(allowed, rate, 1 / 1.5) for rate in good), max(edge(allowed, rate, 1.5) for rate in good)
+    # Far from the packets' own bounds nothing is searched.
+    low, high = (extreme(edge(allowed, rate, by, 0) for rate in good) for extreme, by in ((min, 1 / 1.5), (max, 1.5)))
     sums = [_sums(arrivals, rate) for rate in (low, *good, high)]
     both = min(each[0] for each in sums), max(each[1] for each in sums)
     # Two buckets of which one holds no packet are one.
@@ -99,7 +100,7 @@ def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
 def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
     """The best candidate: packets that it decides differently, rate, and both bursts together."""
     least = float(arrivals.size.min())
-    rates = np.geomspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
+    rates = np.linspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
     firsts = np.linspace(least, max(bounds.both.high - least, 2 * least), _COARSE[1])
     tried: list[tuple[int, float, float, float]] = []
     for _ in range(_ROUNDS):
