@@ -31,7 +31,7 @@ MOST_PACKETS = 6_000
 MOST_WRONG = 0.35
 """Of the packets of the rarer kind: a candidate that is nearly right lets another bucket pay now and then, and decides
 differently until both agree again. Losses at random leave at least nine in ten unexplained."""
-_COARSE, _FINE, _ROUNDS = (48, 10), (16, 16), 4
+_COARSE, _FINE, _ROUNDS = (64, 24), (16, 16), 4
 _REPLAYED = 96
 """Candidates that are replayed forward."""
 
