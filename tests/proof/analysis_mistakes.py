@@ -156,7 +156,7 @@ def _without_gaps(right: Callable[..., object], found: object, start: float, end
     return []
 
 
-def _all_cells(_: Callable[..., object], sides: list[list[object]]) -> list[list[object]]:
+def _all_cells(_: Callable[..., object], sides: list[list[object]], names: object) -> list[list[object]]:
     """Cells are not paired."""
     return sides
 
@@ -188,7 +188,9 @@ def _as_passed(verdict: str) -> Callable[..., object]:
     return judged
 
 
-def _without_parameters(_: Callable[..., object], sides: list[list[compare.CellKey]]) -> list[list[compare.CellKey]]:
+def _without_parameters(
+    _: Callable[..., object], sides: list[list[compare.CellKey]], names: object
+) -> list[list[compare.CellKey]]:
     """Cells are paired by repetition, whatever their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
@@ -305,6 +307,13 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "cells-of-other-parameters",
         "cells are paired by repetition only",
         _calculation(compare, "alike", _without_parameters),
+    ),
+    (
+        "arms-unpaired",
+        "cells are paired by the parameters in which their arms differ, too",
+        _calculation(
+            compare, "pairing", lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]}
+        ),
     ),
     (
         "reports-from-zero",

@@ -205,6 +205,19 @@ def check_pairs() -> None:
     assert difference == pytest.approx(0)
 
 
+def check_arms_that_differ() -> None:
+    """A parameter with one value in each arm is their difference, and pairs no cells; one that varies does."""
+    table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
+    assert compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries)).value == 2
+    rows = [("a", 1, 1, 4e6, True), ("a", 2, 1, None, False), ("b", 1, 1, None, False), ("b", 2, 1, 2e6, True)]
+    table, summaries = cells(*rows)
+    found = compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    assert found.counted == 0 and "0 of 2 pairs" in found.missing
+    # Cells of which a run has no row are planned all the same.
+    found = compare.measured_figure(table[table["valid"]], "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    assert found.counted == 0
+
+
 def check_coverage() -> None:
     generator = np.random.default_rng(5)
     for count in (2, 3, 4):
@@ -332,6 +345,7 @@ CHECKS: list[Callable[[], None]] = [
     check_undecided,
     check_averages,
     check_pairs,
+    check_arms_that_differ,
     check_coverage,
     check_reports,
     check_shares,
