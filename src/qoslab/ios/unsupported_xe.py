@@ -52,12 +52,6 @@ REFUSED_XE = (
         requires=IOS_XE,
     ),
     Refused(
-        "percentages are of the shaper above, else of `bandwidth`",
-        "bandwidth qos-reference <rest:line>",
-        mode="interface",
-        requires=IOS_XE,
-    ),
-    Refused(
         "classes may reserve all of the bandwidth",
         "max-reserved-bandwidth <rest:line>",
         mode="interface",

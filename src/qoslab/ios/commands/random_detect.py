@@ -42,6 +42,7 @@ RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 _RANDOM_DETECT_DETAIL = (
     "random-detect [ecn|exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
 )
+_RANDOM_DETECT_NO = _RANDOM_DETECT_DETAIL.replace("[ecn", "[dscp-based|prec-based|precedence-based|ecn")
 
 
 def _syntax(amount: str, basis: str = "dscp-based|prec-based") -> str:
@@ -87,11 +88,13 @@ _HELP = {
     "greatest-share": "maximum threshold",
 }
 
+_BASES = {"dscp-based": "dscp", "prec-based": "precedence", "precedence-based": "precedence"}
+
 
 @CONFIG.add(
     "policy-class",
     _syntax("1-4096>"),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-packets"},
     help=_HELP,
@@ -100,7 +103,7 @@ _HELP = {
     "policy-class",
     # The third word is that of IOS XE; that this generation has it too is inferred [I].
     _syntax("1-64000000> [packets|bytes|ms]", "dscp-based|prec-based|precedence-based"),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-units"},
     help=_HELP,
@@ -108,18 +111,20 @@ _HELP = {
 @CONFIG.add(
     "policy-class",
     _percent_syntax(),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-percent"},
     help=_HELP,
 )
 def _random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
-    if args.unset and args.keywords == ("random-detect",):
-        change_class(session, replace(present, random_detect=None))
+    if args.unset and present.random_detect is None:
         return
     red = present.random_detect or RandomDetect()
-    if args.unset and present.random_detect is None:
+    words = args.keywords[1:]
+    if args.unset and (not words or words[0] in _BASES):
+        if not words or _BASES[words[0]] == red.basis:
+            change_class(session, replace(present, random_detect=None))
         return
     if "ecn" in args:
         red = replace(red, ecn=not args.unset)
