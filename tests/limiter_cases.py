@@ -249,6 +249,16 @@ class Jitter:
 
 
 @dataclass
+class Drift:
+    """A clock behind the device that drifts, and is 10 ms ahead."""
+
+    drift: float
+
+    def offer(self, now: int, size: int) -> int | None:
+        return int(now * (1 + self.drift)) + SECOND // 100
+
+
+@dataclass
 class Delay:
     """A constant delay."""
 
@@ -466,6 +476,17 @@ def policer_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
     return [Policer(draw.rate, burst), draw.jitter()], Truth(frozenset({"policer"}), (draw.rate,), burst)
 
 
+def line_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
+    known = frozenset({"unexplained", "nothing", "line", "shaper"})
+    return [Line(draw.rate, draw.queue()), draw.jitter()], Truth(known, (draw.rate,))
+
+
+def shaper_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
+    shaper, truth = token_shaper(draw)
+    known = frozenset({"unexplained", "nothing", "shaper"})
+    return [*shaper, draw.jitter()], Truth(known, truth.rates, truth.burst)
+
+
 def two_policers(draw: Draw) -> tuple[list[Device], Truth]:
     bursts = [bytes_of(draw.random, draw.rate, max(draw.mixed)) for _ in range(2)]
     slow = int(draw.rate * draw.random.uniform(0.8, 0.95))
@@ -504,12 +525,14 @@ PATHS = {
     red: 4,
     random_loss: 8,
     jitter: 7,
-    jitter_and_loss: 3,
-    nothing: 3,
+    jitter_and_loss: 2,
+    nothing: 2,
     line_then_policer: 3,
     policer_then_line: 3,
     policer_then_jitter: 2,
-    two_policers: 2,
+    two_policers: 1,
+    line_then_jitter: 2,
+    shaper_then_jitter: 1,
     loss_then_line: 2,
     two_lines: 2,
     cross_traffic: 2,

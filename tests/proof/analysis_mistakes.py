@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 
 from qoslab.analysis import averages, compare, goodput, idle, line_limit, series, statistics, steady, sweeps, timeline
 from qoslab.analysis import reading as analysis
 from qoslab.analysis.arrivals import Arriving
+from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
 from qoslab.analysis.statistics import Values, WarmUp
 from qoslab.analysis.verdicts import UNDECIDED, WIDE, WITHIN
@@ -154,7 +156,7 @@ def _without_gaps(right: Callable[..., object], found: object, start: float, end
     return []
 
 
-def _all_cells(_: Callable[..., object], sides: list[list[object]]) -> list[list[object]]:
+def _all_cells(_: Callable[..., object], sides: list[list[object]], names: object) -> list[list[object]]:
     """Cells are not paired."""
     return sides
 
@@ -186,7 +188,9 @@ def _as_passed(verdict: str) -> Callable[..., object]:
     return judged
 
 
-def _without_parameters(_: Callable[..., object], sides: list[list[compare.CellKey]]) -> list[list[compare.CellKey]]:
+def _without_parameters(
+    _: Callable[..., object], sides: list[list[compare.CellKey]], names: object
+) -> list[list[compare.CellKey]]:
     """Cells are paired by repetition, whatever their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
@@ -218,6 +222,17 @@ def _as_utf8(right: Callable[..., object], head: bytes) -> tuple[bytes, str]:
 def _no_circuits(right: Callable[..., str | None], line: str, indent: int) -> str | None:
     """A heading of a DLCI is a line like any other."""
     return None if "DLCI" in line else right(line, indent)
+
+
+@contextmanager
+def _any_departures() -> Iterator[None]:
+    """Departures of any times are those of a limiter, which is not replayed."""
+
+    def paced(gaps: np.ndarray, sizes: np.ndarray) -> tuple[float, float, np.ndarray]:
+        return float(np.median(gaps / sizes)), 0.0, np.ones(len(gaps), dtype=bool)
+
+    with patch.object(releases, "_pace", paced), patch.object(releases, "_replayed", lambda *_: 1.0):
+        yield
 
 
 CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
@@ -294,6 +309,13 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         _calculation(compare, "alike", _without_parameters),
     ),
     (
+        "arms-unpaired",
+        "cells are paired by the parameters in which their arms differ, too",
+        _calculation(
+            compare, "pairing", lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]}
+        ),
+    ),
+    (
         "reports-from-zero",
         "reported intervals are placed as if each flow started at once",
         _calculation(
@@ -352,6 +374,17 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "candidate-not-replayed",
         "a bucket is not replayed over the arrivals",
         _method(Arrivals, "replay", lambda self, rate, burst: (0, int((~self.passed).sum()))),
+    ),
+    ("jitter-as-shaper", "packets that jitter delays are released by a shaper", _any_departures),
+    (
+        "queue-as-policer",
+        "a full queue with jitter behind it is a policer",
+        _calculation(limiter, "_of_queue", lambda right, *_: None),
+    ),
+    (
+        "clocks-as-one",
+        "a drift of two clocks is not in the interval of a line's rate",
+        _calculation(limiter, "_drifting", lambda right, found: found),
     ),
     (
         "loss-clipped",

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from test_limiter_cases import inferred, paced, poisson
 
-from limiter_cases import SECOND, Delay, Jitter, Loss
+from limiter_cases import SECOND, Delay, Drift, Jitter, Line, Loss
 
 TOP = Path(__file__).parents[2]
 sys.path.insert(0, str(TOP / "tests/proof"))
@@ -205,6 +205,19 @@ def check_pairs() -> None:
     assert difference == pytest.approx(0)
 
 
+def check_arms_that_differ() -> None:
+    """A parameter with one value in each arm is their difference, and pairs no cells; one that varies does."""
+    table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
+    assert compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries)).value == 2
+    rows = [("a", 1, 1, 4e6, True), ("a", 2, 1, None, False), ("b", 1, 1, None, False), ("b", 2, 1, 2e6, True)]
+    table, summaries = cells(*rows)
+    found = compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    assert found.counted == 0 and "0 of 2 pairs" in found.missing
+    # Cells of which a run has no row are planned all the same.
+    found = compare.measured_figure(table[table["valid"]], "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    assert found.counted == 0
+
+
 def check_coverage() -> None:
     generator = np.random.default_rng(5)
     for count in (2, 3, 4):
@@ -273,6 +286,15 @@ def check_jitter() -> None:
         assert inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000).kind == "nothing"
 
 
+def check_queues() -> None:
+    """Of a line, with jitter behind it or a clock that drifts."""
+    arrivals = poisson(2 * 10**6, 1000, 2500)
+    for behind in (Jitter(SECOND // 2000, False, True, np.random.default_rng(3)), Drift(60e-6)):
+        found = inferred([Line(10**6, 30), behind], arrivals, 1000)
+        assert found.kind == "line" and found.rate_bps is not None
+        assert found.rate_bps.low <= 10**6 <= found.rate_bps.high
+
+
 def check_negative_losses() -> None:
     found = Foreign("a", "iperf")
     assert found.loss(-5, 1) is None and found.loss(5, 1) == 5
@@ -293,7 +315,8 @@ def check_flent() -> None:
     found = flent._read(Path("a.flent"), document)
     assert len(found.rows["flows"]) == 1 and len(found.samples) == 2
     assert [row["end_s"] for row in found.rows["intervals"]] == [0.5, 3.5]
-    assert sum(int(str(row["bytes"])) for row in found.rows["intervals"]) == 1_000_000 + 1_500_000
+    assert [row["bytes"] for row in found.rows["intervals"]] == [500_000, 1_500_000]
+    assert found.rows["flows"][0]["bytes"] == 1_000_000 + 1_500_000
 
 
 def check_marked_texts() -> None:
@@ -322,6 +345,7 @@ CHECKS: list[Callable[[], None]] = [
     check_undecided,
     check_averages,
     check_pairs,
+    check_arms_that_differ,
     check_coverage,
     check_reports,
     check_shares,
@@ -331,6 +355,7 @@ CHECKS: list[Callable[[], None]] = [
     check_idle,
     check_random_loss,
     check_jitter,
+    check_queues,
     check_negative_losses,
     check_flent,
     check_marked_texts,

@@ -32,12 +32,13 @@ def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path
     return file
 
 
-def one_side(file: Path, *, ttl: int = 63, copies: int = 1) -> Path:
-    """The packets behind the router."""
+def one_side(file: Path, *, ttl: int = 63, copies: int = 1, each: int = 1, size: int = 514) -> Path:
+    """The packets behind the router; one of `each` stands in the capture several times."""
     frames = []
     for number in range(COUNT):
         seconds, rest = divmod(START_NS + number * GAP_NS + LATER_NS, 10**9)
-        frames += [(seconds, rest + 1000 * copy, frame(number, 514, ttl)) for copy in range(copies)]
+        count = copies if number % each == 0 else 1
+        frames += [(seconds, rest + 1000 * copy, frame(number, size, ttl)) for copy in range(count)]
     file.write_bytes(pcap("<", 0xA1B23C4D, 1, frames, kept=514))
     return file
 
@@ -104,3 +105,29 @@ def test_import_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.
     file = one_side(tmp_path / "mirror.pcap", copies=2)
     assert main(["import", str(file), "--to", str(tmp_path / "to")]) == 2
     assert "mirror.pcap: found 400 packets twice, expected each once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["infer", "import"])
+def test_copies_of_some_packets_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    """They would count as lost, or twice."""
+    file, after = one_side(tmp_path / "mirror.pcap", copies=2, each=10), one_side(tmp_path / "after.pcap")
+    others = [str(after)] if command == "infer" else ["--to", str(tmp_path / "to")]
+    assert main([command, str(file), *others]) == 2
+    assert "mirror.pcap: found 40 packets twice, expected each once" in capsys.readouterr().err
+
+
+def test_identical_acknowledgements_are_no_copies(tmp_path: Path) -> None:
+    packets = read(one_side(tmp_path / "acks.pcap", copies=2, each=10, size=66)).packets
+    assert packets is not None and packets.loc[packets["flow"] == "all", "packets"].sum() == COUNT * 11 // 10
+
+
+def test_interfaces_of_one_name_are_named_by_their_numbers_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where captures of two machines were merged."""
+    file = both_sides(tmp_path / "both.pcapng", names=("eth0", "eth0"))
+    packets = read(file).packets
+    assert packets is not None and set(packets["capture"]) == {"both-eth0#0", "both-eth0#1"}
+    assert main(["infer", str(file), str(file)]) == 2
+    assert "eth0#0 (400 packets), eth0#1 (400 packets)" in capsys.readouterr().err
+    assert main(["infer", str(file), str(file), "--interface", "eth0#0", "--interface", "eth0#1"]) == 0

@@ -478,8 +478,9 @@ def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:
     rows = ["time_s,late_kbps,seldom_kbps", "1,,", "2,,8", "3,80,", "4,80,8", "5,,"]
     (tmp_path / "mine.csv").write_text("\n".join(rows))
     found = read_foreign(tmp_path / "mine.csv")
-    parts = [(row["traffic"], row["start_s"], row["end_s"]) for row in found.rows["intervals"]]
-    assert parts == [("late", 2, 3), ("late", 3, 4), ("seldom", 0, 2), ("seldom", 2, 4)] and found.seconds == 5
+    parts = [(row["traffic"], row["offset_s"], row["start_s"], row["end_s"]) for row in found.rows["intervals"]]
+    assert parts == [("late", 2, 0, 1), ("late", 2, 1, 2), ("seldom", 0, 0, 2), ("seldom", 0, 2, 4)]
+    assert [row["offset_s"] for row in found.rows["flows"]] == [2, 0] and found.seconds == 5
 
 
 def test_markup_in_the_name_of_a_series_is_drawn_as_text(tmp_path: Path) -> None:

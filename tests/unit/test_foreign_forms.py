@@ -9,8 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from qoslab.analysis.goodput import total_bps
+from qoslab.analysis.series import reported_throughput
+from qoslab.analysis.steady import together
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
@@ -86,6 +90,28 @@ def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
     assert [(row["time_s"], row["value"]) for row in found.samples] == [(0.5, 10), (1.5, 12), (4.5, 14)]
     assert any("stream 1 has 2 gaps" in note for note in found.notes)
     assert not any("stream 2 has" in note for note in found.notes)
+
+
+def test_stream_that_starts_later_is_placed_where_it_ran(tmp_path: Path) -> None:
+    """At the start it would add to a stream that had ended, and the sum would be flat."""
+    series: dict[str, Sequence[float | None]] = {
+        "TCP upload::1": [4.0] * 10 + [None] * 10,
+        "TCP upload::2": [None] * 10 + [6.0] * 10,
+    }
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, step=1.0))
+    flows, intervals = (pd.DataFrame(found.rows[name]) for name in ("flows", "intervals"))
+    assert flows["offset_s"].tolist() == [0, 9.5] and flows["seconds"].tolist() == [10, 10]
+    curve = reported_throughput(intervals, flows)["all"]
+    assert curve.iloc[1:9].to_numpy() == pytest.approx(4e6) and curve.iloc[11:18].to_numpy() == pytest.approx(6e6)
+    assert curve.mean() == pytest.approx(total_bps(flows))
+
+
+def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
+    """The first value of flent is at time 0, so that half of its step would be before the beginning."""
+    found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [1.0] * 20}, step=0.2))
+    flows, intervals = (pd.DataFrame(found.rows[name]) for name in ("flows", "intervals"))
+    assert reported_throughput(intervals, flows)["all"].to_numpy() == pytest.approx(1e6)
+    assert dict(together(intervals, intervals, flows))["goodput.together"] == pytest.approx(1e6)
 
 
 def test_totals_of_netperf_are_those_of_the_stream(tmp_path: Path) -> None:

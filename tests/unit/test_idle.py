@@ -124,15 +124,21 @@ def test_a_warning_is_at_the_line_of_the_template(tmp_path: Path) -> None:
     assert places == [("t.j2", 2), ("t.j2", 14)]
 
 
-def test_the_answers_of_tcp_meet_a_policy_in_the_other_direction(tmp_path: Path) -> None:
+def test_policy_that_only_acknowledgements_pass_is_reported(tmp_path: Path) -> None:
     back = VOICE + POLICY + OUT.replace("0/1", "0/0")
     file = written(tmp_path, back)
     assert len(warned(file)) == 1
+    text = file.read_text()
     file.write_text(
-        file.read_text().replace(
+        text.replace(
             "duration: 2 s\ntraffic:", "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: client, to: server}"
         )
     )
+    (found,) = warned(file)
+    assert "FastEthernet0/0 of R1: only acknowledgements of declared traffic leave there" in found
+    assert "output traffic of R1 leaves by FastEthernet0/1" in found
+    traffic = "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: server, to: client}"
+    file.write_text(text.replace("duration: 2 s\ntraffic:", traffic))
     assert warned(file) == []
 
 

@@ -268,6 +268,64 @@ def test_lines_of_later_queueing_are_refused_as_such_before_it(no: str, line: st
     assert not refusal(at, "bandwidth 64")
 
 
+@pytest.mark.parametrize("no", ["", "no "])
+@pytest.mark.parametrize(
+    "family, generation, head, line, reason",
+    [
+        ("router", "hqf", "interface FastEthernet0/0", "max-reserved-bandwidth 80", "reserve all of the bandwidth"),
+        ("router", "classic", "interface FastEthernet0/0", "bandwidth qos-reference 1000", "of the shaper above"),
+        ("router", "classic", "", "interface Tunnel3", "no interface of this kind"),
+        ("router", "hqf", "", "interface Dialer1", "no interface of this kind"),
+        ("router", "classic", "", "vlan 10", "no switch is modelled"),
+        ("router", "classic", "", "ip wccp web-cache", "not redirected to caches"),
+        (
+            "switch",
+            "classic",
+            "interface GigabitEthernet1/0/1",
+            "service-policy output P",
+            "no policies, for what goes",
+        ),
+    ],
+)
+def test_a_line_and_its_no_form_have_one_reason(
+    no: str, family: str, generation: Generation, head: str, line: str, reason: str
+) -> None:
+    at = session(family, generation)
+    if head:
+        at.execute(head)
+    assert reason in refusal(at, no + line)
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+@pytest.mark.parametrize(
+    "line, no",
+    [
+        ("random-detect dscp-based", "no random-detect dscp-based"),
+        ("random-detect", "no random-detect prec-based"),
+        ("queue-limit 40", "no queue-limit 40"),
+        ("queue-limit 40", "no queue-limit 40 packets"),
+    ],
+)
+def test_a_line_of_a_queue_is_taken_back_with_its_values(generation: Generation, line: str, no: str) -> None:
+    at = session(generation=generation)
+    for each in ("class-map A", "match dscp ef", "policy-map P", "class A", "bandwidth 64"):
+        at.execute(each)
+    before = render(at.device)
+    at.execute(line)
+    assert render(at.device) != before
+    at.execute(no)
+    assert render(at.device) == before
+
+
+def test_wred_by_dscp_is_not_taken_back_as_wred_by_precedence() -> None:
+    at = session()
+    for each in ("class-map A", "match dscp ef", "policy-map P", "class A", "bandwidth 64", "random-detect dscp-based"):
+        at.execute(each)
+    before = render(at.device)
+    at.execute("no random-detect prec-based")
+    assert render(at.device) == before
+
+
 @pytest.mark.parametrize(
     "head, line, reason",
     [

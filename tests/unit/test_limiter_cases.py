@@ -14,6 +14,7 @@ from limiter_cases import (
     Case,
     Delay,
     Device,
+    Drift,
     Jitter,
     Line,
     Loss,
@@ -147,3 +148,36 @@ def test_shaper_whose_interval_is_filled_by_one_packet_has_its_interval() -> Non
 def test_captures_of_a_case_have_their_times() -> None:
     before, after = make(0).captures()
     assert before["time_ns"].min() >= START_NS and len(after) < len(before)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("over", [1.1, 2.5])
+def test_line_with_jitter_behind_it_is_no_policer(uneven: bool, over: float) -> None:
+    arrivals = (poisson if uneven else paced)(int(over * 10**6), 1000, 3000)
+    devices: list[Device] = [Line(10**6, 30), Jitter(SECOND // 2000, False, True, np.random.default_rng(3))]
+    found = inferred(devices, arrivals, 1000)
+    assert found.kind == "line" and found.rate_bps is not None and found.burst_bytes is None
+    assert found.rate_bps.low <= 10**6 <= found.rate_bps.high
+    assert found.queue_packets is not None and found.queue_packets.value == pytest.approx(30, abs=1)
+
+
+def test_policer_with_jitter_behind_it_is_a_policer() -> None:
+    jitter = Jitter(SECOND // 200, False, True, np.random.default_rng(3))
+    found = inferred([Policer(10**6, 20_000), jitter], poisson(2 * 10**6, 1000, 3000), 1000)
+    assert found.kind == "policer" and found.burst_bytes is not None and found.burst_bytes.low <= 20_000
+
+
+def test_rate_of_a_bucket_that_fills_up_between_bursts_is_a_wide_interval() -> None:
+    bursts = np.concatenate([SECOND // 2 * number + 20_000 * np.arange(8) for number in range(1, 100)])
+    found = inferred([Policer(10**6, 3500)], bursts, 1000)
+    assert found.kind == "policer" and found.rate_bps is not None
+    assert found.rate_bps.low <= 10**6 <= found.rate_bps.high and found.rate_bps.high > 100 * found.rate_bps.low
+    assert any("longer ones determine it" in line for line in found.lines())
+
+
+@pytest.mark.parametrize("drift", [-60e-6, 60e-6])
+def test_rate_of_a_line_allows_for_a_drift_that_packets_of_one_direction_do_not_show(drift: float) -> None:
+    found = inferred([Line(10**6, 30), Drift(drift)], poisson(2 * 10**6, 1000, 3000), 1000)
+    assert found.kind == "line" and found.rate_bps is not None
+    assert found.rate_bps.low <= 10**6 <= found.rate_bps.high

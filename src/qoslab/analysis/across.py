@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import statistics
-from qoslab.analysis.compare import CellKey, Planned, Where, alike, cell_keys, selected
+from qoslab.analysis.compare import CellKey, Planned, Where, alike, cell_keys, pairing, selected
 from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import Estimate
@@ -220,7 +220,8 @@ class _Values:
         """Return the values of an arm; for `A/B` those of the common cells of both, by parameters and repetition."""
         sides = [_by_cell(metrics, each, metric, where) for each in arm.split("/")]
         keys = [[key for repetitions in side.values() for key in repetitions] for side in sides]
-        shared = alike(keys)
+        every = [cell_keys(metrics[metrics["arm"] == each]) for each in arm.split("/")]
+        shared = alike(keys, pairing(every))
         return cls(
             tuple(
                 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,13 +50,28 @@ CellKey = tuple[frozenset[tuple[str, object]], int, int]
 """Parameters with their values, the repetition, and a number where these tell no cells apart."""
 
 
-def alike(sides: Sequence[Sequence[CellKey]]) -> list[list[CellKey]]:
-    """Return the cells of each side that every other side has too, by the parameters of all sides and repetition."""
-    names = [{name for parameters, _, _ in side for name, _ in parameters} for side in sides]
-    shared = set.intersection(*names)
+def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
+    """Return the parameters by which cells of several arms are paired, from all cells of each arm.
+
+    All arms have them. A parameter with a single value in each arm does not distinguish cells of an arm: if the values
+    differ, they are the difference between the arms.
+    """
+    values: list[dict[str, set[object]]] = []
+    for side in sides:
+        found: dict[str, set[object]] = {}
+        for parameters, _, _ in side:
+            for name, value in parameters:
+                found.setdefault(name, set()).add(value)
+        values.append(found)
+    shared = set.intersection(*map(set, values))
+    return frozenset(name for name in shared if any(len(found[name]) > 1 for found in values))
+
+
+def alike(sides: Sequence[Sequence[CellKey]], names: Set[str]) -> list[list[CellKey]]:
+    """Return the cells of each side that every other side has too, by these parameters and repetition."""
 
     def common(cell: CellKey) -> CellKey:
-        return (frozenset(each for each in cell[0] if each[0] in shared), *cell[1:])
+        return (frozenset(each for each in cell[0] if each[0] in names), *cell[1:])
 
     everywhere = set.intersection(*({common(cell) for cell in side} for side in sides))
     return [[cell for cell in side if common(cell) in everywhere] for side in sides]
@@ -71,7 +86,8 @@ class Planned:
         for cell in cells:
             self._cells.setdefault(cell.arm, []).append(cell.values)
             if cell.valid or not cell.spared:
-                key = frozenset((name, as_number(value)) for name, value in cell.values.items()), cell.repetition, 0
+                values = {tables.PARAMETER + name: as_number(value) for name, value in cell.values.items()}
+                key = frozenset(values.items()), cell.repetition, 0
                 self._keys.setdefault(cell.arm, []).append((cell.values, key))
 
     def count(self, arms: Sequence[str], where: Where) -> int:
@@ -79,7 +95,11 @@ class Planned:
         ones.
         """
         sides = [[key for values, key in self._keys.get(arm, ()) if fits(values, where)] for arm in arms]
-        return max(map(len, alike(sides)))
+        return max(map(len, alike(sides, self.pairing(arms))))
+
+    def pairing(self, arms: Sequence[str]) -> frozenset[str]:
+        """The parameters by which the cells of these arms are paired."""
+        return pairing([[key for _, key in self._keys.get(arm, ())] for arm in arms])
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Return whether there is a cell with these parameters of each arm."""
@@ -161,7 +181,8 @@ def measured_figure(
     """
     arms = arm.split("/")
     sides = [_side(metrics, each, metric, where or {}) for each in arms]
-    shared = alike([list(side.values) for side in sides])
+    names = pairing([side.cells for side in sides]) if planned is None else planned.pairing(arms)
+    shared = alike([list(side.values) for side in sides], names)
     counted = max(map(len, shared))
     asked = max(len(side.cells) for side in sides) if planned is None else planned.count(arms, where or {})
     missing = list(dict.fromkeys(reason for side in sides for reason in side.missing))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from qoslab.errors import UserError
 from qoslab.pcap import column
 
-COLUMNS = ["time_ns", "identity", "ttl", "interface"]
+COLUMNS = ["time_ns", "identity", "ttl", "interface", "network_bytes"]
 """Columns of a packet that are looked at here."""
-_AT_BOTH, _TWICE = 0.01, 0.3
+_DUPLICATES = 0.01
 """Share of the packets that two interfaces have in common, or that stand twice, above which they are duplicates."""
+_OF_SMALL, _SMALL_BYTES = 0.15, 100
+"""The same of packets up to a size: acknowledgements of a host that numbers no packets can be identical."""
 _FEWEST = 10
 _TOGETHER_NS = 50_000_000
 """Between two copies of a packet with one time to live; identical packets of a test are sent further apart."""
@@ -45,19 +48,29 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
 
 
 def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
-    """Names of the interfaces that have packets, by number; the number for one without a name."""
+    """Names of the interfaces that have packets, by number; of one without a name, or with that of another, the number.
+
+    A capture that was merged from files of several machines has one name several times.
+    """
     numbers = sorted(map(int, packets["interface"].unique()))
-    return {each: (names[each] if 0 <= each < len(names) else "") or str(each) for each in numbers}
+    named = {each: names[each] if 0 <= each < len(names) else "" for each in numbers}
+    count = Counter(named.values())
+    return {
+        each: name if name and count[name] == 1 else f"{name}#{each}" if name else str(each)
+        for each, name in named.items()
+    }
 
 
 def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
     """Check that no packet of one interface stands in the capture twice. `UserError` if many do."""
     known = packets[packets["identity"] != 0]
-    groups = known.groupby("identity")[["time_ns", "ttl"]]
+    groups = known.groupby("identity")[["time_ns", "ttl", "network_bytes"]]
     pairs = groups.size() == 2
-    apart = (groups.max() - groups.min())[pairs]
-    twice = int(((apart["ttl"] == 1) | (apart["time_ns"] <= _TOGETHER_NS)).sum())
-    if twice >= _FEWEST and 2 * twice > _TWICE * len(known):
+    most = groups.max()[pairs]
+    apart = most - groups.min()[pairs]
+    copied = (apart["ttl"] == 1) | (apart["time_ns"] <= _TOGETHER_NS)
+    twice, large = int(copied.sum()), int((copied & (most["network_bytes"] > _SMALL_BYTES)).sum())
+    if twice >= _FEWEST and (twice > _OF_SMALL * len(known) or large > _DUPLICATES * len(known)):
         raise UserError(
             f"{file}: found {twice:,} packets twice, expected each once",
             hint="The capture has both sides of a device, or a mirror port sent both directions. Capture on one "
@@ -72,7 +85,7 @@ def _at_several(packets: pd.DataFrame) -> int:
         return 0
     apart = known.groupby("identity")["interface"].nunique()
     common = int((apart > 1).sum())
-    return common if common >= _FEWEST and common > _AT_BOTH * len(known) else 0
+    return common if common >= _FEWEST and common > _DUPLICATES * len(known) else 0
 
 
 def _listed(packets: pd.DataFrame, found: dict[int, str]) -> str:

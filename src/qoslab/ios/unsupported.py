@@ -11,6 +11,7 @@ NBAR = "packets are not inspected beyond their headers: NBAR is not modelled"
 RESERVED = "RSVP is not modelled: no bandwidth is reserved by signalling"
 LABELS = "packets carry no labels"
 NO_DROP_BIT = "packets have no discard class, and cells and frames no bit for what may be dropped first"
+NO_SWITCH = "no switch is modelled inside a router"
 TABLES = "the marks of packets are not mapped by tables"
 TUNNELS = "dial-up and tunnels are not modelled"
 ONE_TAG = "a frame has one VLAN tag at most, by 802.1Q"
@@ -629,12 +630,10 @@ REFUSED = (
         mode="policy-class",
         requires="router",
     ),
-    Refused(
-        "no switch is modelled inside a router",
-        "(switchport|vlan-id) [<rest:line>]",
-        mode="interface",
-        requires="router",
-    ),
+    Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
+    Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
+    Refused("packets are not redirected to caches", "ip wccp <rest:line>", mode="interface"),
+    Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
     Refused(
         "operations of IPv6 have the flow label that the kernel chooses",
         "flow-label <rest:line>",

@@ -1,4 +1,4 @@
-"""Commands of a class's queue and schedule that are not modelled, or that its software lacks: refused with the reason.
+"""Commands of queues and schedules that are not modelled, or that the software lacks: refused with the reason.
 
 Rows as in `ios.unsupported`.
 """
@@ -36,6 +36,12 @@ REFUSED_QUEUEING = (
         """,
         mode="policy-class",
         requires="queue-limit-packets",
+    ),
+    Refused(
+        "a port of this switch polices and marks what comes in: it has queues, and no policies, for what goes out",
+        "service-policy output [<rest:line>]",
+        mode="interface",
+        requires="switch",
     ),
     Refused(
         "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",

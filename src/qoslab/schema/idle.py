@@ -20,7 +20,7 @@ from qoslab.schema.document import Place
 from qoslab.schema.routing import Crossing
 from qoslab.schema.sweep import CellIdentity, Sweep
 from qoslab.schema.templates import render_lines
-from qoslab.schema.traffic_ways import traffic_ways, used
+from qoslab.schema.traffic_ways import carrying, traffic_ways, used
 
 COMBINATIONS = 20
 """Combinations of parameters of each arm whose configurations are looked at."""
@@ -73,13 +73,14 @@ def attachments(device: Device) -> Iterator[Attachment]:
 
 def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
     """Return the idle parts of an arm, without those in `allow_idle`; `devices` are its routers as configured."""
-    passed = used(traffic_ways(experiment, arm, devices))
-    found = [each for router, device in devices.items() for each in _of_router(router, device, passed)]
+    ways = traffic_ways(experiment, arm, devices)
+    passed = used(ways), carrying(ways)
+    found = [each for router, device in devices.items() for each in _of_router(router, device, *passed)]
     allowed = frozenset(experiment.allow_idle)
     return [each for each in found if not each.allowed(allowed)]
 
 
-def _of_router(router: str, device: Device, passed: Set[Crossing]) -> Iterator[Idle]:
+def _of_router(router: str, device: Device, passed: Set[Crossing], carried: Set[Crossing]) -> Iterator[Idle]:
     for class_map in device.class_maps.values():
         if why := never_matches(device, class_map):
             about = f"class-map match-{class_map.match} {class_map.name} of {router} can match no packet: {why}"
@@ -87,8 +88,9 @@ def _of_router(router: str, device: Device, passed: Set[Crossing]) -> Iterator[I
     seen: set[tuple[str, str]] = set()
     for at in attachments(device):
         # The port of a VLAN is not known by the configuration alone.
-        if at.interface not in device.host_interfaces and not _used(router, at, passed):
-            yield Idle(router, at.policy, _unused(router, at, passed), at=at)
+        if at.interface not in device.host_interfaces and not _used(router, at, carried):
+            what = "only acknowledgements of" if _used(router, at, passed) else "no"
+            yield Idle(router, at.policy, _unused(router, at, carried, what), at=at)
         for path, why in _unreachable(device, at.policy):
             if (at.policy, path) not in seen:
                 seen.add((at.policy, path))
@@ -100,11 +102,13 @@ def _used(router: str, at: Attachment, passed: Set[Crossing]) -> bool:
     return any((each.node, each.interface, each.direction) == (router, at.interface, at.direction) for each in passed)
 
 
-def _unused(router: str, at: Attachment, passed: Set[Crossing]) -> str:
+def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> str:
     known = sorted(each.interface for each in passed if (each.node, each.direction) == (router, at.direction))
     verb = VERBS[at.direction]
     instead = f"; {at.direction} traffic of {router} {verb} by {', '.join(known)}" if known else ""
-    return f"{at} of {router}: no declared traffic {verb} there{instead}"
+    # Of acknowledgements in the plural.
+    verb = verb if what == "no" else verb.removesuffix("s")
+    return f"{at} of {router}: {what} declared traffic {verb} there{instead}"
 
 
 def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,8 @@ class TrafficWay:
     """None where the answers have no address to go to, as the way there is not known."""
     answered: bool
     """True if packets go back."""
+    acknowledged: bool = False
+    """True if only acknowledgements go back."""
 
     @property
     def ways(self) -> list[Way]:
@@ -38,7 +40,8 @@ def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]
     for flow in experiment.flows_of(arm):
         source, destination = ends_of(experiment.topology, flow)
         forward, back = network.way(flow.source, destination), network.way(flow.destination, source)
-        found.append(TrafficWay(f'traffic "{flow.name}"', forward, back, flow.protocol == "tcp"))
+        tcp = flow.protocol == "tcp"
+        found.append(TrafficWay(f'traffic "{flow.name}"', forward, back, tcp, tcp))
     for probe in experiment.probes:
         target = probe_target(experiment, probe)
         if target is None:
@@ -53,6 +56,14 @@ def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]
 def used(ways: list[TrafficWay]) -> set[Crossing]:
     """The interfaces that packets of these ways enter and leave by."""
     passed = [way for each in ways for way in (each.ways if each.answered else [each.forward])]
+    return {crossing for way in passed for crossing in way.crossings}
+
+
+def carrying(ways: list[TrafficWay]) -> set[Crossing]:
+    """As `used`, without those by which only acknowledgements pass."""
+    passed = [
+        way for each in ways for way in (each.ways if each.answered and not each.acknowledged else [each.forward])
+    ]
     return {crossing for way in passed for crossing in way.crossings}
 
 

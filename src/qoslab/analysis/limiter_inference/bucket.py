@@ -29,6 +29,8 @@ LEAST_CERTAIN = 0.5
 _OUTLIERS = 0.02
 """Share of either kind that a rate need not explain, where none explains all."""
 _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
+_FARTHEST = 40
+"""Steps to the edge of the rates that explain packets: a bucket that is full again before each burst limits few."""
 _AT_ONCE = 2_000_000
 """Packets times rates that are looked at together, for the memory that they take."""
 
@@ -184,7 +186,7 @@ def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
     edges = [(edge(explains, rate, 1 / 1.5), edge(explains, rate, 1.5)) for rate in rates]
     low, high = min(each[0] for each in edges), max(each[1] for each in edges)
     middle = sum(edges[0]) / 2
-    value = middle if explains(middle) else rates[0]
+    value = middle if high < 1.5 * low and explains(middle) else rates[0]
     bursts = [_needed(arrivals, rate) for rate in (*(each for pair in edges for each in pair), value)]
     burst = Interval(
         (bursts[-1][0] + bursts[-1][1]) / 2,
@@ -279,9 +281,12 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
     return Fit(least, low, high)
 
 
-def edge(good: Callable[[float], bool], best: float, factor: float) -> float:
-    """How far from the best rate, towards a multiple of it, a rate is still good; the first that is not."""
-    inside, outside = 0.0, 1.0
+def edge(good: Callable[[float], bool], best: float, factor: float, most: int = _FARTHEST) -> float:
+    """How far from the best rate, in so many steps of a factor at most, a rate is still good; the first that is not."""
+    steps = 0
+    while steps < most and good(best * factor ** (steps + 1)):
+        steps += 1
+    inside, outside = float(steps), float(steps + 1)
     for _ in range(40):
         middle = (inside + outside) / 2
         if good(best * factor**middle):

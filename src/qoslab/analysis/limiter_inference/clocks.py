@@ -39,6 +39,8 @@ class Clocks:
     drift: float = 0.0
     error_s: float = 0.0
     """How wrong that may be."""
+    drift_known: bool = True
+    """Whether packets went both ways, so that a drift would show."""
 
     def by_the_first(self, time_s: Array) -> Array:
         """The first clock's times at which the second shows these."""
@@ -48,6 +50,8 @@ class Clocks:
         by = f"the second is {1e3 * self.ahead_s:+.6g} ms ahead and drifts by {1e6 * self.drift:.3g} ppm"
         match self.state:
             case "agree":
+                if not self.drift_known:
+                    return "agree, as far as packets of one direction tell: none comes out before it went in"
                 return "agree: no packet comes out before it went in, and none of the other direction"
             case "corrected":
                 return f"apart, corrected by packets of both directions: {by}, to {1e3 * self.error_s:.3g} ms"
@@ -66,9 +70,9 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
     (there_s, there_d), (back_s, back_d) = there, back
     if len(back_d) < _FEW:
         if len(there_d) == 0 or there_d.min() >= 0:
-            return Clocks("agree")
+            return Clocks("agree", drift_known=False)
         ahead, drift = _below(*_extremes(there_s, there_d, np.minimum))
-        return Clocks("offset unknown", ahead, drift)
+        return Clocks("offset unknown", ahead, drift, drift_known=False)
     if there_d.min() >= 0 >= back_d.max():
         return Clocks("agree")
     ahead, drift, margin = _between(_extremes(there_s, there_d, np.minimum), _extremes(back_s, back_d, np.maximum))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket
+from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket, missing
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -37,6 +37,16 @@ _EACH_GAP = 0.9
 """Share of the gaps in which packets were lost, if a line releases packets that are then lost regularly."""
 _SAME = 0.02
 """By how much two rates of one limiter may differ."""
+_AS_LATE, _ERRORS = 0.05, 2
+"""Delays are those of a queue if they grow as it does, to such a share or so many standard errors of the slope."""
+_CORRELATED, _CERTAIN = 0.4, 10
+"""Least correlation of delays with a queue's length, and least slope in standard errors."""
+_CREDITS = np.linspace(0, 0.975, 40)
+"""Shares of what is missing from a bucket that a shaper may have sent without delay."""
+_RATES = 9
+"""Rates of a bucket's interval that are compared with delays."""
+_KNOWN = 1.5
+"""Greatest by least rate that explain the packets: beyond that the rate counts as unknown."""
 _VARIED_S = 1e-3
 """Delays that differ by less are taken to be constant."""
 
@@ -79,12 +89,15 @@ class Limiter:
                 yield (
                     "No limiter found: packets were lost, and neither a token bucket nor a full queue explains which."
                 )
-                yield "  possible: random loss, several limiters in series, RED, or traffic missing from the captures"
+                yield "  possible: random loss, several limiters in series, RED, a shaper with jitter behind it,"
+                yield "  traffic missing from the captures, or a limiter that counts other bytes (--count)"
                 return
             case "policer" | "marker" | "shaper" | "line":
                 yield f"A {self.kind}, counted in {COUNTED[self.counted]}:"
         if self.rate_bps is not None:
             yield f"  rate   {_shown(self.rate_bps, 'b/s')}"
+            if self.rate_bps.high > _KNOWN * self.rate_bps.low:
+                yield "         known to a range only: the bucket filled up between bursts; longer ones determine it"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets of one rate together" if self.buckets == 2 else ""
             yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
@@ -141,7 +154,7 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     varied_s = float(delay.max() - delay.min())
     before_losses = infer_line_before_losses(in_s, out_s, size) if lost.any() else None
     releases = before_losses or infer_releases(in_s, out_s, size)
-    if releases is not None and joined.clocks.state == "offset unknown":
+    if releases is not None and not joined.clocks.drift_known:
         releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
@@ -152,7 +165,8 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         return of_releases
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
-        return _of_bucket("policer", counted, bucket)
+        queue = None if releases is not None else _of_queue(bucket, counted, in_s, out_s, size)
+        return queue or _of_bucket("policer", counted, bucket)
     if of_releases is not None:
         return of_releases
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
@@ -160,7 +174,8 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if lost.any():
         both = infer_two_buckets(in_s, size, ~lost)
         if both is not None:
-            return _of_bucket("policer", counted, both)
+            queue = None if releases is not None else _of_queue(both, counted, in_s, out_s, size)
+            return queue or _of_bucket("policer", counted, both)
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
@@ -169,6 +184,43 @@ def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
     return Limiter(
         kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
     )
+
+
+def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
+    """The line whose queue is what a bucket describes; None if packets did not wait for it.
+
+    A full queue drops what an empty bucket drops, but the packets that pass wait for the bytes that are missing from
+    the bucket, of a shaper for those beyond its burst. Jitter behind it hides at which times it released them, and not
+    how long they waited. What a shaper holds, its burst or its queue, cannot be separated then: it is unexplained.
+    """
+    passed = ~np.isnan(out_s)
+    delay = (out_s - in_s)[passed]
+    known = bucket.rate_bps
+    for rate in dict.fromkeys((known.value, *np.geomspace(known.low, known.high, _RATES).tolist())):
+        absent = (missing(in_s - in_s[0], np.where(passed, size, 0.0), rate) + size)[passed]
+        for credit in _CREDITS:
+            waited = 8 * np.maximum(0, absent - credit * absent.max()) / rate
+            if not _grows(waited, delay):
+                continue
+            if credit:
+                return Limiter("unexplained", counted, unexplained=int((~passed).sum()), varied_s=float(np.ptp(delay)))
+            left = np.full(len(in_s), np.nan)
+            left[passed] = in_s[passed] + waited
+            queue, unexplained = _queue(in_s, left, size)
+            line = Interval(rate, known.low, known.high)
+            return Limiter("line", counted, line, queue_packets=queue, unexplained=unexplained)
+    return None
+
+
+def _grows(waited: Array, delay: Array) -> bool:
+    """Whether delays grow as the times that packets should have waited: with a slope of 1, and a correlation."""
+    (variance, common), (_, of_delays) = np.cov(waited, delay)
+    if common <= 0:
+        return False
+    slope, correlation = common / variance, common / np.sqrt(variance * of_delays)
+    error = slope * np.sqrt(max(0.0, 1 / correlation**2 - 1) / max(1, len(delay) - 2))
+    close = abs(slope - 1) <= max(_AS_LATE, _ERRORS * error)
+    return bool(close and correlation >= _CORRELATED and slope >= _CERTAIN * error)
 
 
 def _overflowed(found: Limiter) -> bool:

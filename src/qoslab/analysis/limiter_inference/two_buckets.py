@@ -31,7 +31,7 @@ MOST_PACKETS = 6_000
 MOST_WRONG = 0.35
 """Of the packets of the rarer kind: a candidate that is nearly right lets another bucket pay now and then, and decides
 differently until both agree again. Losses at random leave at least nine in ten unexplained."""
-_COARSE, _FINE, _ROUNDS = (48, 10), (16, 16), 4
+_COARSE, _FINE, _ROUNDS = (64, 24), (16, 16), 4
 _REPLAYED = 96
 """Candidates that are replayed forward."""
 
@@ -80,7 +80,8 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
     good = [rate for rate in found if allowed(rate)]
     if not good:
         return None
-    low, high = min(edge(allowed, rate, 1 / 1.5) for rate in good), max(edge(allowed, rate, 1.5) for rate in good)
+    # Far from the packets' own bounds nothing is searched.
+    low, high = (extreme(edge(allowed, rate, by, 0) for rate in good) for extreme, by in ((min, 1 / 1.5), (max, 1.5)))
     sums = [_sums(arrivals, rate) for rate in (low, *good, high)]
     both = min(each[0] for each in sums), max(each[1] for each in sums)
     # Two buckets of which one holds no packet are one.

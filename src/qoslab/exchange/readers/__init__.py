@@ -36,7 +36,9 @@ def read_foreign(path: Path, form: str | None = None) -> Foreign:
     for reader in READERS:
         if reader.name == form or (form is None and reader.knows(head)):
             try:
-                return reader.read(path)
+                found = reader.read(path)
+                found.place_streams()
+                return found
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
             except OverflowError as error:

@@ -113,6 +113,22 @@ class Foreign:
             row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "bytes": count, "bps": bps}
             self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
 
+    def place_streams(self) -> None:
+        """Let each stream start where its first interval does, as far as the time of its total leaves room for that."""
+        reported: dict[tuple[object, object], list[dict[str, Any]]] = {}
+        for row in self.rows.get("intervals", ()):
+            reported.setdefault((row["traffic"], row["stream"]), []).append(row)
+        for flow in self.rows.get("flows", ()):
+            mine = reported.get((flow["traffic"], flow["stream"]))
+            if not mine:
+                continue
+            first, last = min(each["start_s"] for each in mine), max(each["end_s"] for each in mine)
+            offset = max(0.0, min(first, last - float(str(flow["seconds"]))))
+            for each in (flow, *mine):
+                each["offset_s"] = offset
+            for each in mine:
+                each["start_s"], each["end_s"] = each["start_s"] - offset, each["end_s"] - offset
+
     def sample(self, series: str, unit: str, time_s: float, value: float) -> None:
         """Add a row of `SAMPLES`. Raise LimitError beyond `MOST_POINTS`."""
         self._check_points()

@@ -124,7 +124,8 @@ def _stream(
         sparse += before is not None and time - before > 1.5 * step
         lasted = step if before is None else time - before
         octets = round(bps * lasted / 8)
-        found.interval(number_of, start, time + step / 2, octets, bps)
+        # Half of the first step would be before the beginning.
+        found.interval(number_of, start, time + step / 2, round(bps * (time + step / 2 - start) / 8), bps)
         count, seconds, before = count + octets, seconds + lasted, time
     if own.get("BYTES_RECVD") and own.get("ELAPSED_TIME"):
         count, seconds = int(number(own["BYTES_RECVD"])), number(own["ELAPSED_TIME"])

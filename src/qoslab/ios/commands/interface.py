@@ -78,7 +78,7 @@ def _interface(session: ConfigSession, args: Args) -> None:
         raise args.invalid("point-to-point")
     if args.unset:
         if name not in device.interfaces:
-            raise args.invalid("name")
+            raise _absent(args, name)
         if parent is None:
             raise RejectedError(PHYSICAL)
         del device.interfaces[name]
@@ -155,6 +155,11 @@ def _numbered(name: str) -> tuple[str, int]:
 def _refused(session: ConfigSession, args: Args, name: str) -> CliError:
     """Return why there is no such interface; what is pasted with it is meant for no other."""
     session.skip_block()
+    return _absent(args, name)
+
+
+def _absent(args: Args, name: str) -> CliError:
+    """Return the error for an interface that the device does not have."""
     return UnsupportedError(OTHER_KIND) if interface_kind(name) in OTHER_KINDS else args.invalid("name")
 
 

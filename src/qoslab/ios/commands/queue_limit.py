@@ -48,6 +48,10 @@ _FIELDS: dict[ThresholdField, str] = {"dscp": "code-point", "precedence": "level
 
 _AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
 _WIDE_AMOUNT = "<number:1-64000000> [packets|bytes|ms|us]"
+_NO = (
+    f"queue-limit [{_AMOUNT}|dscp <code-point:dscp> [{_AMOUNT}]|precedence <level:precedence> [{_AMOUNT}]"
+    f"|cos <priority:0-7> [{_AMOUNT}]]"
+)
 _DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
 _NO = (
     f"queue-limit [{_AMOUNT}|dscp <code-point:dscp> [{_AMOUNT}]|precedence <level:precedence> [{_AMOUNT}]"

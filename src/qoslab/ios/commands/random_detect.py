@@ -47,6 +47,7 @@ BASED_ON = {"dscp": "dscp-based", "precedence": "prec-based"}
 _RANDOM_DETECT_DETAIL = (
     "random-detect [ecn|exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
 )
+_RANDOM_DETECT_NO = _RANDOM_DETECT_DETAIL.replace("[ecn", "[dscp-based|prec-based|precedence-based|ecn")
 
 
 def _syntax(amount: str, basis: str = "dscp-based|prec-based") -> str:
@@ -92,11 +93,13 @@ _HELP = {
     "greatest-share": "maximum threshold",
 }
 
+_BASES = {"dscp-based": "dscp", "prec-based": "precedence", "precedence-based": "precedence"}
+
 
 @CONFIG.add(
     "policy-class",
     _syntax("1-4096>"),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-packets"},
     help=_HELP,
@@ -105,7 +108,7 @@ _HELP = {
     "policy-class",
     # The third word is that of IOS XE; that this generation has it too is inferred [I].
     _syntax("1-64000000> [packets|bytes|ms]", "dscp-based|prec-based|precedence-based"),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-units"},
     help=_HELP,
@@ -113,17 +116,19 @@ _HELP = {
 @CONFIG.add(
     "policy-class",
     _percent_syntax(),
-    no=_RANDOM_DETECT_DETAIL,
+    no=_RANDOM_DETECT_NO,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"random-detect-percent"},
     help=_HELP,
 )
 def _random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
-    if args.unset and args.keywords == ("random-detect",):
-        change_class(session, replace(present, random_detect=None))
-        return
     if args.unset and present.random_detect is None:
+        return
+    words = args.keywords[1:]
+    if args.unset and (not words or words[0] in _BASES):
+        if not words or (present.random_detect and _BASES[words[0]] == present.random_detect.basis):
+            change_class(session, replace(present, random_detect=None))
         return
     # [I] The first line of a class says by which field; later ones have to be by the same.
     red = present.random_detect or RandomDetect("dscp" if "dscp" in args else "precedence")
