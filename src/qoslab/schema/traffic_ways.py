@@ -60,7 +60,7 @@ def used(ways: list[TrafficWay]) -> set[Crossing]:
 
 
 def carrying(ways: list[TrafficWay]) -> set[Crossing]:
-    """As `used`, without those by which only acknowledgements pass."""
+    """Return the crossings of `used` without those by which only acknowledgements pass."""
     passed = [
         way for each in ways for way in (each.ways if each.answered and not each.acknowledged else [each.forward])
     ]
