@@ -59,10 +59,18 @@ def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[
     """One finding for each place; the branches of a union speak as one."""
     grouped: dict[tuple[Steps, bool], list[ErrorDetails]] = {}
     for error in errors:
+        if _counts_valid_items_only(error):
+            continue
         steps = _steps(document.data, error)
         grouped.setdefault((steps, error["type"] in ("missing", "extra_forbidden")), []).append(error)
     found = [_finding(document, steps, group) for (steps, _), group in grouped.items()]
     yield from sorted(found, key=lambda finding: (finding.option, finding.line, finding.column))
+
+
+def _counts_valid_items_only(error: ErrorDetails) -> bool:
+    """Return whether a sequence is too short only without its items that are in error, which have findings."""
+    found = error["input"]
+    return error["type"] == "too_short" and isinstance(found, list) and len(found) >= error["ctx"]["min_length"]
 
 
 def _steps(data: Any, error: ErrorDetails) -> Steps:
