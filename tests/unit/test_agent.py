@@ -235,7 +235,7 @@ def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Pat
         ),
         ("echo 'sh: 1: python3: not found' >&2; exit 127", "not found", "3.8 or later"),
         ("echo 'sudo: a password is required' >&2; exit 1", "a password is required", "no password"),
-        ("echo 'Welcome to this machine!'; exit 0", "is not what the agent says", "by hand"),
+        ("echo 'Welcome to this machine!'; exit 0", "is not that of the agent", "by hand"),
         ("exit 9", "ssh ended with status 9", "by hand"),
     ],
 )
@@ -290,7 +290,7 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
         ({}, ""),
         ({"ip -4": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route: it is not moved"),
         ({"ip -6": "default via fe80::1 proto ra"}, "eth1 has this machine's default route of IPv6: it is not moved"),
-        ({"master": "br0"}, r"eth1 belongs to br0, which it would leave .* \(ip link set eth1 nomaster\)"),
+        ({"master": "br0"}, r"eth1 belongs to br0 and would have to leave it .* \(ip link set eth1 nomaster\)"),
         ({"ip -j": "192.0.2.7"}, "this connection comes in on eth1"),
         ({"ip -j": "192.0.2.77"}, ""),
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),

@@ -173,4 +173,4 @@ def test_a_delay_that_no_show_command_tells_says_so() -> None:
     assert found["interface.drops"] == 0
     for name in ("mean", "p50", "p99", "max"):
         delay = found[f"interface.delay.{name}"]
-        assert isinstance(delay, Missing) and "no show command tells how long packets waited" in delay
+        assert isinstance(delay, Missing) and "no show command reports the queueing delay" in delay

@@ -324,7 +324,7 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', with which a template" in done.stdout + done.stderr
+    assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', the start of" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])

@@ -108,7 +108,6 @@ def test_contracts(typed: str, contract: object) -> None:
         ("policy-map P\ninterface ATM1/0\n service-policy output P", "a policy is that of a circuit"),
         ("interface ATM1/0\n pvc 0/33\n  pppoe-client dial-pool-number 1", "no session is set up"),
         ("interface ATM1/0\n pvc 0/33\n  dialer pool-member 1", "no session is set up"),
-        ("interface FastEthernet0/0\n pppoe-client dial-pool-number 1", "no session is set up"),
     ],
 )
 def test_what_is_refused(text: str, refusal: str) -> None:
@@ -311,5 +310,5 @@ def test_accounting_that_is_refused(text: str, refusal: str) -> None:
 
 
 def test_the_classic_generation_has_no_accounting() -> None:
-    with pytest.raises(IosError, match="Invalid input"):
+    with pytest.raises(IosError, match="it came with HQF"):
         router("policy-map P\n class class-default\n  shape average 1000000 account user-defined 4")

@@ -151,9 +151,9 @@ def test_pages_say_when_a_figure_has_moved(page: str, run: RunFolder) -> None:
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
     words = " ".join((run.path.parents[1] if page == "index.html" else TOP).joinpath(page).read_text().split())
-    told = re.findall(r"has moved where its verdict is another, or where it differs by more than (.*?) of", words)
+    told = re.findall(r"has moved if its verdict is different, or if it differs by more than (.*?) of", words)
     assert told == [f"{100 * NEGLIGIBLE:g} %"]
-    assert "greater of the two and the two intervals, if there are any, have nothing in common" in words
+    assert "greater of the two and the two intervals, if there are any, do not overlap" in words
 
 
 def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:

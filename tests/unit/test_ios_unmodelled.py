@@ -272,10 +272,7 @@ def test_lines_of_later_queueing_are_refused_as_such_before_it(no: str, line: st
 @pytest.mark.parametrize(
     "family, generation, head, line, reason",
     [
-        ("router", "hqf", "interface FastEthernet0/0", "max-reserved-bandwidth 80", "reserve all of the bandwidth"),
         ("router", "classic", "interface FastEthernet0/0", "bandwidth qos-reference 1000", "of the shaper above"),
-        ("router", "classic", "", "interface Tunnel3", "no interface of this kind"),
-        ("router", "hqf", "", "interface Dialer1", "no interface of this kind"),
         ("router", "classic", "", "vlan 10", "no switch is modelled"),
         ("router", "classic", "", "ip wccp web-cache", "not redirected to caches"),
         (

@@ -74,7 +74,7 @@ def test_what_has_no_room_is_told(tmp_path: Path) -> None:
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
     figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
     figure.axes[0].set_xlabel("\n" * 40)
-    with pytest.raises(UserError, match=r"no room beside the names in 30 mm, expected a greater --width"):
+    with pytest.raises(UserError, match=r"no room next to the names in 30 mm, expected a greater --width"):
         paper.save(figure, tmp_path / "a.svg")
     assert list(tmp_path.iterdir()) == []
 

@@ -40,4 +40,4 @@ def test_another_user_s_is_not_ours(
     monkeypatch.undo()
     monkeypatch.setattr(peer, "TABLE", peer.TABLE.with_name("no-such-table"))
     assert not is_own(pair[1])
-    assert "cannot tell whose a connection is" in capfd.readouterr().err
+    assert "cannot determine the owner of a connection" in capfd.readouterr().err

@@ -133,7 +133,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_file(tmp_path: Path) -> None:
             RunFolder(tmp_path).replace("report.html", "!" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "is kept in" in caught.value.hint
+    assert "the files written before stay in" in caught.value.hint
     assert [path.name for path in cell.configuration("R1.ios").parent.iterdir()] == ["R1.ios"]
     assert not list(tmp_path.glob("*report*"))
 
@@ -258,7 +258,7 @@ def test_a_single_stall_is_a_warning() -> None:
     once = Health.model_validate(HEALTH | {"late_over_budget": 1, "behind_ns": 30_000_000})
     assert once.lateness("R1", 30) == ()
     assert once.warnings("R1", 30) == (
-        "R1: the machine kept its data plane from working for 0.10% of the traffic time: "
+        "R1: the router process got no CPU time for 0.10% of the traffic time: "
         "1 packets of 10 left more than 5 ms late, at most 0.9 ms",
     )
 

@@ -139,6 +139,6 @@ def test_leftovers_of_such_a_machine_are_found(long: Path) -> None:
 
 def test_without_any_room_the_user_is_told_what_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(MachineError, match=r"no socket has room") as caught:
+    with pytest.raises(MachineError, match=r"too long for a socket") as caught:
         place()
     assert "TMPDIR" in caught.value.hint

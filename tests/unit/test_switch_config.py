@@ -140,7 +140,7 @@ REFUSALS = [
     ("interface gi1/0/15\nswitchport access vlan 4095", "@23"),
     ("interface gi1/0/15\nip address 10.0.0.1 255.0.0.0", "Command rejected: IP addresses may not be configured on L2"),
     ("interface gi1/0/15\nservice-policy input Missing", "% policy map Missing not configured"),
-    ("interface gi1/0/15\nservice-policy output Marked", "@15"),
+    ("interface gi1/0/15\nservice-policy output Marked", "% Not supported: a port of this switch polices"),
     ("interface gi1/0/29", "@10"),
     ("interface Fa0/1", "@10"),
     ("no vlan 1", "Command rejected: VLAN 1 is a default VLAN"),

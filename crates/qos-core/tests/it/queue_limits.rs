@@ -220,8 +220,8 @@ fn what_no_queue_has_is_refused_with_its_path() {
     ] {
         assert_eq!(refusal(generation, class(actions.clone())), path, "{generation} {actions}");
     }
-    let priority = json!({"name": "c1", "priority": {"unit": "strict"}, "queue_limit": bytes});
-    assert_eq!(refusal("hqf", priority), "queue_limit");
+    let priority = json!({"name": "c1", "priority": {"unit": "strict"}, "queue_limit": {"bytes": 9}});
+    assert_eq!(refusal("classic", priority), "queue_limit");
 }
 
 /// A queue has 64 packets where nothing says how many, whatever else is by their number; in bytes 96 000.
