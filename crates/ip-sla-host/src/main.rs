@@ -246,7 +246,7 @@ mod tests {
             ("sla probe icmp-echo 10.0.0", "invalid IP address"),
             ("sla probe icmp-jitter 2001:db8::1", "ICMPv6 has no timestamps: use udp-jitter"),
             ("sla probe icmp-echo 2001:db8::1 --source 10.0.0.1", "an address of the family of 2001:db8::1"),
-            ("sla probe icmp-echo fe80::1", "which is link-local"),
+            ("sla probe icmp-echo fe80::1", "found the link-local address"),
             ("sla probe ping 10.0.0.1", "invalid value 'ping'"),
             ("sla probe icmp-echo 10.0.0.1 --port 5000", "target_port"),
             ("sla probe udp-echo 10.0.0.1", "the responder's port"),
