@@ -294,7 +294,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "bytes without number": (
         received(lambda stream: stream.update(bytes=float("nan"))),
         3,
-        r"policed/1: iperf3, .*the JSON is not what iperf3 prints",
+        r"policed/1: iperf3, .*the JSON is no report of iperf3",
     ),
     "a print that nobody understands": (
         misunderstood,

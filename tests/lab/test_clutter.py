@@ -37,9 +37,9 @@ router bgp 65001
   neighbor 10.0.0.9 activate
   no auto-summary
  exit-address-family
-interface Multilink7
+interface wlan-controller1/0
  ip address 10.77.0.1 255.255.255.252
- description of a bundle that is not there
+ description of a card that is not there
  service-policy output Theirs
 ip nat pool P 10.0.0.1 10.0.0.2 prefix-length 24
 """

@@ -112,7 +112,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
     assert status == 2, errors
     assert (
         "R3: found no rollback method that works (reload: it has unsaved changes that a reload would remove (write "
-        "memory)), expected qoslab_dead_man: reload; mend that, or do without: "
+        "memory)), expected qoslab_dead_man: reload; fix that, or run without a rollback timer: "
     ) in errors
     assert (shown(lab), hosts(lab)) == (before, left)
     transcripts = list((clean / "runs").rglob("door/**/*.txt"))

@@ -247,7 +247,7 @@ def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Pa
     manifest.machine["lab"]["devices"]["R1"]["serial number"] = "FTX0000A0AA"
     folder.write_manifest(manifest)
     status, output, errors = run(clean, *arguments(file, "--duration", "6s", "--arm", "policed", "--resume"))
-    assert status == 2 and re.search(r"R1: found serial number \w+, expected serial number FTX0000A0AA, on", errors), (
+    assert status == 2 and re.search(r"R1: found serial number \w+, expected serial number FTX0000A0AA,", errors), (
         errors
     )
     wait_until_clean(lab, kept)

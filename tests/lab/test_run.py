@@ -183,8 +183,7 @@ def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jo
     assert ("lab 2: lab up" in errors) == together
     assert [len(cell["earlier"]) <= (2 if together else 0) for cell in cells] == [True, True]
     for record in first:
-        other = [each for each in record["reasons"] if not re.search("data plane|too late for their turn", each)]
-        assert other == [], "what they do to each other is lateness alone"
+        assert beside_lateness(record) == [], "what they do to each other is lateness alone"
 
 
 def test_something_is_killed_in_mid_test(clean: Path) -> None:

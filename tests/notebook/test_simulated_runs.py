@@ -83,7 +83,7 @@ def test_an_experiment_without_a_run_is_simulated_first(
     monkeypatch.chdir(tmp_path / "mine")
     for _ in range(2):
         assert main(["notebook", "first-policy", "--no-browser"]) == ExitStatus.WITHIN
-    assert capsys.readouterr().err.count("first-policy has no run yet: one is simulated first") == 1
+    assert capsys.readouterr().err.count("first-policy has no run yet: simulating one first") == 1
     assert len(list(Path("runs/first-policy").glob("*Z*"))) == 1
     assert [words[4] for words in started] == [str(Path("analysis/first-policy.ipynb").absolute())] * 2
     # As the kernel runs it, in the notebook's own folder.

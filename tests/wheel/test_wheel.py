@@ -135,7 +135,7 @@ def test_shipped_experiments_hold_from_any_folder(python: Path, tmp_path: Path) 
     for experiment in sorted((TOP / "experiments").glob("*.yml")):
         done = qoslab(python, tmp_path, "validate", experiment.stem)
         assert done.returncode == 0, done.stderr
-        assert f"the experiment {experiment.stem} holds" in done.stderr
+        assert f"the experiment {experiment.stem} is valid" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
