@@ -100,7 +100,8 @@ async def _taken_port(lab: Lab) -> None:
         async with lab.control("R1") as client:
             before = (await client.config(), (await client.ip_sla())["operations"].keys())
             with pytest.raises(
-                DataPlaneRefusedError, match=r"ip_sla\.responder: cannot listen on UDP port 1967.* end what"
+                DataPlaneRefusedError,
+                match=r"ip_sla\.responder: cannot listen on UDP port 1967.* stop the program that uses it",
             ):
                 await client.configure(wanted)
             assert (await client.config(), (await client.ip_sla())["operations"].keys()) == before
