@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import partial
 from typing import TypeVar
 
-Item = TypeVar("Item")
+from qoslab.errors import QoslabError
+
 Result = TypeVar("Result")
 POLL_S = 0.2
 
@@ -32,16 +32,6 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def side_by_side(call: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Return the results of `call` for each item, in their order; each call has a thread of its own.
-
-    Raises what a call raises, once all have ended. Whatever interrupts the wait itself, such as Ctrl-C, waits for none.
-    """
-    futures = [in_thread(partial(call, item)) for item in items]
-    wait(futures)
-    return [future.result() for future in futures]
-
-
 def result_of(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:
     """Wait for the result and call `check` meanwhile, which raises where the wait must end.
 
@@ -57,3 +47,24 @@ def result_of(future: Future[Result], check: Callable[[], None], timeout_s: floa
             waited += step
             if future.done() or (timeout_s is not None and waited >= timeout_s):
                 raise
+
+
+def unwatched() -> None:
+    """Let a wait go on."""
+
+
+def side_by_side(
+    calls: Mapping[str, Callable[[], Result]], check: Callable[[], None] = unwatched
+) -> tuple[dict[str, Result], list[QoslabError]]:
+    """Return the results of calls by name, and their errors, once all have ended; each has a thread of its own.
+
+    `check` ends the wait for them by raising. Whatever interrupts the wait, such as Ctrl-C, waits for none.
+    """
+    results: dict[str, Result] = {}
+    errors: list[QoslabError] = []
+    for name, future in {name: in_thread(call) for name, call in calls.items()}.items():
+        try:
+            results[name] = result_of(future, check)
+        except QoslabError as error:
+            errors.append(error)
+    return results, errors

@@ -53,8 +53,10 @@ class HostClocks:
 
     def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
         """Read all of them in parallel: a remote one takes its time."""
-        names = list(hosts)
-        return dict(zip(names, side_by_side(lambda name: self._lab.host(name).clock(), names), strict=True))
+        found, errors = side_by_side({name: self._lab.host(name).clock for name in hosts})
+        if errors:
+            raise errors[0]
+        return found
 
 
 def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from qoslab.model.experiment import Observation
@@ -30,5 +31,8 @@ def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observe
     def ask(router: str) -> list[Observed]:
         return [observe(router, each.command) for each in wanted if each.node == router]
 
-    answers = dict(zip(routers, map(iter, side_by_side(ask, routers)), strict=True))
+    taken, errors = side_by_side({router: partial(ask, router) for router in routers})
+    if errors:
+        raise errors[0]
+    answers = {router: iter(each) for router, each in taken.items()}
     return [next(answers[each.node]) for each in wanted]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
@@ -19,27 +18,7 @@ from qoslab.run.labs.external.looks import look, refusal
 from qoslab.run.labs.external.looks.facts import Facts, Found
 from qoslab.run.labs.external.looks.gather import Gathering
 from qoslab.run.labs.external.looks.held import held
-from qoslab.run.threads import in_thread, result_of
-
-_Result = TypeVar("_Result")
-
-
-def _unwatched() -> None:
-    """Let a wait go on."""
-
-
-def side_by_side(
-    calls: Mapping[str, Callable[[], _Result]], check: Callable[[], None] = _unwatched
-) -> tuple[dict[str, _Result], list[QoslabError]]:
-    """Return what these calls return, by name, and what they raise; `check` ends the wait for them by raising."""
-    results: dict[str, _Result] = {}
-    errors: list[QoslabError] = []
-    for name, future in {name: in_thread(call) for name, call in calls.items()}.items():
-        try:
-            results[name] = result_of(future, check)
-        except QoslabError as error:
-            errors.append(error)
-    return results, errors
+from qoslab.run.threads import in_thread, result_of, side_by_side, unwatched
 
 
 def together(errors: Sequence[QoslabError]) -> QoslabError:
@@ -56,7 +35,7 @@ def reach_hosts(
     experiment: Experiment,
     who: str,
     door: Door | None = None,
-    check: Callable[[], None] = _unwatched,
+    check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
     """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
 

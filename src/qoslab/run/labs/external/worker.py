@@ -38,7 +38,6 @@ from qoslab.run.labs.external.reach import (
     left_on_failure,
     look_around,
     reach_hosts,
-    side_by_side,
     taken,
     together,
 )
@@ -46,6 +45,7 @@ from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.provenance import TOOLS
 from qoslab.run.task import CellTask
+from qoslab.run.threads import side_by_side
 from qoslab.schema.inventory import lacking
 
 
