@@ -25,7 +25,7 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.left_out import STRICT
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
-from qoslab.results import Cell, CellSummary, RunFolder, tables
+from qoslab.results import Cell, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.folder import MANIFEST
 
@@ -124,7 +124,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     found = gathered.tables
     recorded = {cell.name for cell in measured}
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
-    reasons += _unrecorded(folder, recorded)
+    reasons += _unrecorded(manifest, folder.damaged(), recorded)
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
@@ -136,7 +136,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
     # What its own record says may be overruled by outputs that cannot be read.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
-    judged = _judged(folder, found["metrics"], cells)
+    judged = _judged(folder, manifest, found["metrics"], cells)
     reasons += comparing.impossible(judged.comparison)
     folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
@@ -159,9 +159,8 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     )
 
 
-def _judged(folder: RunFolder, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
+def _judged(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
     """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
-    manifest = folder.manifest()
     experiment = manifest.experiment
     judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
     if STRICT in manifest.overrides or not shortened(folder, experiment):
@@ -172,15 +171,14 @@ def _judged(folder: RunFolder, metrics: pd.DataFrame, cells: Sequence[CellSummar
     return replace(judged, averages=averages_of_shortened(judged.averages, experiment.compare, metrics, cells))
 
 
-def _unrecorded(folder: RunFolder, recorded: Set[str]) -> list[str]:
+def _unrecorded(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
     """Reasons why planned cells have no record, each with the name of its cell."""
-    cells, damaged = folder.manifest().cells, folder.damaged()
-    missing = [each for each in cells if each.name not in recorded and not each.spared]
+    missing = [each for each in manifest.cells if each.name not in recorded and not each.spared]
     return [
         f"{each.name}: {reason}"
         for each in missing
         for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
-    ] or ([] if cells else ["no cell was run"])
+    ] or ([] if manifest.cells else ["no cell was run"])
 
 
 @dataclass(frozen=True)
