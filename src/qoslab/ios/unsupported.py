@@ -632,7 +632,6 @@ REFUSED = (
     ),
     Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
     Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
-    Refused("packets are not redirected to caches", "ip wccp <rest:line>", mode="interface"),
     Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
     Refused(
         "operations of IPv6 have the flow label that the kernel chooses",

@@ -53,10 +53,6 @@ _NO = (
     f"|cos <priority:0-7> [{_AMOUNT}]]"
 )
 _DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
-_NO = (
-    f"queue-limit [{_AMOUNT}|dscp <code-point:dscp> [{_AMOUNT}]|precedence <level:precedence> [{_AMOUNT}]"
-    f"|cos <priority:0-7> [{_AMOUNT}]]"
-)
 
 _WIDE_DETAIL = (
     "queue-limit [dscp (<code-point:dscp>|values <code-point:dscp>+)|precedence (<level:precedence>"
