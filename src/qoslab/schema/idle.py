@@ -20,7 +20,7 @@ from qoslab.schema.document import Place
 from qoslab.schema.routing import Crossing
 from qoslab.schema.sweep import CellIdentity, Sweep
 from qoslab.schema.templates import render_lines
-from qoslab.schema.traffic_ways import carrying, traffic_ways, used
+from qoslab.schema.traffic_ways import traffic_ways, used
 
 COMBINATIONS = 20
 """Combinations of parameters of each arm whose configurations are looked at."""
@@ -74,7 +74,7 @@ def attachments(device: Device) -> Iterator[Attachment]:
 def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
     """Return the idle parts of an arm, without those in `allow_idle`; `devices` are its routers as configured."""
     ways = traffic_ways(experiment, arm, devices)
-    passed = used(ways), carrying(ways)
+    passed = used(ways), used(ways, by_acknowledgements=False)
     found = [each for router, device in devices.items() for each in _of_router(router, device, *passed)]
     allowed = frozenset(experiment.allow_idle)
     return [each for each in found if not each.allowed(allowed)]

@@ -53,16 +53,12 @@ def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]
     return found
 
 
-def used(ways: list[TrafficWay]) -> set[Crossing]:
-    """The interfaces that packets of these ways enter and leave by."""
-    passed = [way for each in ways for way in (each.ways if each.answered else [each.forward])]
-    return {crossing for way in passed for crossing in way.crossings}
-
-
-def carrying(ways: list[TrafficWay]) -> set[Crossing]:
-    """Return the crossings of `used` without those by which only acknowledgements pass."""
+def used(ways: list[TrafficWay], *, by_acknowledgements: bool = True) -> set[Crossing]:
+    """Return the interfaces that packets of these ways enter and leave by."""
     passed = [
-        way for each in ways for way in (each.ways if each.answered and not each.acknowledged else [each.forward])
+        way
+        for each in ways
+        for way in (each.ways if each.answered and (by_acknowledgements or not each.acknowledged) else [each.forward])
     ]
     return {crossing for way in passed for crossing in way.crossings}
 
