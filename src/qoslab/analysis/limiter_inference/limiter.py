@@ -163,10 +163,14 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         releases = of_releases = None
     if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
         return of_releases
+
+    def policer(found: Bucket) -> Limiter:
+        queue = None if releases is not None else _of_queue(found, counted, in_s, out_s, size)
+        return queue or _of_bucket("policer", counted, found)
+
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
-        queue = None if releases is not None else _of_queue(bucket, counted, in_s, out_s, size)
-        return queue or _of_bucket("policer", counted, bucket)
+        return policer(bucket)
     if of_releases is not None:
         return of_releases
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
@@ -174,8 +178,7 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if lost.any():
         both = infer_two_buckets(in_s, size, ~lost)
         if both is not None:
-            queue = None if releases is not None else _of_queue(both, counted, in_s, out_s, size)
-            return queue or _of_bucket("policer", counted, both)
+            return policer(both)
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
