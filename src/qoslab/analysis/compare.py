@@ -83,6 +83,7 @@ class Planned:
     def __init__(self, cells: Iterable[CellSummary]) -> None:
         self._cells: dict[str, list[Parameters]] = {}
         self._keys: dict[str, list[tuple[Parameters, CellKey]]] = {}
+        self._pairing: dict[tuple[str, ...], frozenset[str]] = {}
         for cell in cells:
             self._cells.setdefault(cell.arm, []).append(cell.values)
             if cell.valid or not cell.spared:
@@ -98,8 +99,11 @@ class Planned:
         return max(map(len, alike(sides, self.pairing(arms))))
 
     def pairing(self, arms: Sequence[str]) -> frozenset[str]:
-        """The parameters by which the cells of these arms are paired."""
-        return pairing([[key for _, key in self._keys.get(arm, ())] for arm in arms])
+        """Return the parameters by which the cells of these arms are paired."""
+        known = tuple(arms)
+        if known not in self._pairing:
+            self._pairing[known] = pairing([[key for _, key in self._keys.get(arm, ())] for arm in known])
+        return self._pairing[known]
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Return whether there is a cell with these parameters of each arm."""
