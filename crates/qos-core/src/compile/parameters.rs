@@ -409,15 +409,15 @@ pub(crate) fn class_queue(
             if let Some(packets) = given {
                 in_range("fair_queue.queue_limit", u64::from(packets), &FLOW_LIMITS, "packets")?;
             }
-            let limits_flows =
-                given.is_some() || class.random_detect.is_none() || properties.flow_limit_with_random_detect;
+            let limits_flows = class.random_detect.is_none() || properties.flow_limit_with_random_detect;
             QueuePlan::FairQueue {
                 flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(properties.class_flow_queues) },
                 // With HQF early detection's thresholds hold for all flows together, and nothing else does.
-                per_flow: limits_flows.then(|| match limit {
-                    _ if given.is_some() => given.unwrap_or(limit),
-                    limit if mistaken!(FlowLimitWhole) => limit,
-                    limit => (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
+                per_flow: given.or_else(|| {
+                    limits_flows.then(|| match limit {
+                        limit if mistaken!(FlowLimitWhole) => limit,
+                        limit => (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
+                    })
                 }),
                 limit,
                 limits_sum: properties.flows_share_limit,
