@@ -35,7 +35,7 @@ class Arrived:
     """Number of the first payload byte, continued after a wrap of TCP's; all 0 for UDP."""
     payload: Array
     in_order: bool
-    """True if only what has no gap before it is given to whoever reads: TCP."""
+    """True if data is delivered in order and without gaps, as by TCP."""
 
     @classmethod
     def of(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:

@@ -40,7 +40,7 @@ class CaptureTool(Protocol):
         ...
 
     def is_running(self, stderr: str) -> bool:
-        """Return whether every packet from now on is captured, told from what the tool has said so far."""
+        """Return whether the tool captures every packet from now on, according to its output so far."""
         ...
 
     def failure(self, stderr: str) -> str:

@@ -35,7 +35,7 @@ def command(to: Path | None) -> None:
 
 
 def user_folder() -> Path:
-    """Return where `man` looks for the user's own pages, since the programs beside it are in his PATH."""
+    """Return the folder of the user's manual pages: `man` searches it if ~/.local/bin is in PATH."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "man" / "man1"
 

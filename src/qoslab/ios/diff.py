@@ -231,7 +231,7 @@ def _named(line: Block, blocks: Iterable[str]) -> bool:
 
 
 def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
-    """Return whether a line comes off before anything is entered; `written` are the blocks that are written anew."""
+    """Return whether a line is removed before anything is entered; `written` are the blocks that are entered again."""
     if line.how.attaches:
         return _named(line, written) or line.differs(wanted)
     return line.how.first and wanted is None
@@ -247,7 +247,7 @@ def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> I
 
 
 def _configured(block: Block) -> dict[str, str]:
-    """Return the lines below a block, by key, that are written anew where they differ."""
+    """Return the lines below a block, by key, that are removed and entered again if they differ."""
     lines = {key: child.line for key, child in block.children.items() if child.how.anew}
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 

@@ -169,8 +169,8 @@ def _like(lines: Iterable[str], line: str) -> set[str]:
 
 
 def _same_place(one: Chain, other: Chain) -> bool:
-    """Return whether lines at these places stand in the same block; what is below an action of a class counts as beside
-    it.
+    """Return whether lines at these places are in the same block; a line below an action of a class counts as one of
+    the class.
     """
     if one and one[0].startswith("policy-map "):
         return one[:2] == other[:2]

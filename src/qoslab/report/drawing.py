@@ -143,7 +143,7 @@ def _line(link: Link, places: Mapping[str, tuple[float, float]], aside: float) -
 
 
 def _ends(x1: float, x2: float) -> tuple[float, float]:
-    """Return where along a line the labels of its ends are: beside the nodes, where it leaves them at a side."""
+    """Return the positions of the labels of both ends along a line: next to a node if the line leaves at its side."""
     share = 0.34 if x1 == x2 else (WIDTH / 2 + 66) / abs(x2 - x1)
     return share, 1 - share
 

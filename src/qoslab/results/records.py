@@ -164,8 +164,8 @@ class Health(Record):
     def lateness(
         self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
     ) -> tuple[str, ...]:
-        """Return why they must not since the machine had no time for the router: with less beside it the cell may be
-        valid.
+        """Return why they must not since the machine had no time for the router: on a less busy machine the cell may
+        be valid.
 
         A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
         stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
@@ -339,7 +339,7 @@ class StallRecord(Record):
 
     @property
     def is_late(self) -> bool:
-        """True if the host had no time for its programs: with less beside it the same cell may be valid."""
+        """True if the host had no time for its programs: if it is less busy, the same cell may be valid."""
         return self.behind_ns > BEHIND_SHARE * self.watched_ns
 
     def lateness(self, host: str) -> tuple[str, ...]:

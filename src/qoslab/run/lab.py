@@ -86,7 +86,7 @@ class Host(Protocol):
         """Look at its clock; None where it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
-        """Return how late the host was since it was asked the last time; None where that is told otherwise."""
+        """Return the lateness of the host since the last call; None if it is measured by other means."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """Let new connections have these settings; without `answers`, tell nobody that a port is closed.

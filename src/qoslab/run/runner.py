@@ -74,8 +74,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
     Meanwhile the routers are restored, of a lab that stays before that; leaving the block waits for it. What makes the
-    figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`; a tool before there is
-    a folder), or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what there was.
+    figures of a cell worthless is recorded there. Raises errors that the user has to fix (`UserError`; a tool before
+    there is a folder), or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what
+    there was.
     """
     kind = lab_kind(request.plan.lab)
     made_with = machinery(kind)
@@ -185,7 +186,7 @@ class _Crew:
             pass
         except BaseException as error:
             self._errors.append(error)
-            # What the user has to mend would meet the other cells too.
+            # An error that the user has to fix would occur in the other cells, too.
             self._shared.interrupted.set()
         finally:
             self._measured[number].set()

@@ -271,12 +271,12 @@ _ESTABLISHED = "01"
 
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
-    """Return whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
+    """Return whether the port is open, according to the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
     return _sockets(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
 
 
 def connected(proc_net: Sequence[str], port: int) -> int:
-    """Return how many connections a server has at its port, told from the text of `/proc/net/tcp` and `tcp6`."""
+    """Return the number of connections of a server at its port, according to the text of `/proc/net/tcp` and `tcp6`."""
     return _sockets(proc_net, port, _ESTABLISHED)
 
 

@@ -244,7 +244,7 @@ class ConfigSession:
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
 
     def _of_block(self, line: str) -> bool:
-        """Whether a line is one of those of the block's kind; of an interface a command of interfaces, taken or not."""
+        """Return whether a line belongs to a block of this kind; for an interface, any command of interfaces does."""
         head = self.position.names[0].split()[0]
         words = [each.text.lower() for each in tokenise(line)]
         if words[words[:1] == ["no"] :][:1] == [OWN_WORDS.get(head)]:

@@ -38,9 +38,9 @@ class Undo:
     first: bool = False
     """True if, where it is to go, it does so before anything is entered: it would be in the way of that."""
     anew: bool = False
-    """True if it is taken off and written anew where a change in place does not lead to the aim."""
+    """True if it is removed and entered again if a change in place does not give the wanted line."""
     early: bool = False
-    """True if it comes first where addresses are written anew: with one of them it would be refused."""
+    """True if it comes first if addresses are entered again: with one of them it would be refused."""
     verbatim: bool = False
     """True if it is a text that may go over several lines; such come last."""
     late: bool = False

@@ -130,7 +130,7 @@ def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
 
 
 def offers_to_erase(session: ExecSession) -> bool:
-    """Return whether flash memory is such that whoever copies to it is asked whether to erase it first."""
+    """Return whether `copy` to this flash memory asks whether to erase it first."""
     flash = _flash_memory(session)
     return flash is not None and flash["class_b"] is not None
 

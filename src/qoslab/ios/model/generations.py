@@ -50,7 +50,7 @@ class QosGeneration:
     pads_counted_classes: bool
     """True if `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
     minimum_and_excess: bool = False
-    """True if `bandwidth` is a minimum rate beside a part of what all leave; else a part of the line."""
+    """True if `bandwidth` is a minimum rate and excess is shared separately; else it is a share of the line."""
     queue_limit_ms: int | None = None
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
     priority_queue_limit: int = figures.PRIORITY_QUEUE_LIMIT
@@ -58,7 +58,7 @@ class QosGeneration:
     """True if default thresholds of early detection follow from the queue limit, also in packets."""
     class_flow_queues: int = figures.CLASS_FLOW_QUEUES
     flow_limit_with_random_detect: bool = False
-    """True if a flow has its limit beside early detection."""
+    """True if each flow also has its limit with early detection."""
     bandwidth_in_leaves_only: bool = False
     """True if a class with a queueing child is refused `bandwidth` in kb/s or percent."""
     greatest_queue_limit: int = 4096

@@ -45,7 +45,7 @@ BY_PORT: dict[str, Ports] = {
     "ftp": _tcp(20, 21),
     "ftp-data": _tcp(20),
     "gopher": _both(70),
-    "h323": ((TCP, (1300, 1718, 1719, 1720, 11720)), (UDP, (1300, 1718, 1719, 1720, 11720))),
+    "h323": _both(1300, 1718, 1719, 1720, 11720),
     "hsrp": _both(1985),
     "imap": _both(143, 220),
     "irc": _both(194),
@@ -143,11 +143,11 @@ BY_NUMBER: dict[str, tuple[int, ...]] = {
 IPV6_ONLY = ("dhcpv6-client", "dhcpv6-server", "ipv6-icmp", "ripng")
 
 PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ipv6", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
-"""Those that the data plane decides by itself."""
+"""Protocols that the data plane recognises without an access list."""
 DECIDED = (*BY_PORT, *BY_PORT_RANGE, *BY_NUMBER)
-"""Each by an access list of its own in the data plane."""
+"""Protocols with an access list in the data plane."""
 
 PROTOCOL_LIST = "protocol "
-"""How the name of an access list begins that stands for a protocol in the data plane; no list of IOS is named so."""
+"""Beginning of names of access lists for a protocol in the data plane; no list of IOS has such a name."""
 MATCH_LIST = "match "
-"""The same of other `match` lines."""
+"""Beginning of names of access lists for other `match` lines."""

@@ -196,7 +196,7 @@ class Cluster:
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """The cells that are done: their records, and their folders as archives (empty where nothing came back).
 
-        Raises what the user has to mend.
+        Raises errors that the user has to fix.
         """
         deadline = time.monotonic() + wait_s
         while not (done := [future for future in self._running if future.done()]) and time.monotonic() < deadline:

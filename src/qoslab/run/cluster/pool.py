@@ -102,7 +102,7 @@ class Pool:
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """The cells that are done: their records, and their folders as archives (empty where nothing came back).
 
-        Raises what the user has to mend.
+        Raises errors that the user has to fix.
         """
         busy = {worker.connection: worker for worker in self._workers if worker.task is not None}
         found = []

@@ -63,7 +63,7 @@ def check_version(worker: str, found: str, own: str) -> None:
 
 
 def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
-    """Convert the result of a worker (`qoslab.run.cluster.worker.run_cell`). Raises what the user has to mend."""
+    """Convert the result of a worker (`qoslab.run.cluster.worker.run_cell`). Raises errors that the user has to fix."""
     if "version" in said:
         check_version("that took the cell", said["version"], made_with(lab_kind(task.lab).programs))
     if "error" in said:

@@ -35,7 +35,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
 
     Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
-    another one, other sources or programs; or `error`, what the user has to mend.
+    another one, other sources or programs; or `error`, an error that the user has to fix.
     """
     from qoslab.labs import lab_kind
     from qoslab.run.identity import made_with

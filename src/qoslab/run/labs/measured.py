@@ -145,8 +145,8 @@ class MeasuredWorker(ABC):
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
         """Run one cell into its folder and return its record. `turn` is entered for the time of its traffic.
 
-        What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
-        was.
+        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
+        as it is.
         """
         if not self.fits(task.experiment):
             self.start(task.experiment)

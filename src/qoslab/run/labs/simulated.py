@@ -78,8 +78,8 @@ class SimulatedWorker:
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
         """Run one cell into its folder and return its record. It disturbs no other, so it waits for no turn.
 
-        What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
-        was.
+        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
+        as it is.
         """
         journal = Journal(task, cell, self._tell)
         try:

@@ -165,7 +165,7 @@ def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
 
 
 def _known_to_be_bad(facts: Facts, end: LinkEnd) -> bool:
-    """Return whether another look has told why nobody answers there."""
+    """Return whether another check has reported the cause of the missing answer."""
     port, card = facts.port(end), facts.card(end)
     if port is not None:
         has = end.address is None or str(end.address) in port.addresses
