@@ -163,14 +163,9 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         releases = of_releases = None
     if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
         return of_releases
-
-    def policer(found: Bucket) -> Limiter:
-        queue = None if releases is not None else _of_queue(found, counted, in_s, out_s, size)
-        return queue or _of_bucket("policer", counted, found)
-
     bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
-        return policer(bucket)
+        return _policer_or_queue(bucket, releases, counted, in_s, out_s, size)
     if of_releases is not None:
         return of_releases
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
@@ -178,7 +173,7 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if lost.any():
         both = infer_two_buckets(in_s, size, ~lost)
         if both is not None:
-            return policer(both)
+            return _policer_or_queue(both, releases, counted, in_s, out_s, size)
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
@@ -187,6 +182,14 @@ def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
     return Limiter(
         kind, counted, bucket.rate_bps, bucket.burst_bytes, unexplained=bucket.unexplained, buckets=bucket.buckets
     )
+
+
+def _policer_or_queue(
+    bucket: Bucket, releases: Releases | None, counted: Counted, in_s: Array, out_s: Array, size: Array
+) -> Limiter:
+    """Return the line whose queue a bucket describes, if nothing shows when it released packets; else the policer."""
+    queue = None if releases is not None else _of_queue(bucket, counted, in_s, out_s, size)
+    return queue or _of_bucket("policer", counted, bucket)
 
 
 def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
