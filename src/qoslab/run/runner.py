@@ -74,9 +74,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
     Meanwhile the routers are restored, of a lab that stays before that; leaving the block waits for it. What makes the
-    figures of a cell worthless is recorded there. Raises errors that the user has to fix (`UserError`; a tool before
-    there is a folder), or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what
-    there was.
+    figures of a cell worthless is recorded there. Raises `UserError` for the user to fix, of a tool before there is a
+    folder, or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what there was.
     """
     kind = lab_kind(request.plan.lab)
     made_with = machinery(kind)
