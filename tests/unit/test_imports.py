@@ -1,4 +1,4 @@
-"""Imports point one way: a module imports only from those above it in the table of docs/internals/architecture.md.
+"""Imports point one way: a module imports only from those above it in the tables of docs/internals/architecture.md.
 
 No file imports from one that imports from it, over however many files, inside functions or not.
 """
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.generated.architecture import drawing, layers
+
 TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "src" / "qoslab"
-HEADING = "## The Python package, bottom up; imports point upwards in this list only"
-
 PURE = (
     "errors",
     "units",
@@ -48,11 +48,9 @@ ALLOWED = {
 
 
 def order() -> list[str]:
-    """The modules of the table, bottom up; those of one row from left to right."""
-    text = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
-    section = text.split(HEADING, 1)[1].split("\n## ", 1)[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    return [name for row in rows for name in re.findall(r"`([a-z_]+)`", row)]
+    """The modules of the tables, from the bottom layer up; those of one row from left to right."""
+    page = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
+    return [name for layer in reversed(layers(page)) for name in layer.packages]
 
 
 ORDER = order()
@@ -87,8 +85,18 @@ FILES = sorted(file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE 
 def test_the_table_lists_what_there_is() -> None:
     assert len(ORDER) == len(set(ORDER))
     assert {module_of(file) for file in FILES} <= set(ORDER), (
-        "add the module to the table of docs/internals/architecture.md"
+        "add the module to a table of docs/internals/architecture.md"
     )
+
+
+def test_drawing_has_each_package_in_its_layer_and_numbers_the_path_of_a_run() -> None:
+    tables = "### Below\n\n| `low`, `other` | x |\n\n### Above\n\n| `top` | x |\n"
+    page = f"Path of a run: `top` → `low`\n\n## Packages\n\n{tables}"
+    svg = drawing(page)
+    texts = re.findall(r">([^<>\n]+)</text>", svg)
+    assert texts == ["Above", "top", "1", "Below", "low", "2", "other"]
+    with pytest.raises(ValueError, match="names gone, expected packages of the tables"):
+        drawing(page.replace("`top` →", "`gone` →"))
 
 
 def test_imports_point_up() -> None:

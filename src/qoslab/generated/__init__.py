@@ -9,6 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from qoslab.generated.architecture import drawing
 from qoslab.generated.figures import figures_module
 from qoslab.generated.formats import formats_module
 from qoslab.generated.reference_pages import keys_document, tables_document
@@ -183,6 +184,7 @@ KEYS = "docs/reference/keys.md"
 TABLES = "docs/reference/tables.md"
 METRIC_PAGE = "docs/reference/metrics.md"
 RESULTS = "docs/reference/results.md"
+ARCHITECTURE = "docs/internals/architecture.md"
 
 FILES: dict[str, Callable[[Path], str]] = {
     FORMATS: formats_module,
@@ -194,5 +196,6 @@ FILES: dict[str, Callable[[Path], str]] = {
     TABLES: lambda top: tables_document(_present(top, TABLES)),
     METRIC_PAGE: lambda top: metric_table(_present(top, METRIC_PAGE)),
     RESULTS: lambda top: results_document(_present(top, RESULTS), top),
+    "docs/images/architecture.svg": lambda top: drawing(_present(top, ARCHITECTURE)),
 }
 """Generators of each file, with the top of the checkout as argument; imported modules come first."""

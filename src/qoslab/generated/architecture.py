@@ -1,0 +1,90 @@
+"""The drawing at the start of docs/internals/architecture.md, from the tables and the path of a run in that page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+HEADING = "## Packages"
+LAYER = "### "
+PATH = "Path of a run:"
+WIDTH = 960
+LABEL_WIDTH = 150
+"""Pixels on the left for the names of layers."""
+CHARACTER = 8
+"""Pixels of a character in a name."""
+BOX_HEIGHT, GAP = 28, 10
+STYLE = (
+    "text{font:13px monospace;fill:#222}.layer{font:bold 13px sans-serif}.band{fill:#f3f5f7}"
+    ".box{fill:#fff;stroke:#8a96a3}.step{fill:#d9e8f7;stroke:#2a6db0;stroke-width:2}"
+    ".number{font:bold 11px sans-serif;fill:#fff;text-anchor:middle}.dot{fill:#2a6db0}"
+)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A band of the drawing: packages that import only from their own layer and those below."""
+
+    title: str
+    packages: tuple[str, ...]
+
+
+def layers(page: str) -> list[Layer]:
+    """Return the layers of the page's tables, top first as in the drawing; raise ValueError without any."""
+    section = page.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
+    found = []
+    for part in section.split(f"\n{LAYER}")[1:]:
+        title, _, table = part.partition("\n")
+        rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+        found.append(Layer(title.strip(), tuple(name for row in rows for name in re.findall(r"`([a-z_]+)`", row))))
+    if not found:
+        raise ValueError(f"expected tables below {HEADING!r} and {LAYER!r}, found none")
+    return found[::-1]
+
+
+def run_path(page: str) -> list[str]:
+    """Return the packages that a run passes through, in order."""
+    line = next((line for line in page.splitlines() if line.startswith(PATH)), "")
+    return re.findall(r"`([a-z_]+)`", line)
+
+
+def drawing(page: str) -> str:
+    """Return the drawing as SVG: a band for each layer, and numbers along the path of a run."""
+    steps = {name: number for number, name in enumerate(run_path(page), 1)}
+    if lost := set(steps) - {name for layer in layers(page) for name in layer.packages}:
+        raise ValueError(f"{PATH} names {', '.join(sorted(lost))}, expected packages of the tables")
+    body, y = [], GAP
+    for layer in layers(page):
+        boxes, height = _boxes(layer, steps, y + GAP)
+        body.append(f'<rect class="band" x="0" y="{y}" width="{WIDTH}" height="{height + 2 * GAP}"/>')
+        body.append(f'<text class="layer" x="{GAP}" y="{y + GAP + 19}">{escape(layer.title)}</text>')
+        body += boxes
+        y += height + 3 * GAP
+    described = "Packages of qoslab in layers; the path of a run is numbered"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" role="img" aria-label="{described}">'
+    ground = f'<rect width="{WIDTH}" height="{y}" fill="#fff"/>'
+    return "\n".join([head, f"<title>{described}</title>", f"<style>{STYLE}</style>", ground, *body, "</svg>"]) + "\n"
+
+
+def _boxes(layer: Layer, steps: dict[str, int], top: int) -> tuple[list[str], int]:
+    """Return the boxes of a layer and their height in pixels, in as many rows as they need."""
+    found: list[str] = []
+    x, y = LABEL_WIDTH, top
+    for name in layer.packages:
+        width = len(name) * CHARACTER + 2 * GAP
+        if x + width > WIDTH - GAP:
+            x, y = LABEL_WIDTH, y + BOX_HEIGHT + GAP
+        found += _box(name, steps.get(name), x, y, width)
+        x += width + GAP
+    return found, y + BOX_HEIGHT - top
+
+
+def _box(name: str, step: int | None, x: int, y: int, width: int) -> Iterator[str]:
+    kind = "box" if step is None else "step"
+    yield f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{BOX_HEIGHT}" rx="4"/>'
+    yield f'<text x="{x + GAP}" y="{y + 19}">{escape(name)}</text>'
+    if step is not None:
+        yield f'<circle class="dot" cx="{x + width}" cy="{y}" r="9"/>'
+        yield f'<text class="number" x="{x + width}" y="{y + 4}">{step}</text>'
