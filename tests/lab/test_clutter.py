@@ -71,6 +71,7 @@ def shown(lab: Lab, command: str) -> list[str]:
     return [line for line in lines if not VOLATILE.match(line)]
 
 
+@pytest.mark.long
 def test_a_run_leaves_what_it_does_not_know_and_sends_none_of_it(clean: Path, cluttered: tuple[Lab, Path]) -> None:
     lab, inventory = cluttered
     running, startup = shown(lab, "show running-config"), shown(lab, "show startup-config")

@@ -178,6 +178,7 @@ MOVED: dict[str, tuple[dict[str, float], str]] = {
 """By arm, what has become of the machine's clocks since the run began, and what is said of it."""
 
 
+@pytest.mark.long
 def test_a_clock_that_does_not_run_on_costs_the_cell(
     clean: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_clock_that_does_not_run_on_costs_the_cell(
         assert said in output
 
 
+@pytest.mark.long
 def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
     arms = ("--arm", "unrestricted", "--arm", "policed")
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
@@ -214,6 +216,7 @@ def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
     assert "<html" in (newest_run(clean) / "report.html").read_text()[:500]
 
 
+@pytest.mark.long
 def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
     ours, theirs = os.openpty()
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed", terminal=theirs)

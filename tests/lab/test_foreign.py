@@ -86,6 +86,7 @@ def test_a_door_opens_to_frr(frr: tuple[int, Path]) -> None:
     assert configuration(folder) == before
 
 
+@pytest.mark.long
 def test_frr_is_no_ios_and_is_left_as_it_was(
     frr: tuple[int, Path], clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

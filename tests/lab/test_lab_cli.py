@@ -61,6 +61,7 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
     assert qoslab("lab", "down", name).returncode == 2
 
 
+@pytest.mark.long
 def test_exec_and_shell_log_in_to_an_ios_router_without_a_question(name: str, tmp_path: Path) -> None:
     file = tmp_path / "router.yml"
     router = TOPOLOGY.replace("b: {platform: host}", 'b: {platform: ios, model: "3725"}')

@@ -77,6 +77,7 @@ def said(checked: Looked) -> str:
     return "" if refused is None else refused.message
 
 
+@pytest.mark.long
 def test_a_lab_as_the_experiment_wants_it_is_left_as_it_was(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
@@ -145,6 +146,7 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
         lab.run("client", ["ip", "link", "del", "mgmt0"], check=True)
 
 
+@pytest.mark.long
 def test_a_program_of_ours_that_no_host_can_run_is_named(
     here: tuple[Lab, Path], collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +324,7 @@ def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, m
         assert (session(lab, "show running-config"), [state(lab, host) for host in ("client", "server")]) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "expected"),
     [

@@ -260,6 +260,7 @@ def mounts(lab: Lab, *argv: str) -> None:
     subprocess.run(["nsenter", f"--target={lab.pid}", "--mount", "--pid", *user, "--", *argv], check=True)
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)

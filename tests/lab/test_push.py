@@ -226,6 +226,7 @@ def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
     return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, told.append)
 
 
+@pytest.mark.long
 def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_path: Path) -> None:
     routers = routers_of_a_run(rig, [])
     routers.configure(
@@ -268,6 +269,7 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
     assert significant(rig.running()) == significant(was)
 
 
+@pytest.mark.long
 def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     was = rig.running()
     own = TEMPLATE.format(name="Police", action="police cir 64000")
@@ -348,6 +350,7 @@ def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
     rig.restored("unpasted")
 
 
+@pytest.mark.long
 def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):

@@ -110,7 +110,7 @@ def test_what_is_left_on_a_router_decides_the_result_of_the_cleanup(
     assert (step.name, str(step.result)) == ("R1", result)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
     rack = tmp_path / "rack.yml"
     rack.write_text("all: {children: {ios: {hosts: {R1: {}}}, host: {hosts: {client: {}}}}}\n")
@@ -120,6 +120,7 @@ def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
     assert "found no server in the group host" in printed
 
 
+@pytest.mark.long
 def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> None:
     _, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", "--lab", "simulated")
     assert "found --lab (pyATS reads it as --label), expected --in-lab" in printed

@@ -229,6 +229,7 @@ def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "
     return status, screen
 
 
+@pytest.mark.long
 def test_passwords_that_are_asked_for_let_in_and_are_found_nowhere(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, inventory = exposed
     login = lab.ssh("R1")

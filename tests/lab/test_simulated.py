@@ -209,6 +209,7 @@ def wait_for_counters(clean: Path) -> WatchedCell:
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     """Two processors, and four cells: they are computed in the run, which can be interrupted and goes on."""
     file = experiment_file(clean, "grid.yml", FLOOD)
@@ -288,6 +289,7 @@ def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeyp
             os.kill(int((tmp_path / "number").read_text()), 0)
 
 
+@pytest.mark.long
 def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is longer than a pipe holds; the run looks whether it was interrupted before any of it is read."""
     late = tmp_path / "late"
