@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.ios import regexps
 from qoslab.ios.regexps import LENGTH_LIMIT, NESTING_LIMIT, Regexp, RegexpError
 
 TABLE = [
@@ -50,8 +49,6 @@ def test_what_an_expression_matches(expression: str, matching: list[str], others
     found = Regexp(expression)
     lines = [*matching, *others]
     assert [line for line in lines if found.search(line)] == matching
-    # What was remembered of these lines makes no difference.
-    assert [line for line in lines if found.search(line)] == matching
 
 
 @pytest.mark.parametrize(
@@ -59,14 +56,14 @@ def test_what_an_expression_matches(expression: str, matching: list[str], others
     [
         ("x[ab", "found [ without ]"),
         ("[]", "found [ without ]"),
-        ("x[c-ab]", "found the range c-a, expected the lesser first"),
+        ("x[c-ab]", "found the range c-a, expected the lower character first"),
         ("a)", "found ) without ("),
         ("(a", "found ( without )"),
         ("*a", "found nothing before *"),
         ("a|+", "found nothing before +"),
         ("(?)", "found nothing before ?"),
-        ("a\\", "found nothing behind the last \\"),
-        ("(" * 51 + ")" * 51, "found more than 50 brackets inside one another"),
+        ("a\\", "found nothing after the last \\"),
+        ("(" * 51 + ")" * 51, "found more than 50 nested brackets"),
         ("a" * 255, "found 255 characters, expected at most 254"),
     ],
 )
@@ -80,11 +77,4 @@ def test_what_is_just_an_expression() -> None:
     assert (NESTING_LIMIT, LENGTH_LIMIT) == (50, 254)
     assert Regexp("a" * LENGTH_LIMIT).search("a" * LENGTH_LIMIT)
     assert Regexp("(" * NESTING_LIMIT + "a" + ")" * NESTING_LIMIT).search("a")
-    assert Regexp("(a)" * (NESTING_LIMIT + 1)).search("a" * (NESTING_LIMIT + 1)), "beside one another"
-
-
-def test_few_steps_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regexps, "CACHE_LIMIT", 3)
-    found = Regexp("a[b-y]*z$")
-    assert [line for line in ("abcdefgz", "abcdefg", "bz", "cabz") if found.search(line)] == ["abcdefgz", "cabz"]
-    assert 0 < len(found._steps) <= 3
+    assert Regexp("(a)" * (NESTING_LIMIT + 1)).search("a" * (NESTING_LIMIT + 1)), "next to one another"
