@@ -79,8 +79,8 @@ def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> li
     ]
     order = [arm.name for arm in experiment.arms]
     rows.sort(key=lambda row: order.index(row["arm"]))
-    several = len(asked.bar_metrics) > 1
     arms = {row["arm"] for row in rows}
+    several = len({(row["arm"], row["where"]) for row in rows}) < len(rows)
     greatest = max((row[key] for row in rows for key in _KINDS if not math.isnan(row[key])), default=0.0)
     bars = []
     for row in rows:
