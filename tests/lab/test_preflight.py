@@ -1,4 +1,4 @@
-"""Looks before the first packet: in a lab that is reached by SSH alone, what is wrong is made as a user would."""
+"""Preflight checks of a lab reached by SSH alone, with faults made as a user would."""
 
 from __future__ import annotations
 

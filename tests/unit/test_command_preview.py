@@ -1,4 +1,4 @@
-"""What `plan --lab INVENTORY` says will be sent to each router."""
+"""Preview of the commands for each router by `plan --lab INVENTORY`."""
 
 from __future__ import annotations
 

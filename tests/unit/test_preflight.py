@@ -1,4 +1,4 @@
-"""Looks before the first packet, by facts: what is found of labs that no virtual one shows."""
+"""Preflight checks on facts of labs that no virtual lab shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from looks_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
+from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
 
 from qoslab.ios.model.generations import generation_of
 from qoslab.model.experiment import Experiment

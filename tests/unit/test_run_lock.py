@@ -1,4 +1,4 @@
-"""The mark on a router that says which run has it: who is refused, and what is left."""
+"""Run lock of a router: refused runs, and remains."""
 
 from __future__ import annotations
 

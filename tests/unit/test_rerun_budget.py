@@ -1,4 +1,4 @@
-"""A run that a test makes again is told, and many fail the call of pytest."""
+"""A run repeated by a test is reported, and too many fail the call of pytest."""
 
 from __future__ import annotations
 

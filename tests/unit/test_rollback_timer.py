@@ -1,4 +1,4 @@
-"""The countdown on a router that takes its configuration back: which is chosen, what is sent, when it stops."""
+"""Rollback timer of a router: choice of the method, commands sent, and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts for looks before the first packet, read from what routers print."""
+"""Facts for preflight checks, read from the output of routers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from looks_facts import MACS, UP, facts, port
+from preflight_facts import MACS, UP, facts, port
 
 from qoslab.genie.parse import parse as genie_parse
 from qoslab.run.door.countdowns import Kept

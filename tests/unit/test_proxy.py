@@ -1,4 +1,4 @@
-"""Doors in front of devices: who is let in, what is said where nobody is, and what is kept of it."""
+"""Proxies in front of devices: accepted and refused clients, messages, and records."""
 
 from __future__ import annotations
 

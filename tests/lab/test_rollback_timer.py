@@ -1,4 +1,4 @@
-"""Routers that are left alone take their configuration back, each in its way; `plan` has told what they are sent."""
+"""Abandoned routers roll back by each method; `plan` lists the commands sent to them."""
 
 from __future__ import annotations
 

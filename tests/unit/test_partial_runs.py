@@ -1,4 +1,4 @@
-"""What a run of a part of its file was not asked for is not missed in it."""
+"""A run of a part of its file does not report the other parts as missing."""
 
 from __future__ import annotations
 

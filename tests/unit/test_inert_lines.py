@@ -1,4 +1,4 @@
-"""Lines without effect, and lines that are refused with the reason."""
+"""Inert lines, and lines refused with a reason."""
 
 from __future__ import annotations
 
