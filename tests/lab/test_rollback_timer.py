@@ -161,7 +161,7 @@ def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 @pytest.mark.long
-def test_a_run_sends_what_plan_has_told(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+def test_a_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     session(lab, "write memory", router="R3")
     before = shown(lab)

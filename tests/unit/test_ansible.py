@@ -239,7 +239,7 @@ def blocks(*parts: bytes) -> bytes:
     return stream.getvalue()
 
 
-def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ansible_connection.SOCKETS, str(tmp_path))
     told = context(40022)
     path = ansible_connection.socket_path(ansible_connection.unpickle(told), "4711")

@@ -130,7 +130,7 @@ def test_what_was_found_is_read_as_it_was_written() -> None:
     assert FileProof.of(json.loads(json.dumps(asdict(PROOF)))) == PROOF
 
 
-def test_mistakes_are_made_apart_and_told_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_made_separately_and_reported_with_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     file = prove.File("one", None, (), [], verdicts={("a", "x"): "within"})  # type: ignore[arg-type]
     # A patch is nothing that can be sent to another process.
     mistakes = [prove.Mistake(name, "", lambda: nullcontext()) for name in ("first", "second", "third")]
@@ -203,7 +203,7 @@ echo figures
 """
 
 
-def test_captures_are_kept_beside_what_was_printed(tmp_path: Path) -> None:
+def test_captures_are_saved_with_the_output(tmp_path: Path) -> None:
     program, calls = tmp_path / "program", tmp_path / "calls"
     program.write_text(CAPTURING.format(calls=calls))
     program.chmod(0o755)

@@ -109,7 +109,7 @@ class TestPage:
         assert said.index("Outside tolerance") < said.index("Measured beside published")
         assert "1 of 5 expected values is out of tolerance." in said
 
-    def test_measured_beside_published(self, run: RunFolder) -> None:
+    def test_measured_and_published_values_are_shown(self, run: RunFolder) -> None:
         said = words(run.report.read_text()).replace("\xa0", " ")
         assert re.search(
             r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted", said
@@ -187,7 +187,7 @@ class TestPage:
             ),
         ],
     )
-    def test_what_was_left_changed_on_a_router_is_told(
+    def test_remaining_changes_on_a_router_are_reported(
         self, tmp_path: Path, left: tuple[str, ...] | None, why: str, sentence: str, headings: list[str]
     ) -> None:
         folder = sample_run.make_run(tmp_path)
