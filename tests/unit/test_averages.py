@@ -514,7 +514,7 @@ def test_notes_tell_figures_of_some_cells() -> None:
     assert found.rows[1][1] == ["80.1\u00a0%"]
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "experiments"
     shutil.copytree(source / "templates", tmp_path / "templates")
     text = (source / "tcp-friendly-policer-more.yml").read_text()
