@@ -135,7 +135,7 @@ def test_secrets_stand_in_it_only_where_that_is_asked_for(inventory: Path, capsy
         ("server: {ansible_host", "sever: {ansible_host", "found no server in "),
     ],
 )
-def test_unmet_assumptions_are_reported(
+def test_invalid_inventory_values_are_reported(
     inventory: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inventory.write_text(INVENTORY.replace(old, new, 1))
