@@ -348,7 +348,7 @@ def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
     rig.restored("unpasted")
 
 
-def test_a_router_that_did_not_roll_back_is_reported(rig: Rig, tmp_path: Path) -> None:
+def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):
         rig.session.carry_out(["restore"], restore=tmp_path)

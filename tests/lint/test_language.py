@@ -194,12 +194,11 @@ def test_shipped_experiment_is_in_plain_words(file: Path) -> None:
     assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND
 
 
-def test_names_of_tests_have_no_private_words() -> None:
+def test_names_of_unit_tests_have_no_private_words() -> None:
     private = re.compile(r"_(mend|told|anew|beside|likewise|meanwhile|whoever|whatever)(_|$)")
     names = {
         name
-        for level in ("unit", "lab")
-        for path in (TOP / "tests" / level).glob("*.py")
+        for path in (TOP / "tests/unit").glob("*.py")
         for name in [path.stem, *re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))]
     }
     assert sorted(name for name in names if private.search(name)) == []
