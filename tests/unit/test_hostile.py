@@ -117,7 +117,7 @@ def test_links_lead_nowhere_else(tmp_path: Path, what: str) -> None:
     assert "expected a file below" in raised.value.message or "no file" in raised.value.message
 
 
-def test_a_project_has_its_published_values_next_to_its_experiments(tmp_path: Path) -> None:
+def test_a_project_has_its_published_figures_beside_its_experiments(tmp_path: Path) -> None:
     text = BASE + "compare: {article: A, published: ../reports/published/p.csv}\n"
     figures = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
     written(tmp_path, figures)

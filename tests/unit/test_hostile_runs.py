@@ -207,7 +207,7 @@ def reported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_hostile_table_is_reported(
+def test_a_hostile_table_is_told(
     reported: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str
 ) -> None:
     change, said = TABLES[name]
@@ -263,7 +263,7 @@ def said_so_far(run: Path, *lines: str) -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LINES)
-def test_texts_of_a_hostile_run_are_escaped_or_omitted(
+def test_what_a_hostile_run_says_is_told_or_left_out(
     run: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     line, status, said = LINES[name]
@@ -346,7 +346,7 @@ def test_what_a_run_was_asked_for_is_read_with_care(
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_counters_are_reported_with_their_line(tmp_path: Path, damage: str) -> None:
+def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) -> None:
     cell = Cell(tmp_path, CellIdentity("a", (), 1))
     (tmp_path / "counters").mkdir()
     (tmp_path / "counters" / "R1.jsonl").write_text(DAMAGE[damage] + "\n")
