@@ -263,9 +263,7 @@ def said_so_far(run: Path, *lines: str) -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LINES)
-def test_what_a_hostile_run_says_is_told_or_left_out(
-    run: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     line, status, said = LINES[name]
     said_so_far(run, line)
     for words in (["watch", str(run)], ["watch", str(run), "--json"]):
