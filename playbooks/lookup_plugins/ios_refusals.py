@@ -1,4 +1,4 @@
-"""The lookup `ios_refusals`: by what Ansible knows that an IOS router refused a line."""
+"""Lookup `ios_refusals`: patterns by which Ansible recognises that an IOS router refused a line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ansible.plugins.lookup import LookupBase
 
 
 def refusals() -> list[dict[str, str]]:
-    """The words of the installed cisco.ios, then those of qoslab.ios.refusals, for `ansible_terminal_stderr_re`.
+    """Return the patterns of the installed cisco.ios, then those of qoslab, for `ansible_terminal_stderr_re`.
 
-    That variable replaces the collection's own list, which differs between its releases.
+    That variable replaces the list of the collection, which differs between its releases.
     """
     from ansible_collections.cisco.ios.plugins.terminal.ios import TerminalModule
 
@@ -25,8 +25,8 @@ def refusals() -> list[dict[str, str]]:
 
 
 class LookupModule(LookupBase):
-    """What Ansible asks for."""
+    """Lookup plugin; Ansible requires this name."""
 
     def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[dict[str, str]]:
-        """The patterns, each with its flags; terms are not looked at."""
+        """Return the patterns, each with its flags; terms are ignored."""
         return refusals()

@@ -134,7 +134,7 @@ def test_a_list_on_input_filters_what_is_for_the_router_too(edges: Lab) -> None:
         configure(edges, "interface FastEthernet0/0", "no ip access-group 150 in")
 
 
-def test_longer_packets_go_in_fragments_or_are_told_of(edges: Lab) -> None:
+def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
     configure(
         edges,
         *("class-map match-all Fragments", "match input-interface FastEthernet0/0"),

@@ -236,7 +236,7 @@ def watched(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
         thread.join()
 
 
-def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
+def test_cost_of_reading_counters_is_reported(ran: Ran) -> None:
     (polling,) = ran.record.polling.values()
     assert polling.every_s == 3 and polling.readings >= 2
     assert 0 < polling.took_mean_s <= polling.took_max_s

@@ -146,7 +146,7 @@ def test_a_signal_ends_it(number: signal.Signals, server: ForkServer, tmp_path: 
         assert each.returncode == -signal.SIGKILL
 
 
-def test_it_outlives_whoever_forked_it(says: Path, tmp_path: Path) -> None:
+def test_it_outlives_its_parent(says: Path, tmp_path: Path) -> None:
     server = ForkServer(str(says))
     process = waiting(server, tmp_path)
     server.close()

@@ -96,7 +96,7 @@ def test_every_step_back_is_accepted(bench: Bench, before: Device, after: Device
 
 @given(random=st.randoms(use_true_random=False), generation=st.sampled_from(["classic", "hqf"]))
 @ENGINE
-def test_whatever_is_typed_is_accepted(bench: Bench, random: Random, generation: Generation) -> None:
+def test_data_plane_accepts_the_result_of_any_typed_line(bench: Bench, random: Random, generation: Generation) -> None:
     device = Device(hardware(generation))
     session = ConfigSession(device)
     for line in ("class-map Voice", "policy-map Edge", "class Voice"):

@@ -214,7 +214,7 @@ def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: 
 
 
 @pytest.mark.long
-def test_a_router_that_is_called_otherwise_meanwhile_is_told(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:

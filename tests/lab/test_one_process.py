@@ -92,7 +92,7 @@ def test_a_router_is_configured_while_others_run(chain: Lab) -> None:
     assert ask(chain, "R1", "config")["config"] is None
 
 
-def test_a_router_that_is_told_to_stop_leaves_the_others_running(chain: Lab) -> None:
+def test_stopping_a_router_leaves_the_others_running(chain: Lab) -> None:
     ask(chain, "R2", "shutdown")
     failures = wait_until(chain.failures, "the lab reports the end of R2")
     assert [str(failure) for failure in failures] == ["R2: it was asked to stop"]
@@ -106,7 +106,7 @@ def test_a_router_that_is_told_to_stop_leaves_the_others_running(chain: Lab) -> 
     wait_until(lambda: not data_planes(chain), "the process of all routers has ended")
 
 
-def test_sigkill_of_the_process_is_told_of_all_its_routers(name: str) -> None:
+def test_sigkill_of_the_process_is_reported_for_all_its_routers(name: str) -> None:
     lab = Lab.up(CHAIN, name=name)
     traces = Traces(lab)
     (pid,) = data_planes(lab)

@@ -242,7 +242,7 @@ def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_p
     assert significant(rig.running()) == significant(rig.text_before())
 
 
-def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     told: list[str] = []
     routers = routers_of_a_run(rig, told)
     was = rig.running()
@@ -313,7 +313,7 @@ def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collect
     assert significant(running()) == significant(clean)
 
 
-def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
+def test_a_difference_from_the_pushed_configuration_is_reported(rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=tmp_path)
@@ -528,7 +528,7 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
 
 
-def test_without_responders_a_reader_is_told_what_to_do(probes: Callable[..., Probes], collector: Collector) -> None:
+def test_missing_responders_are_reported_with_a_hint(probes: Callable[..., Probes], collector: Collector) -> None:
     running = probes(
         {"type": "udp-jitter", "from": "R1", "to": "client", "port": 5000},
         {"type": "udp-echo", "from": "client", "to": "R1", "port": 5000},
@@ -543,9 +543,7 @@ def test_without_responders_a_reader_is_told_what_to_do(probes: Callable[..., Pr
     assert told.format("client", "R1") in caught.value.message
 
 
-def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
-    probes: Callable[..., Probes], cell: Cell
-) -> None:
+def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Callable[..., Probes], cell: Cell) -> None:
     running = probes({"type": "icmp-echo", "from": "R1", "to": "client"})
     running.start(time.monotonic())
     with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
@@ -555,7 +553,7 @@ def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
         running.prepare()
 
 
-def test_a_responder_that_cannot_listen_is_told(probes: Callable[..., Probes], routers: Lab) -> None:
+def test_a_responder_that_cannot_listen_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
     """Something else has the port at which it is asked."""
     occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
     taken = routers.popen(

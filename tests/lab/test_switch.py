@@ -152,7 +152,7 @@ def test_an_untrusted_port_forgets_marks(lab: Lab, session: tuple[AnsibleSession
     put_back(session, outcome)
 
 
-def test_what_was_not_pushed_is_told(session: tuple[AnsibleSession, Path]) -> None:
+def test_lines_that_were_not_pushed_are_reported(session: tuple[AnsibleSession, Path]) -> None:
     ansible, folder = session
     text = f"interface {PORT}\n queue-set 2\n"
     with pytest.raises(RouterError, match="queue-set 2"):

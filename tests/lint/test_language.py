@@ -6,9 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 
 from qoslab.cli import group
 from qoslab.model.metrics import METRICS
@@ -32,11 +34,14 @@ PLAIN_PAGES = (
     *sorted(
         path.relative_to(TOP).as_posix()
         for path in (TOP / "docs").rglob("*.md")
-        # The guide lists the words; results quote experiment files.
-        if path.name not in ("style.md", "results.md") and path.stat().st_size > SHORTEST
+        # The guide lists the words.
+        if path.name != "style.md" and path.stat().st_size > SHORTEST
     ),
 )
 """Pages that meet the style guide."""
+
+SHIPPED = sorted((TOP / "experiments").glob("*.yml"))
+"""Experiment files."""
 
 PLAIN_PACKAGES = (
     *("analysis", "capture", "cli", "exchange", "generated", "genie", "lab", "labs", "live", "model", "plan", "policy"),
@@ -46,6 +51,9 @@ PLAIN_PACKAGES = (
 
 UNREWRITTEN = ("limiter_inference",)
 """Folders within them that are not rewritten yet."""
+
+UNRENAMED = "test_hostile"
+"""First word of the files whose tests are not renamed yet."""
 
 FRAGMENT = re.compile(
     r"(What|Whether|How|Where|Which|Who|Whose|When|Why|Of|In|To|By|For|With|From|As|That|Those|Its|It|They|Until)\b"
@@ -86,6 +94,18 @@ def prose(page: str) -> str:
     """The text of a Markdown page without code, tables and comments."""
     text = re.sub(r"```.*?```|<!--.*?-->|`[^`]*`", " ", page, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith(("    ", "|")))
+
+
+def shown(value: Any, key: str = "") -> Iterator[str]:
+    """The texts of an experiment file that reports print."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from shown(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from shown(each)
+    elif key in ("title", "description", "reason", "explained", "fitted", "text"):
+        yield value
 
 
 def sources(*packages: str) -> Iterator[Path]:
@@ -165,6 +185,27 @@ def test_messages_have_few_relative_clauses_and_no_private_words() -> None:
 def test_docstrings_start_with_a_noun_phrase_or_an_imperative(package: str) -> None:
     found = [f"{path.name}: {text}" for path in sources(package) for text in docstrings(path) if FRAGMENT.match(text)]
     assert found == []
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_shipped_experiment_is_in_plain_words(file: Path) -> None:
+    written = file.read_text(encoding="utf-8")
+    comments = re.findall(r"(?:^|\s)# (.*)", written)
+    words = " ".join(dict.fromkeys([*shown(yaml.safe_load(written)), *comments]))
+    text = re.sub(r"\{[^{}]*\}", " ", words)
+    assert PRIVATE.findall(text) == []
+    assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND
+
+
+def test_names_of_unit_tests_have_no_private_words() -> None:
+    private = re.compile(r"_(mend|told|anew|beside|likewise|meanwhile|whoever|whatever)(_|$)")
+    names = {
+        name
+        for path in (TOP / "tests/unit").glob("*.py")
+        if not path.stem.startswith(UNRENAMED)
+        for name in [path.stem, *re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))]
+    }
+    assert sorted(name for name in names if private.search(name)) == []
 
 
 def test_there_are_few_user_pages() -> None:

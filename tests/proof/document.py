@@ -1,4 +1,4 @@
-"""docs/internals/proof.md: what noticed which mistake, and what noticed none. Pure."""
+"""Text of docs/internals/proof.md: the mistakes that each expectation detects. Pure."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class FileProof:
 
     name: str
     digest: str
-    """Of the file and the simulator."""
+    """Digest of the file and the simulator."""
     cells: int
-    """How many were simulated."""
+    """Number of simulated cells."""
     all_cells: int
-    """How many there are."""
+    """Number of all cells."""
     processor_s: float
-    """Processor time that it took, in seconds."""
+    """Processor time of the simulations, in seconds."""
     held: Sequence[Row]
-    """Rows that hold without a mistake."""
+    """Rows that pass without a mistake."""
     outside: Sequence[Row]
-    """Rows that do not."""
+    """Rows that fail without a mistake."""
     noticed: Mapping[str, Sequence[Row] | None]
-    """By mistake that was tried: the rows that notice it; None where no cell comes by its switch."""
+    """Rows that detect each tried mistake; None if no cell executes its switch."""
     spared: Sequence[str] = ()
-    """Mistakes that were not made in further cells once a row had noticed, so that more rows may notice them."""
+    """Mistakes that were not made in further cells after a row had detected them; more rows may detect these."""
 
     @classmethod
     def of(cls, read: Mapping[str, Any]) -> Self:
-        """From JSON, in which rows are lists."""
+        """Read from JSON, in which rows are lists."""
 
         def rows(found: Iterable[Sequence[str]]) -> list[Row]:
             return [(place, metric) for place, metric in found]
@@ -46,23 +46,23 @@ class FileProof:
 
 
 def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], missing: Sequence[str] = ()) -> str:
-    """The document; `mistakes` are names and what each does, `missing` the files that were not simulated."""
+    """Return the document; `mistakes` are names and descriptions, `missing` the files that were not simulated."""
     caught = [name for name, _ in mistakes if any(file.noticed.get(name) for file in files)]
     lines = [
-        "# Mistakes on purpose",
+        "# Deliberate mistakes",
         "",
-        "Written by `tox -e prove`: experiment files in virtual time, with each of these mistakes made on purpose",
-        "(`crates/mistakes`, `tests/proof/analysis_mistakes.py`). A row notices a mistake if it holds without it and",
-        "not with it. Programs do not contain the switches (`tests/lab/test_mistakes.py`).",
+        "Written by `tox -e prove`: experiment files are simulated with each of these deliberate mistakes",
+        "(`crates/mistakes`, `tests/proof/analysis_mistakes.py`). A row detects a mistake if it passes without it, but",
+        "not with it. Released programs do not contain the mistakes (`tests/lab/test_mistakes.py`).",
         "",
-        f"{len(caught)} of {len(mistakes)} mistakes are noticed in {len(files)} files.",
+        f"{len(caught)} of {len(mistakes)} mistakes are detected in {len(files)} files.",
         "",
-        *([f"Not simulated for this: {', '.join(missing)}.", ""] if missing else []),
-        "A cell is simulated with a mistake if it comes by the switch. Arms of which nothing is expected are left out,",
-        "and of sweeps all but the cells that `PICKED` in `tests/proof/prove.py` names. Processor time is that of the",
-        "runs by which this was found; what was simulated once is kept.",
+        *([f"Not simulated: {', '.join(missing)}.", ""] if missing else []),
+        "A cell is simulated with a mistake if its code executes the switch of the mistake. Arms without expectations",
+        "are omitted, and of sweeps all cells except those in `PICKED` of `tests/proof/prove.py`. The processor time",
+        "is that of the simulations of this version; earlier results of unchanged files are reused.",
         "",
-        "| file | cells | rows that hold | rows that notice a mistake | processor time |",
+        "| file | cells | passing rows | rows that detect a mistake | processor time |",
         "|---|---|---|---|---|",
         *(
             f"| {file.name} | {file.cells} of {file.all_cells} | {len(file.held)} "
@@ -73,8 +73,8 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
     ]
     for name, what in mistakes:
         lines += [f"## {name}", "", f"{what[0].upper()}{what[1:]}.", "", *_of_mistake(name, files), ""]
-    lines += ["## Rows that notice none", "", *_none(files, mistakes), ""]
-    lines += ["## Rows that do not hold without a mistake", "", "They can notice none.", ""]
+    lines += ["## Rows that detect no mistake", "", *_none(files, mistakes), ""]
+    lines += ["## Rows that fail without a mistake", "", "They cannot detect a mistake.", ""]
     lines += [f"- {file.name}: {_listed(file.outside)}" for file in files if file.outside]
     return "\n".join(_wrapped(lines)).rstrip() + "\n"
 
@@ -83,9 +83,9 @@ def _of_mistake(name: str, files: Sequence[FileProof]) -> Iterator[str]:
     reached = [(file, rows) for file in files if (rows := file.noticed.get(name)) is not None]
     untried = [file.name for file in files if name not in file.noticed]
     if not reached and not untried:
-        yield "**No experiment comes by it.**"
+        yield "**No experiment executes it.**"
     elif reached and not any(rows for _, rows in reached):
-        yield f"**No row notices**, though it is made in {', '.join(file.name for file, _ in reached)}."
+        yield f"**No row detects it**, although it is made in {', '.join(file.name for file, _ in reached)}."
     for file, rows in reached:
         if rows:
             least = "at least " if name in file.spared else ""
@@ -95,15 +95,15 @@ def _of_mistake(name: str, files: Sequence[FileProof]) -> Iterator[str]:
 
 
 def _unmoved(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
-    """The rows of a file that notice none of the mistakes."""
+    """Return the rows of a file that detect none of the mistakes."""
     moved = {row for name, _ in mistakes for row in file.noticed.get(name) or ()}
     return [row for row in file.held if row not in moved]
 
 
 def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The rows of each file that notice none, and of which that is not known yet."""
-    yield "Either the catalogue lacks a mistake that they would notice, or nothing can violate them. Their expectations"
-    yield "are labelled `unproven` in the experiment files: they are shown as wide and not counted."
+    """Yield the rows of each file that detect no mistake, and the files with untried mistakes."""
+    yield "Either the catalogue lacks a mistake that they would detect, or no mistake can violate them. Their"
+    yield "expectations are marked `unproven` in the experiment files: reports show them as wide and do not count them."
     yield ""
     for file in files:
         if unmoved := _unmoved(file, mistakes):
@@ -112,13 +112,13 @@ def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> It
         unknown = [name for name, _ in mistakes if name in file.spared or name not in file.noticed]
         if unknown and _unmoved(file, mistakes):
             yield (
-                f"- of {file.name} more rows may notice one: {len(unknown)} of {len(mistakes)} mistakes were not made, "
+                f"- more rows of {file.name} may detect one: {len(unknown)} of {len(mistakes)} mistakes were not made, "
                 "or not in every cell"
             )
 
 
 def _listed(rows: Sequence[Row]) -> str:
-    """Rows, those of one place together, and places of which it is the same."""
+    """Join rows: metrics of one place, and places with the same metrics."""
     by_place: dict[str, list[str]] = {}
     for place, metric in rows:
         by_place.setdefault(place, []).append(metric)

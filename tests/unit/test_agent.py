@@ -194,7 +194,7 @@ def test_programs_end_with_the_connection(either: HostAccess, tmp_path: Path) ->
         channel.ask("clock")
 
 
-def test_a_host_is_given_up_whatever_is_under_way(either: HostAccess, tmp_path: Path) -> None:
+def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
@@ -480,7 +480,7 @@ def test_a_user_who_may_send_no_frames_pings_what_no_router_passes_on(
     assert cable("192.168.10.9")["why"] == "it takes root, or CAP_NET_RAW, to see who is on a cable"
 
 
-def test_a_user_who_may_not_capture_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dumpcap = tmp_path / "dumpcap"
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     # As it prints that; a list of interfaces it prints nonetheless.

@@ -84,7 +84,7 @@ class TestMeasured:
     def figure(self, arm: str, **where: int | tuple[int, ...]) -> comparing.Measured:
         return comparing.measured_figure(self.rings, arm, "rtt.max", where)
 
-    def test_the_cells_are_told_apart(self) -> None:
+    def test_cells_are_distinguished(self) -> None:
         groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4], [5.0]]
         assert self.figure("a") == comparing.Measured(
             average(groups), trusted=True, excluded=1, missing="R1 was not read; R2 was not read", effect=NAN
@@ -280,7 +280,7 @@ class TestCompare:
         table = comparing.compare("", TestMeasured.rings, [figure], [])
         assert table[["where", "measured", "excluded"]].values.tolist() == [["ring = 1", 4.5, 0]]
 
-    def test_a_reference_of_our_own_is_told_and_is_no_published_figure(self) -> None:
+    def test_an_own_reference_is_reported_and_not_counted_as_published(self) -> None:
         own = PublishedFigure("policed", "goodput.sum", "b/s", 812_000.0, "", kind="own reference")
         (row,) = self.rows([own], [expectation(arm="policed", metric="goodput.sum", at_least="900 kb/s")])
         assert (row["published"], row["verdict"], row["publication"]) == (NAN, "outside", "own reference")

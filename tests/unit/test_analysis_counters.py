@@ -170,7 +170,7 @@ class TestClasses:
         for selector in ("C", "input A", "A/B"):
             assert self.figures(selector) == {}
 
-    def test_each_class_is_computed_once_whatever_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_each_class_is_computed_once_for_any_selection(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every class has a share, which is of all classes of its policy: their figures are not made anew for each."""
         own, computed = class_metrics._over_window, []
 

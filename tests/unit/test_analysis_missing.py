@@ -87,7 +87,7 @@ class TestPrintedDrops:
         assert (row["offered"], row["queued"], row["police"]) == (9, 3, 0)
         assert pd.isna(row["tail"]) and pd.isna(row["sent"])
 
-    def test_class_default_beside_queues_has_one_that_is_not_printed(self) -> None:
+    def test_class_default_next_to_queues_has_an_unprinted_queue(self) -> None:
         rest = {"packets": 7, "bytes": 700}
         with_queues = printed(6.0, queueing(5, total_drops=0), others={"class-default": rest})
         alone = printed(6.0, {"packets": 5, "bytes": 500}, others={"class-default": rest})

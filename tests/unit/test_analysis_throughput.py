@@ -69,7 +69,7 @@ class TestThroughput:
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
 
-    def test_a_policer_beside_the_path_or_of_some_packets_does_not_bound_it(self) -> None:
+    def test_a_policer_off_the_path_or_of_some_packets_does_not_bound_it(self) -> None:
         for other in (policer(1e6, "Fa0/1"), policer(1e6, name="VOICE")):
             found = dict(throughput_figures(flows(1_000_000), other, {"transfer": WAY}, {}))
             assert found["goodput.of_bottleneck"] == pytest.approx(0.8 / 9.75)

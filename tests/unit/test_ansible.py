@@ -239,7 +239,7 @@ def blocks(*parts: bytes) -> bytes:
     return stream.getvalue()
 
 
-def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ansible_connection.SOCKETS, str(tmp_path))
     told = context(40022)
     path = ansible_connection.socket_path(ansible_connection.unpickle(told), "4711")
@@ -415,7 +415,7 @@ def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     # A folder that is there may be for others as well.
     assert stat.S_IMODE(before.stat().st_mode) == (0o755 if there else 0o700)
-    assert "Read the router back" in printed and "FastEthernet0/0" not in printed
+    assert "Read the running configuration" in printed and "FastEthernet0/0" not in printed
 
 
 def test_what_ansible_prints_is_kept_without_secrets(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ class TestJobs:
             assert jobs.learn(nearly, experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
             assert jobs.learn(record(0.1), experiment) == jobs.look() == "" and jobs.labs == 3  # type: ignore[arg-type]
 
-    def test_only_a_cell_that_ran_beside_the_last_lab_adds_another(self, grid: Path) -> None:
+    def test_only_a_cell_run_in_parallel_to_the_last_lab_adds_another(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         before = datetime.now(UTC)
         assert "2 to 3 labs" in jobs.look()

@@ -33,7 +33,7 @@ UNREACHED = (
 
 
 @pytest.mark.parametrize("said", UNREACHED)
-def test_what_could_not_be_looked_at_is_told_and_not_passed(audit: ModuleType, said: str) -> None:
+def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, said: str) -> None:
     look = audit.Look("weaknesses", program(1, said), "the database")
     status, told = audit.taken(look, False)
     assert status == 2 and told.startswith("NOT RUN: the database cannot be reached (")

@@ -214,7 +214,7 @@ class TestJudgedPairs:
             (None, ""),
         ],
     )
-    def test_what_the_publication_says_is_told(self, published: str | None, said: str) -> None:
+    def test_the_published_value_is_shown(self, published: str | None, said: str) -> None:
         assert claim(pairs_table([pair_of(published=published)], *sweep())) == said
 
 
@@ -279,7 +279,7 @@ class TestLeast:
         found = averages_table([over_least()], metrics, alone)
         assert list(found["verdict"]) == ["informative"] * 3 and list(found["unmeasured"]) == [1, 1, 1]
 
-    def test_what_is_as_good_may_be_told(self) -> None:
+    def test_equal_within_and_better_define_an_equally_good_value(self) -> None:
         found = averages_table([over_least(equal_within="2 %")], *static_sizes())
         assert list(found["value"])[:2] == [2.0, 1.5] and list(found["verdict"])[:2] == ["outside", "within"]
         found = averages_table([over_least(better="lower")], *static_sizes())
@@ -514,7 +514,7 @@ def test_notes_tell_figures_of_some_cells() -> None:
     assert found.rows[1][1] == ["80.1\u00a0%"]
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "experiments"
     shutil.copytree(source / "templates", tmp_path / "templates")
     text = (source / "tcp-friendly-policer-more.yml").read_text()

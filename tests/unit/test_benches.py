@@ -20,7 +20,7 @@ def test_a_benchmark_finds_what_it_imports(file: Path) -> None:
     assert file.stem == "page" or file.name in done.stdout, "it says what it takes"
 
 
-def test_what_is_refused_too_late_is_told_and_fails(
+def test_a_late_refusal_is_reported_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHES[0].parent))

@@ -375,7 +375,7 @@ def test_a_run_goes_on_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -
     assert (clone / "target/release/qos-sim").exists()
 
 
-def test_a_build_ends_with_what_it_goes_on_beside(clone: Path) -> None:
+def test_a_build_ends_with_its_parallel_work(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     cargo = cargo_that(clone, 'echo "$$" >"$STUB_CALLS.cargo"; exec sleep 60')
     failed = start(clone, "notebook", STUB_SAYS="error: no space left on device", **cargo)
@@ -583,7 +583,7 @@ def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) 
         ("pacman", "sudo pacman -S --needed ", {"iperf3", "iputils", "openssh", "wireshark-cli", "rust"}),
     ],
 )
-def test_other_distributions_are_told_in_their_words(
+def test_other_distributions_get_their_own_commands(
     clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
 ) -> None:
     folder = clone.parent / "bin"

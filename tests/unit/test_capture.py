@@ -121,7 +121,7 @@ class TestFilters:
         assert program[-1] == (6, 0, 0, 0) and (6, 0, 0, 262144) in program
         assert filter_program(" ") == ()
 
-    def test_what_cannot_be_compiled_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_uncompilable_lines_are_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(CaptureError, match=r"the filter 'tcp and and udp' is not valid: .*syntax error"):
             filter_program("tcp and and udp")
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))

@@ -202,7 +202,7 @@ def test_reader_that_goes_away() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("most", [6, 8, 10, 12])
-def test_a_run_that_can_open_no_more_files_is_told_so(most: int, tmp_path: Path) -> None:
+def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "qoslab", "run", "policing-vs-shaping", "--lab", "simulated"]
     ran = subprocess.run(
         ["prlimit", f"--nofile={most}", *command, "--duration", "2s", "--arm", "policed"],
@@ -245,7 +245,7 @@ def test_what_the_machine_has_no_more_of_is_no_defect(error: Exception, said: st
         (MemoryError(), 2, "qoslab: its own files cannot be read: there is no memory\n"),
     ],
 )
-def test_what_keeps_the_program_from_being_loaded_is_told_in_a_line(
+def test_a_load_error_of_the_program_is_reported_in_one_line(
     why: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Refuses:

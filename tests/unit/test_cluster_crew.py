@@ -248,7 +248,7 @@ def test_one_that_comes_in_mid_run_is_refused(tmp_path: Path, monkeypatch: pytes
         crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"version": "0.0.9"})
 
 
-def test_a_worker_that_fails_and_what_the_user_has_to_mend(
+def test_a_failing_worker_reports_an_error_for_the_user_to_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)

@@ -118,7 +118,7 @@ def test_nothing_in_that_process_writes_all_disks() -> None:
     assert done.stderr.endswith(b"Noneqoslab.run.devices.collector_process")
 
 
-def test_of_a_router_that_is_silent_neither_what_was_typed_nor_what_was_waited_for_is_told() -> None:
+def test_a_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
     """Unicon says both: a password, and the words of every refusal."""
     waited = "['^.*% (Bad secrets|Access denied)', '^.*[Pp]assword( for )?: ?$', '^.*[Pp]ermission denied']"
     silent = TimeoutError(

@@ -146,7 +146,7 @@ def test_a_damaged_cell_is_invalid(
     assert status == 3 and f"{CELL}/" in said
 
 
-def test_lines_are_told_where_a_file_has_lines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = run / CELL / "counters" / "R1.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:1]))
@@ -163,7 +163,7 @@ def test_lines_are_told_where_a_file_has_lines(run: Path, capsys: pytest.Capture
         *((damage, "tables/metrics.parquet") for damage in (cut, empty)),
     ],
 )
-def test_damage_beside_the_cells_is_named(
+def test_damage_outside_the_cells_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
 ) -> None:
     damage(run / name)
@@ -196,7 +196,7 @@ def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -
     assert unreadable >= 20 // some
 
 
-def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = RunFolder(run).experiment_text()
     (run / "experiment.9.yml").write_text("title: somebody else's\n")
     status, said = verified(run, capsys)
@@ -207,7 +207,7 @@ def test_an_added_experiment_file_is_told_and_not_taken(run: Path, capsys: pytes
 
 
 @pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
-def test_an_added_file_beside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for printed in ("door/R1.txt", "restore/1/stdout"):
         (run / printed).parent.mkdir(parents=True)
         (run / printed).write_text("printed\n")
@@ -244,7 +244,7 @@ def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: p
 
 
 @pytest.mark.long
-def test_what_was_kept_is_compared_before_it_is_kept(
+def test_resume_measures_damaged_cells_again(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut(run / CELL / "counters" / "R1.jsonl")

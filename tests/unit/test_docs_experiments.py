@@ -32,7 +32,7 @@ def test_example_holds(example: Path) -> None:
     assert [arm.name for arm in load_experiment(example).arms] == ["unrestricted", "policed"]
 
 
-def test_mistakes_are_told_as_shown(example: Path) -> None:
+def test_mistakes_are_reported_as_shown(example: Path) -> None:
     example.write_text(EXAMPLE.replace("rate: 100 Mb/s", "rate: 100").replace("traffic:", "trafic:"), encoding="utf-8")
     with pytest.raises(ExperimentError) as raised:
         load_experiment(example)

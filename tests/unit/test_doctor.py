@@ -11,7 +11,7 @@ from qoslab import extras
 from qoslab.cli import doctor, main
 
 
-def test_without_the_packages_of_a_lab_all_else_is_told(
+def test_missing_packages_of_a_lab_do_not_hide_other_results(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lacking = {"lab": ["asyncssh", "pyroute2"]}

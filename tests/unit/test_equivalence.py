@@ -50,7 +50,7 @@ def test_what_two_labs_say_of_each_other(first: list[float], second: list[float]
     assert bool(found.untested) == (word in (NEAR, APART) or (margin == 0 and word == DIFFERENT))
 
 
-def test_a_test_needs_three_repetitions_each_or_nineteen_beside_one() -> None:
+def test_a_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
     assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
     assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
 
@@ -92,7 +92,7 @@ def test_a_relative_difference_is_a_share_of_the_greater() -> None:
     assert math.isnan(relative_difference(1, math.inf))
 
 
-def test_why_there_was_no_test_is_told() -> None:
+def test_the_reason_for_no_test_is_reported() -> None:
     assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a figure is not finite"
     assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no chance in it"
     assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions permit no test"

@@ -447,7 +447,7 @@ def test_a_value_is_shown_as_a_file_has_it(value: Value, text: str) -> None:
     assert show_value(value) == text
 
 
-def test_a_name_without_a_value_is_told_with_those_that_there_are() -> None:
+def test_a_name_without_a_value_is_reported_with_the_known_names() -> None:
     expression = parse_expression("x + 1")
     for values, told in (({"a": 1, "b": 2}, "expected one of a, b"), ({}, "expected no name")):
         with pytest.raises(ExpressionError) as raised:

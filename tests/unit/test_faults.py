@@ -65,7 +65,7 @@ def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.Monkey
         ([[KILLED]], KeyboardInterrupt(), ""),
     ],
 )
-def test_a_dead_lab_is_the_reason_whatever_it_made_others_say(
+def test_a_dead_lab_is_the_reason_for_all_later_errors(
     monkeypatch: pytest.MonkeyPatch, states: list[Any], error: BaseException, fault: str
 ) -> None:
     monkeypatch.setattr(faults, "NOTICED_S", 0.2)

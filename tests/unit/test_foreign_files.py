@@ -276,7 +276,7 @@ def test_a_server_that_waited_for_more_may_be_ended(tmp_path: Path) -> None:
     ]
 
 
-def test_an_answer_that_never_came_is_told(tmp_path: Path) -> None:
+def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "lost.json"
     document = json.loads(IRTT)
     for trip in document["round_trips"]:

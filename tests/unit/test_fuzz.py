@@ -54,7 +54,7 @@ def test_executions_add_up_over_commits(fuzz: ModuleType, page: Path, monkeypatc
     assert page.read_text().endswith("\nIn all 1 520 executions.\n")
 
 
-def test_a_page_may_be_begun_anew(fuzz: ModuleType, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_may_be_restarted(fuzz: ModuleType, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(fuzz, monkeypatch, "--anew", "sla") == {"frame": (1000, 7, "abcd"), "sla": (500, 9, "abcd")}
 
 

@@ -129,7 +129,7 @@ def test_figures_that_are_gone_or_new_are_named(
 
 
 @pytest.mark.sample(4)
-def test_a_run_before_that_must_not_be_trusted_is_told(
+def test_an_untrusted_earlier_run_is_reported(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = sample_run.make_run(tmp_path / "before", valid=False)

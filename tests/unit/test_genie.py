@@ -73,7 +73,7 @@ def test_the_articles_shaper(form: str) -> None:
     assert "unrecognised" not in found
 
 
-def test_a_peak_shaper_is_told_by_its_two_rates() -> None:
+def test_a_peak_shaper_is_recognised_by_its_two_rates() -> None:
     text = read("shape.classic").replace("1000000/1000000", "2000000/1000000")
     found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
     assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)

@@ -239,7 +239,7 @@ def test_other_words_for_the_same(asked: str) -> None:
         ),
     ],
 )
-def test_what_differs_is_told_in_the_routers_words(now: str, instead: str, said: str) -> None:
+def test_differences_are_reported_in_ios_syntax(now: str, instead: str, said: str) -> None:
     assert now in RUNNING
     found = configuration_differences(ASKED, RUNNING.replace(now, instead))
     assert said in found, found

@@ -52,7 +52,7 @@ def test_all_of_it_stays_in_its_folder(project: Path) -> None:
 
 
 @pytest.mark.long
-def test_its_figures_stand_beside_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_values_are_shown_next_to_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     assert published_figures(json.loads(capsys.readouterr().out)) == PUBLISHED
     page = (project / "runs/first-policy/latest/report.html").read_text()

@@ -64,7 +64,7 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
     assert "ansible_become" not in variables
 
 
-def test_clients_of_a_near_device_are_told_how_long_to_wait() -> None:
+def test_clients_of_a_near_device_get_its_timeouts() -> None:
     def told(access: IosAccess) -> tuple[object, object]:
         (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
         cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
@@ -110,7 +110,7 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     assert read_inventory(other)["R1"] == IosAccess("192.0.2.1", "kim", "{another}", 22, None)
 
 
-def test_nothing_beside_the_caller_is_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_configuration_in_the_current_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = tmp_path / "mine.yml"
     login = "ansible_host: '{{ \"10.0.0.1\" }}', ansible_user: kim, ansible_password: secret"
     mine.write_text(f"all: {{children: {{ios: {{hosts: {{R1: {{{login}}}}}}}}}}}\n")

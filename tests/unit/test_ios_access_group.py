@@ -78,7 +78,7 @@ def test_what_cannot_filter_is_refused(line: str, reason: str) -> None:
         apply(configured(LISTS), f"interface Serial0/0\n{line}\n")
 
 
-def test_a_list_of_the_other_version_is_told_of() -> None:
+def test_a_list_of_the_other_ip_version_is_reported() -> None:
     router = FakeRouter()
     apply(router.device, LISTS)
     said = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")

@@ -54,7 +54,7 @@ def test_those_that_wait_are_listed() -> None:
     ]
 
 
-def test_an_applet_acts_once_at_its_end_unless_it_is_taken_off_or_entered_anew() -> None:
+def test_an_applet_acts_once_at_its_end_unless_removed_or_entered_again() -> None:
     done: list[Sequence[str]] = []
 
     async def act(commands: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ def test_three_levels_may_queue() -> None:
     assert parse_config(render(device), device.hardware) == device
 
 
-def test_a_numbered_list_without_entries_is_kept() -> None:
+def test_a_numbered_list_without_entries_stays() -> None:
     device = configured("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
     assert "ip access-list extended 101" in lines_of(device)
     assert parse_config(render(device), device.hardware) == device

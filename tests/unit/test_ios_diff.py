@@ -91,7 +91,7 @@ def typed(random: Random, device: Device) -> Device:
 
 
 @pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=3, long=8))) for family in FAMILIES])
-def test_the_lines_lead_back_whatever_is_typed(family: str, seeds: range) -> None:
+def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:
         random = Random(seed)

@@ -241,7 +241,7 @@ def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> N
 
 
 @EVERY_TABLE
-def test_what_is_told_of_a_syntax_without_parsing_it(commands: Table[Any]) -> None:
+def test_facts_of_a_syntax_without_parsing_it(commands: Table[Any]) -> None:
     for mode in commands._modes:
         for form in commands.forms(mode):
             automaton = form.automaton

@@ -34,7 +34,7 @@ SHARED = (
 )
 
 
-def test_a_policy_that_cannot_change_in_place_is_written_anew_and_no_other() -> None:
+def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
     """Of both shares the first to be entered would be too much beside the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
     for anew in ("differing", "all"):
@@ -52,7 +52,7 @@ def test_a_policy_that_cannot_change_in_place_is_written_anew_and_no_other() -> 
         ]
 
 
-def test_addresses_come_off_with_the_policies_that_are_written_anew() -> None:
+def test_addresses_are_removed_with_rewritten_policies() -> None:
     """One that is to go is taken off once, and one that stays is left alone."""
     first, second = "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\n", "interface Fa0/1\n ip address {}\n"
     serial = "interface Serial0/0\n ip address 10.0.5.1 255.255.255.0\n"

@@ -156,7 +156,7 @@ def test_a_group_in_use_is_changed_in_place() -> None:
         assert device == wanted
 
 
-def test_what_a_group_loses_goes_before_what_would_be_too_much_beside_it() -> None:
+def test_lines_leave_a_group_before_lines_that_would_exceed_its_limit() -> None:
     hosts = "".join(f" host 10.0.1.{n}\n" for n in range(1, 21))
     both = "ip access-list extended Both\n permit ip object-group Net object-group Hosts"
     rest = f"object-group network Hosts\n{hosts}{both}"

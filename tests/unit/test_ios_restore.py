@@ -135,7 +135,7 @@ def test_nothing_is_sent_to_a_device_that_is_back() -> None:
         ),
     ],
 )
-def test_what_others_changed_stays_and_is_told(old: str, new: str, told: str) -> None:
+def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, told: str) -> None:
     found = restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, (told,))
 
@@ -238,7 +238,7 @@ def test_lines_that_no_model_knows_are_content(name: str) -> None:
     assert f"`{strange.strip()}` is gone" in unrestored(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
 
 
-def test_a_line_of_the_run_that_no_model_knows_is_told_where_it_stays() -> None:
+def test_an_unmodelled_line_of_the_run_is_reported_if_it_stays() -> None:
     pushed = "interface fa0/0\n ip nat outside\n"
     after = changed(BEFORE, (" ip nat inside\n", " ip nat outside\n"))
     assert unrestored(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]

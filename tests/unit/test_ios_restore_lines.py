@@ -41,13 +41,13 @@ def back(before: str, after: str, *pushed: str) -> Restoration:
     return restoration(before, after, pushed, HARDWARE)
 
 
-def test_a_value_of_the_runs_is_put_back_while_others_are_told_of() -> None:
+def test_a_value_of_the_run_is_restored_and_others_are_reported() -> None:
     ours, theirs = ("hostname R9", "hostname Lab"), (" description lan\n", "")
     found = back(BEFORE, changed(BEFORE, ours, theirs), "hostname Lab\n")
     assert found == Restoration(("hostname R9",), ("interface FastEthernet0/0: `description lan` is gone",))
 
 
-def test_a_banner_of_the_runs_is_put_back_while_others_are_told_of() -> None:
+def test_a_banner_of_the_run_is_restored_and_others_are_reported() -> None:
     after = changed(BEFORE, ("hello", "bye"), ("hostname R9", "hostname R8"))
     assert back(BEFORE, after, "banner motd ^C\nbye\n^C\n") == Restoration(
         ("banner motd ^C", "hello", "^C"), ("`hostname R9` became `hostname R8`",)
@@ -83,7 +83,7 @@ def test_a_line_that_the_model_does_not_take_is_taken_back_where_it_stands() -> 
 POLICY = "policy-map Police\n class class-default\n  police 1000000 31250 conform-action transmit exceed-action drop\n"
 
 
-def test_lines_that_no_model_knows_are_told_but_in_what_goes_as_a_whole() -> None:
+def test_unmodelled_lines_are_reported_except_in_removed_blocks() -> None:
     after = changed(
         BEFORE,
         ("policy-map Own\n", f"{POLICY}  {STRANGE}\npolicy-map Own\n"),
@@ -146,7 +146,7 @@ interface FastEthernet0/1
 """
 
 
-def test_a_policy_that_the_run_left_alone_is_not_written_anew() -> None:
+def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
     """The shares cannot change in place, nor can a class go that another policy has, which nobody touched."""
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))

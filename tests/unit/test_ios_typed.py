@@ -46,7 +46,7 @@ _lines = st.lists(st.sampled_from(_WORDS) | st.sampled_from(_VALUES), max_size=8
 
 @given(st.lists(_lines, max_size=12))
 @settings(max_examples=examples(150), deadline=None)
-def test_whatever_is_typed_is_carried_out_or_refused(lines: list[str]) -> None:
+def test_any_typed_line_is_carried_out_or_refused(lines: list[str]) -> None:
     device = parse_config(BASE, hardware())
     session = ConfigSession(device)
     for line in lines:
@@ -63,7 +63,7 @@ def test_whatever_is_typed_is_carried_out_or_refused(lines: list[str]) -> None:
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["classic", "hqf"]))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Generation) -> None:
+def test_every_command_of_the_table_can_be_typed(random: Random, generation: Generation) -> None:
     device = parse_config(BASE, hardware(generation))
     start = render(device)
     session = ConfigSession(device)

@@ -204,7 +204,7 @@ def test_every_node_has_a_device_of_its_own(tmp_path: Path) -> None:
     assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
 
 
-def test_a_group_without_the_node_is_told_by_what_there_is_of_it(tmp_path: Path) -> None:
+def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -> None:
     def lines(text: str, suffix: str = ".yml") -> list[str]:
         file = (tmp_path / "rack").with_suffix(suffix)
         file.write_text(text)
@@ -438,7 +438,7 @@ def test_a_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.long
-def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = in_keyring(tmp_path, monkeypatch, "nobody")
     with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:
         read_lab(file)
@@ -451,7 +451,7 @@ def test_a_keyring_that_does_not_have_it_is_told(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.long
-def test_a_vault_without_its_password_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_without_its_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = vaulted(tmp_path)
     monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)
     with pytest.raises(UserError) as caught:

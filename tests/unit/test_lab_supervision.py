@@ -47,7 +47,9 @@ def test_what_the_kernel_forbids(
 
 
 @pytest.mark.parametrize("mark", ["file", "variable"])
-def test_a_user_in_a_container_is_told_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mark: str) -> None:
+def test_a_user_in_a_container_gets_a_hint_on_its_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mark: str
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     if mark == "file":
         monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path / "none", tmp_path))
@@ -59,7 +61,7 @@ def test_a_user_in_a_container_is_told_its_options(monkeypatch: pytest.MonkeyPat
     assert "user.max_user_namespaces=10000" in too_many.hint and "seccomp" not in too_many.hint
 
 
-def test_what_forbids_to_map_ids_is_told_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path,))
 

@@ -279,7 +279,7 @@ def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> No
     assert not device.interfaces["FastEthernet0/0"].shutdown
 
 
-def test_the_process_of_the_routers_is_told_where_each_is_and_which_links_are_memory() -> None:
+def test_the_router_process_gets_places_and_memory_links() -> None:
     wiring = wire(ROUTED)
     handles = {name: number for number, name in enumerate(wiring.namespaces, 5)}
     config = lab_config(wiring, handles, Path("/run/qoslab"))

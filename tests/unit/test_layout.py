@@ -240,7 +240,7 @@ def test_keys_do_what_a_mouse_does(tab: Browser, urls: dict[str, str]) -> None:
     assert tab.tell("document.activeElement.checked")
 
 
-def test_figures_of_a_map_are_told_by_keyboard(tab: Browser, urls: dict[str, str]) -> None:
+def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str, str]) -> None:
     tab.open(urls["grid"])
     focus(tab, ".heat td")
     told = (

@@ -348,7 +348,7 @@ class TestJoining:
     time_s = np.arange(1, 201) / 100
     size = np.full(200, 514.0)
 
-    def test_packets_that_are_alike_are_told_apart_by_order(self) -> None:
+    def test_identical_packets_are_matched_in_order(self) -> None:
         before, after = captured(self.time_s, self.size, self.time_s + 0.004)
         alike = before["identity"] // 4
         joined = join(before.assign(identity=alike), after.assign(identity=alike))
@@ -369,7 +369,7 @@ class TestJoining:
         assert (one["packets"], one["lost"], other["packets"], other["lost"]) == (100, 1, 100, 2)
         assert (one["delay_ms_max"], other["delay_ms_min"]) == (pytest.approx(1), pytest.approx(3))
 
-    def test_direction_is_told_by_time_to_live_whatever_the_clocks(self) -> None:
+    def test_direction_follows_from_time_to_live_with_any_clocks(self) -> None:
         before, after = captured(self.time_s, self.size, self.time_s - 5)
         joined = join(before, after)
         assert joined.clocks.state == "offset unknown" and len(joined.packets) == 200

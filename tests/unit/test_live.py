@@ -90,7 +90,7 @@ class TestTail:
             more.write(': 2}\nrubbish\n[1]\n{"a": 3}\n')
         assert tail.read() == [{"a": 2}, {"a": 3}] and tail.left_out == 2
 
-    def test_a_file_that_begins_anew_is_read_anew(self, tmp_path: Path) -> None:
+    def test_a_restarted_file_is_read_from_its_start(self, tmp_path: Path) -> None:
         file = tmp_path / "a.jsonl"
         tail = Tail(file)
         file.write_text('{"a": 1}\n{"a": 2}\n')
@@ -136,7 +136,7 @@ class TestRates:
         # 40 packets wait, and 125 are sent in a second.
         assert point.queue_packets == 40 and point.wait_ms == pytest.approx(40 / 125 * 1000)
 
-    def test_a_policy_that_was_attached_anew_begins_anew(self) -> None:
+    def test_a_reattached_policy_starts_from_zero(self) -> None:
         rates = Rates()
         for number, second in enumerate((3, 4, 0.5, 1.5)):
             rates.counters("R1", {**reply(second), "time_ns": number * 10**9})
@@ -216,7 +216,7 @@ class TestWatchedRun:
             assert folder.worked_on()
         assert not folder.worked_on()
 
-    def test_counters_that_are_none_are_told(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_invalid_counters_are_reported(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, _, cell = going_on
         run = WatchedRun(folder)
         cell.append_counters("R1", {"ok": False, "error": "no"})
@@ -398,7 +398,7 @@ class TestServer:
         assert counted.name == "qoslab_class_offered_bytes_total" and counted.value == 375 * 1514
         assert [each.value for each in families["qoslab_run_cells"].samples] == [2, 0, 0]
 
-    def test_a_port_that_is_taken_is_told(self) -> None:
+    def test_a_port_in_use_is_reported(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             with pytest.raises(UserError, match=f"--metrics {port}: cannot be had: Address already in use"):
@@ -414,7 +414,9 @@ class TestServer:
             (errno.ENOBUFS, "give another, or 0 for any that is free"),
         ],
     )
-    def test_why_a_port_cannot_be_had_is_told(self, number: int, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_reason_for_an_unavailable_port_is_reported(
+        self, number: int, hint: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def bind(*_: Any) -> None:
             raise OSError(number, os.strerror(number))
 
@@ -498,7 +500,7 @@ class TestServer:
                 ended.set()
                 asking.join()
 
-    def test_a_defect_is_told(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_defect_is_reported(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken() -> None:
             raise RuntimeError("no such thing")
 
@@ -524,7 +526,7 @@ class TestServer:
         ("tcp-friendly-policer", "simulated", True),
     ],
 )
-def test_figures_so_far_are_told_but_of_a_sweep_in_real_time(
+def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
     experiment: str, lab: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ def test_the_page_tells_what_was_tried(trials: ModuleType) -> None:
     assert trials.PAGE.read_text().partition(trials.MARK)[2].lstrip("\n") == trials.page(kept.values()).lstrip("\n")
 
 
-def test_a_seed_that_was_tried_again_is_told_as_it_went_last(
+def test_a_repeated_seed_is_reported_with_its_last_result(
     trials: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trials, "TRIED", tmp_path / "tried.csv")

@@ -24,7 +24,7 @@ from qoslab.cli.new import POLICIES, TRAFFIC
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("policy, traffic, routers", list(itertools.product(POLICIES, TRAFFIC, ("1", "2"))))
-def test_whatever_is_answered_holds(
+def test_any_answers_give_a_valid_experiment(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

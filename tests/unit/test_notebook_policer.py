@@ -106,7 +106,7 @@ def test_every_cell_of_the_notebook_has_something_to_show(run: RunFolder, monkey
     assert [line.name for line in shown["dynamic.class_graph('grid')"].data] == [
         *("offered", "sent", "dropped", "bucket", "level")
     ]
-    curve = shown["run.sweep_graph('Size of a static bucket against goodput')"]
+    curve = shown["run.sweep_graph('Goodput over the size of a static bucket')"]
     assert list(curve.data[0].x) == [3000, 9000]
     assert shown['run.sweep_map("Goodput over the article\'s scenarios")'].shape == (2, 1)
     averages = shown["run.averages()"]

@@ -40,7 +40,7 @@ def test_nobody_is_asked_for_nothing() -> None:
     assert observe_all([], lambda device, command: pytest.fail("it was asked")) == []
 
 
-def test_a_router_that_does_not_answer_is_told_once_the_others_have() -> None:
+def test_an_unresponsive_router_is_reported_after_the_others_answered() -> None:
     asked, silent, done = threading.Event(), threading.Event(), threading.Event()
 
     def observe(device: str, command: str) -> Observed:

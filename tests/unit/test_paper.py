@@ -69,7 +69,7 @@ def test_long_names_are_whole(
     assert box.width > 0.2 and box.height * figure.get_figheight() > 0.3
 
 
-def test_what_has_no_room_is_told(tmp_path: Path) -> None:
+def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
     """As the figure of another package may have."""
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
     figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
@@ -79,7 +79,7 @@ def test_what_has_no_room_is_told(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_curves_of_many_arms_are_told_apart() -> None:
+def test_curves_of_many_arms_are_distinguishable() -> None:
     figure = Figure(layout="constrained")
     axes = figure.subplots()
     paper._ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")

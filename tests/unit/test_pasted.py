@@ -90,7 +90,7 @@ def test_a_level_of_priority_has_a_rate() -> None:
     assert priority["level"] == 2
 
 
-def test_protocols_are_told_by_their_ports_at_either_end() -> None:
+def test_protocols_are_recognised_by_ports_at_either_end() -> None:
     device = parse_config("class-map C\n match protocol telnet\n match not protocol gre\n", hardware())
     config = compile_device(device)
     assert [(each["type"], each.get("name"), each.get("negate")) for each in config["class_maps"]["C"]["criteria"]] == [

@@ -204,7 +204,7 @@ def test_damaged_files_raise_the_modules_own_error(
         assert str(file) in error.message
 
 
-def test_a_file_that_stops_early_is_read_to_there_and_told(tmp_path: Path) -> None:
+def test_a_truncated_file_is_read_to_its_end_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes((RECORDED / "four-streams.pcapng").read_bytes()[:3001])
     pieces = []
@@ -311,7 +311,7 @@ def test_a_compressed_file_is_read_as_it_was(tmp_path: Path) -> None:
         (section("<", 9)[:28] + packet("<", 1, IP, 20), "of interface 0, not described in the file"),
     ],
 )
-def test_what_is_no_capture_is_told(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_capture_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(content)
     with pytest.raises(CaptureError, match=said):
@@ -325,7 +325,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         list(read_packets(tmp_path))
 
 
-def test_a_program_that_breaks_off_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aborted_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\nprintf \'{"format": 2, "columns": []}\\n\'; echo no more >&2\n')
     program.chmod(0o755)

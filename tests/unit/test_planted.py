@@ -1,4 +1,4 @@
-"""Modules that somebody left in the current folder are imported by no process of ours."""
+"""No process imports modules from the current folder."""
 
 from __future__ import annotations
 

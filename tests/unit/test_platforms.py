@@ -122,7 +122,7 @@ def test_image_of_the_article_s_router() -> None:
         ({}, "unknown", False),
     ],
 )
-def test_what_a_kernel_does_not_heed_of_a_tcp_profile_is_told(
+def test_tcp_settings_ignored_by_a_kernel_are_reported(
     changed: dict[str, int | bool], release: str, told: bool
 ) -> None:
     profile = TCP_PROFILES["legacy-2008"].model_copy(update=changed)

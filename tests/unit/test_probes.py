@@ -141,7 +141,7 @@ def test_each_operation_keeps_its_own_lines() -> None:
     assert device.ip_sla.responder and not device.ip_sla.schedules
 
 
-def test_a_host_is_told_what_is_in_the_file() -> None:
+def test_a_host_gets_the_values_of_the_file() -> None:
     bare, full = experiment(
         probe("icmp-echo", "client", "R1"),
         probe(

@@ -88,7 +88,7 @@ def test_a_capture_is_not_read_by_it(
     assert not (tmp_path / "made").exists()
 
 
-def test_a_program_that_may_be_executed_and_not_read_is_told(
+def test_an_executable_but_unreadable_program_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not by its mode alone, since root reads all."""

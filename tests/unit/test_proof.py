@@ -50,11 +50,12 @@ def test_the_document_has_all_mistakes() -> None:
 def test_no_mistake_passes_unnoticed() -> None:
     text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     every = len(CATALOGUE) + len(ANALYSIS)
-    assert f"\n{every} of {every} mistakes are noticed in " in text, "give an experiment an expectation that fails"
+    assert f"\n{every} of {every} mistakes are detected in " in text, "give an experiment an expectation that fails"
 
 
 def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> None:
-    text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8").partition("## Rows that notice none\n")[2]
+    page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
+    text = page.partition("## Rows that detect no mistake\n")[2]
     listed = set()
     for name, rows in re.findall(r"^- (\S+): \d+ of \d+ rows: ((?:.+\n)(?:  .+\n)*)", text, re.MULTILINE):
         for part in rows.replace("\n ", "").split("; "):
@@ -106,22 +107,22 @@ def test_what_notices_and_what_does_not_is_written() -> None:
     assert prove.changed(file, found) == [("a", "x")]
     assert prove.changed(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
     text = document(MISTAKES, [PROOF], ["other"])
-    assert "1 of 3 mistakes are noticed in 1 files.\n\nNot simulated for this: other." in text
+    assert "1 of 3 mistakes are detected in 1 files.\n\nNot simulated: other." in text
     assert "| one | 3 of 5 | 6 | 5 | 7 s |" in text
     assert "\n- one: 5 of 6 rows: `a`, `a (rtt = 1 ms)`: `x`, `y`; `b`: `x`\n" in text, "those of one place together"
-    assert "**No row notices**, though it is made in one." in text and "**No experiment comes by it.**" in text
+    assert "**No row detects it**, although it is made in one." in text and "**No experiment executes it.**" in text
     assert text.endswith("\n- one: `c`: `x`\n")
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
 def test_rows_that_notice_no_mistake_are_listed() -> None:
     def none(proof: FileProof) -> str:
-        return document(MISTAKES, [proof]).partition("## Rows that notice none\n")[2].partition("\n## ")[0]
+        return document(MISTAKES, [proof]).partition("## Rows that detect no mistake\n")[2].partition("\n## ")[0]
 
-    assert "- one: 1 of 6 rows: `b`: `y`\n" in none(PROOF) and "may notice" not in none(PROOF)
-    assert "- of one more rows may notice one: 1 of 3 mistakes were not made" in none(replace(PROOF, spared=["seen"]))
+    assert "- one: 1 of 6 rows: `b`: `y`\n" in none(PROOF) and "may detect" not in none(PROOF)
+    assert "- more rows of one may detect one: 1 of 3 mistakes were not made" in none(replace(PROOF, spared=["seen"]))
     untried = replace(PROOF, noticed={"seen": SEEN})
-    assert "- of one more rows may notice one: 2 of 3 mistakes were not made" in none(untried)
+    assert "- more rows of one may detect one: 2 of 3 mistakes were not made" in none(untried)
     assert "one" not in none(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
 
 
@@ -129,7 +130,7 @@ def test_what_was_found_is_read_as_it_was_written() -> None:
     assert FileProof.of(json.loads(json.dumps(asdict(PROOF)))) == PROOF
 
 
-def test_mistakes_are_made_apart_and_told_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_made_separately_and_reported_with_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     file = prove.File("one", None, (), [], verdicts={("a", "x"): "within"})  # type: ignore[arg-type]
     # A patch is nothing that can be sent to another process.
     mistakes = [prove.Mistake(name, "", lambda: nullcontext()) for name in ("first", "second", "third")]
@@ -202,7 +203,7 @@ echo figures
 """
 
 
-def test_captures_are_kept_beside_what_was_printed(tmp_path: Path) -> None:
+def test_captures_are_saved_with_the_output(tmp_path: Path) -> None:
     program, calls = tmp_path / "program", tmp_path / "calls"
     program.write_text(CAPTURING.format(calls=calls))
     program.chmod(0o755)

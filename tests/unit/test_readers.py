@@ -100,7 +100,7 @@ def test_a_helper_that_dies_costs_nothing_but_time(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("several")
-def test_what_is_wrong_with_a_cell_is_told_as_by_one_process(tmp_path: Path) -> None:
+def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     cell = folder.cells()[0]
     cell.experiment_file.write_text("{")

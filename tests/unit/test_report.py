@@ -109,7 +109,7 @@ class TestPage:
         assert said.index("Outside tolerance") < said.index("Measured beside published")
         assert "1 of 5 expected values is out of tolerance." in said
 
-    def test_measured_beside_published(self, run: RunFolder) -> None:
+    def test_measured_and_published_values_are_shown(self, run: RunFolder) -> None:
         said = words(run.report.read_text()).replace("\xa0", " ")
         assert re.search(
             r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted", said
@@ -187,7 +187,7 @@ class TestPage:
             ),
         ],
     )
-    def test_what_was_left_changed_on_a_router_is_told(
+    def test_remaining_changes_on_a_router_are_reported(
         self, tmp_path: Path, left: tuple[str, ...] | None, why: str, sentence: str, headings: list[str]
     ) -> None:
         folder = sample_run.make_run(tmp_path)
@@ -554,10 +554,25 @@ class TestAnswer:
             assert graph.figure["layout"]["yaxis"]["rangemode"] == "tozero"
             assert text.rate(float(rows["measured"][arm])) in graph.summary
         (bar, *_) = page.answer.bars
-        assert [value for value, _ in bar.values][1] == policed
-        assert max(share for each in page.answer.bars for _, share in each.values) == 100
+        assert [kind for kind, _, _ in bar.values] == ["published", "measured"] and bar.values[1][1] == policed
+        assert max(share for each in page.answer.bars for _, _, share in each.values) == 100
+        assert page.answer.heading == "Total goodput"
         html = render(run, outcome).read_text(encoding="utf-8")
         assert html.index("Policed streams got") < html.index('id="figures"')
+
+    def test_bars_of_several_metrics_show_predictions_and_selectors(self, tmp_path: Path) -> None:
+        expected = [
+            {"arm": "policed", "metric": "goodput.sum(transfer)", "predicted": "1 Mb/s", "within": "50 %"},
+            {"arm": "policed", "metric": "goodput.flow.max", "between": ["0 b/s", "10 Mb/s"]},
+        ]
+        answer = self.ANSWER | {"streams": [], "bars": [each["metric"] for each in expected]}
+        experiment = sample_run.EXPERIMENT | {"answer": answer, "compare": {"expectations": expected}}
+        run = sample_run.make_run(tmp_path, experiment=experiment, published=())
+        page = build_page(run, analyse(run))
+        assert page.answer is not None
+        assert next(bar.title for bar in page.answer.bars) == "transfer"
+        kinds = [[kind for kind, _, _ in bar.values] for bar in page.answer.bars]
+        assert kinds == [["predicted", "measured"], ["measured"]]
 
     def test_without_its_arms_the_report_has_the_usual_picture(self, tmp_path: Path) -> None:
         arms = sample_run.EXPERIMENT["arms"][:1]

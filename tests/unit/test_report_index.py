@@ -54,7 +54,7 @@ def test_the_newest_comes_first_with_a_link_to_its_report(root: Path) -> None:
     assert "outside tolerance" in page and "default-src 'none'" in page
 
 
-def test_what_moved_is_told(root: Path) -> None:
+def test_changed_values_are_reported(root: Path) -> None:
     (section,) = build_index(root, read_runs(root)).sections
     (moved,) = section.moved
     assert moved.name == "policed: police.exceed_share"

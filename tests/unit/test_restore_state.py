@@ -38,7 +38,7 @@ def test_only_its_owner_may_read_it(inventory: Path) -> None:
     assert stat.S_IMODE((state.folder / "R1.pushed.1.ios").stat().st_mode) == 0o600
 
 
-def test_what_was_pushed_is_known_in_its_order_to_whoever_comes_after(inventory: Path) -> None:
+def test_pushed_configurations_are_recorded_in_order(inventory: Path) -> None:
     state = begun(inventory)
     for number in range(11):
         state.push("R1", f"hostname a{number}\n")
@@ -139,7 +139,7 @@ def test_a_state_that_cannot_be_read_says_where_it_is(inventory: Path) -> None:
     assert found.value.message.startswith(f"{state.folder}/about.json cannot be read")
 
 
-def test_nothing_to_rescue_is_told(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_rescue_is_reported(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
     assert main(["lab", "rescue", str(inventory)]) == 0
     assert capsys.readouterr().err == (f"nothing to restore: no run has left changes on the routers of {inventory}\n")

@@ -104,7 +104,7 @@ def test_two_runs_in_one_second_do_not_meet(tmp_path: Path) -> None:
     assert [run.path.name for run in runs(tmp_path, "police")][-1] == "20260102T030405Z-8"
 
 
-def test_latest_is_the_newest_whatever_the_order(tmp_path: Path) -> None:
+def test_latest_is_the_newest_in_any_order(tmp_path: Path) -> None:
     folders = [RunFolder.create(tmp_path, "police", NOW) for _ in range(12)]
     for folder in (folders[3], folders[11], folders[0]):
         folder.publish()
@@ -120,7 +120,7 @@ def test_files_are_written_once(tmp_path: Path) -> None:
     assert cell.text(cell.configuration("R1.ios")) == "hostname R1\n"
 
 
-def test_a_full_disk_is_told_and_leaves_no_half_file(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     cell.write(cell.configuration("R1.ios"), "hostname R1\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -215,7 +215,7 @@ def test_nobody_else_enters_a_run_with_configurations_of_routers(tmp_path: Path,
     assert stat.S_IMODE(made.path.stat().st_mode) == mode
 
 
-def test_counters_come_back_and_a_cut_line_is_told(tmp_path: Path) -> None:
+def test_counters_are_read_back_and_a_cut_line_is_reported(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     for time_ns in (1, 2):
         cell.append_counters("R1", {"ok": True, "time_ns": time_ns})

@@ -326,7 +326,7 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [None, 3], ids=["found out", "asked for"])
-def test_the_last_try_of_a_cell_has_no_other_beside_it(
+def test_the_last_attempt_of_a_cell_runs_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
 ) -> None:
     """Every cell is late beside others; whoever asks for three labs gets three."""

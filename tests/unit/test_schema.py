@@ -37,7 +37,7 @@ ERRORS = TOP / "tests" / "goldens" / "errors"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in ERRORS.glob("*.yml")))
-def test_mistake_is_told(name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistake_is_reported(name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ERRORS)  # so that the goldens have short paths
     file = Path(f"{name}.yml")
     head = [line for line in file.read_text().splitlines() if line.startswith("# --set ")]
@@ -203,7 +203,7 @@ def test_templates_render() -> None:
     )
 
 
-def test_undefined_variable_is_told_with_its_line() -> None:
+def test_undefined_variable_is_reported_with_its_line() -> None:
     configuration = Configuration(template="templates/police.ios.j2", variables={"cir": 1})
     with pytest.raises(ExperimentError, match=r"police\.ios\.j2:5:1: .*'interface' is undefined"):
         render_configuration(ARTICLE, configuration)

@@ -137,7 +137,7 @@ def test_leftovers_of_such_a_machine_are_found(long: Path) -> None:
     assert not folder.exists()
 
 
-def test_without_any_room_the_user_is_told_what_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lack_of_space_is_reported_with_the_variable_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(MachineError, match=r"too long for a socket") as caught:
         place()

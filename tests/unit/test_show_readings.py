@@ -159,7 +159,7 @@ class TestSampler:
         assert [each["command"] for each in kept] == [interface, interface]
         assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
 
-    def test_a_router_that_hangs_up_ends_the_readings_and_is_told(self, tmp_path: Path) -> None:
+    def test_a_disconnecting_router_ends_the_readings_and_is_reported(self, tmp_path: Path) -> None:
         router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
             sampler.ready()
@@ -355,7 +355,7 @@ class TestRows:
             (2**40, 100, 100),
         ],
     )
-    def test_a_counter_that_began_anew_goes_on_where_the_line_can_have_carried_it(
+    def test_a_restarted_counter_continues_within_the_capacity_of_the_line(
         self, then: int, now: int, continued: int
     ) -> None:
         lines = {("R1", "FastEthernet0/1"): Line(1e8, 24)}
@@ -364,7 +364,7 @@ class TestRows:
         )
         assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
 
-    def test_each_counter_of_each_interface_goes_on_by_itself_as_often_as_it_began_anew(self) -> None:
+    def test_each_counter_continues_after_each_restart(self) -> None:
         def row(interface: str, time_s: float, came: int, left: int | None) -> Row:
             counts = {"input_packets": None, "input_bytes": came, "output_packets": None, "output_bytes": left}
             return {"device": "R1", "interface": interface, "time_s": time_s, **counts}

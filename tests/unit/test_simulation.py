@@ -107,7 +107,7 @@ def test_a_flow_of_ipv6_has_its_addresses_and_routes() -> None:
     }
 
 
-def test_what_of_ipv6_is_not_simulated_is_told() -> None:
+def test_unsimulated_parts_of_ipv6_are_reported() -> None:
     for lines, problem in (
         ("no ipv6 unicast-routing", "an IPv6 address on FastEthernet0/0 without `ipv6 unicast-routing`"),
         ("interface fa0/0\nipv6 address 2001:db8:99::1/64", "a second IPv6 address on FastEthernet0/0"),
@@ -185,7 +185,7 @@ def test_a_probe_between_hosts_and_their_responder() -> None:
 # What is refused
 
 
-def test_a_switched_port_is_told() -> None:
+def test_a_switched_port_is_reported() -> None:
     topology = tasks("srr-3750")[0].experiment.topology
     told = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
     assert told == ["GigabitEthernet1/0/1, not a routed port"]

@@ -193,7 +193,7 @@ def test_samples_that_make_up_for_each_other_are_steady(length: int) -> None:
     assert [each for each in map(warm_up, series) if not each.steady] == []
 
 
-def test_credit_is_not_told_from_the_scatter_but_may_be_known() -> None:
+def test_credit_hidden_in_scatter_may_be_known_from_the_bucket() -> None:
     assert (warm_up(CREDIT).samples, warm_up(CREDIT, known=1).samples) == (0, 1)
     assert warm_up([*CREDIT[1:], *CREDIT[1:]], known=1).samples == 1
     # More than what is known is still found, and of short series half is left.
@@ -367,7 +367,7 @@ def test_a_series_that_never_changes_is_a_level() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=40))
-def test_an_outlier_is_told_by_the_deviation_of_scipy(values: list[float]) -> None:
+def test_an_outlier_is_recognised_by_the_deviation_of_scipy(values: list[float]) -> None:
     value, others = values[0], np.array(values[1:])
     limit = OUTLIER_DEVIATIONS * float(stats.median_abs_deviation(others, scale="normal"))
     off = abs(value - float(np.median(others)))

@@ -84,7 +84,7 @@ def test_the_lines_lead_back(before: Device, after: Device) -> None:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(60), deadline=None)
-def test_whatever_is_typed_is_taken_whole_or_not_at_all(seed: int) -> None:
+def test_any_typed_line_is_taken_whole_or_not_at_all(seed: int) -> None:
     random = Random(seed)
     session = ConfigSession(
         configured("class-map Voice\npolicy-map Edge\nmls qos aggregate-policer Voice 8000 8000 exc drop")
@@ -373,7 +373,7 @@ def test_a_port_put_into_a_new_vlan_makes_it() -> None:
     assert "vlan 77" in render(session.device).splitlines()
 
 
-def test_what_the_data_plane_is_told() -> None:
+def test_configuration_sent_to_the_data_plane() -> None:
     compiled = compile_device(
         configured(THE_FIX + "mls qos map dscp-mutation M 0 to 8\ninterface gi1/0/2\nmls qos dscp-mutation Other\n")
     )

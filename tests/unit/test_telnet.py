@@ -39,7 +39,7 @@ def test_line_ends_and_the_byte_255() -> None:
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(1, 5), max_size=40))
-def test_text_arrives_as_it_was_sent_in_whatever_pieces(text: bytes, cuts: list[int]) -> None:
+def test_text_arrives_as_sent_in_any_pieces(text: bytes, cuts: list[int]) -> None:
     # A lone line feed is no end of line on this line.
     text = text.replace(b"\n", b"").replace(b"\r\0", b"\r")
     sent = Telnet.client().send(text)

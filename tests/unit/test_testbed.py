@@ -135,7 +135,7 @@ def test_secrets_stand_in_it_only_where_that_is_asked_for(inventory: Path, capsy
         ("server: {ansible_host", "sever: {ansible_host", "found no server in "),
     ],
 )
-def test_what_does_not_hold_is_told(
+def test_invalid_inventory_values_are_reported(
     inventory: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inventory.write_text(INVENTORY.replace(old, new, 1))

@@ -53,7 +53,7 @@ SIX = Endpoints(IPv6Address("2001:db8:10::2"), IPv6Address("2001:db8:20::2"), 52
 
 
 class TestIpv6:
-    def test_iperf3_is_told_the_family(self) -> None:
+    def test_iperf3_gets_the_ip_version(self) -> None:
         commands = tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), SIX, "reno")
         assert commands.server[:3] == ("iperf3", "-6", "--server")
         client = " ".join(commands.client)
@@ -61,7 +61,7 @@ class TestIpv6:
         # Its own 1460 bytes would be fragmented: 1500 less 40 and 8.
         assert "--length 1452" in client
 
-    def test_iperf_is_told_the_family_on_both_sides(self) -> None:
+    def test_iperf_gets_the_ip_version_on_both_sides(self) -> None:
         commands = tool("iperf").commands(flow(tool="iperf"), seconds(3), SIX, "reno")
         assert "-V" in commands.server and "-V" in commands.client
         assert "-V" not in tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
@@ -185,7 +185,7 @@ class TestIperf3:
         with pytest.raises(TrafficError, match=r"ended after 4\.\d s, expected 10 s"):
             tool("iperf3").parse(flow(streams=4), seconds(10), *recorded("iperf3-tcp", "json"))
 
-    def test_bare_nan_and_surroundings_are_told(self) -> None:
+    def test_bare_nan_and_surroundings_are_reported(self) -> None:
         client, server = recorded("iperf3-tcp", "json")
         broken = client.stdout.replace('"host_total":\t', '"odd":\t-nan,\n"host_total":\t')
         result = tool("iperf3").parse(
@@ -365,7 +365,7 @@ class TestFlood:
         assert result.warnings == ("flood client: it got no CPU time and skipped 3224 of 50000 datagrams",)
         assert sum(interval.bytes for interval in result.intervals) == stream.bytes
 
-    def test_streams_are_told_apart(self) -> None:
+    def test_streams_are_distinguished(self) -> None:
         asked = noise(streams=2)
         client, server = recorded("flood-random", "jsonl")
         result = tool("flood").parse(asked, seconds(5), client, server)

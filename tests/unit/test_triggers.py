@@ -70,7 +70,7 @@ def test_a_moment_is_a_word_a_time_or_a_counter() -> None:
         (observe("during", ", arms: [polised]"), 'found "polised", expected'),
     ],
 )
-def test_what_is_no_moment_is_told_with_its_place(entry: str, said: str) -> None:
+def test_an_invalid_trigger_is_reported_with_its_place(entry: str, said: str) -> None:
     with pytest.raises(ExperimentError) as error:
         experiment(entry)
     (finding,) = error.value.findings
@@ -215,7 +215,7 @@ def test_a_lab_is_asked_until_the_moment_has_come(monkeypatch: pytest.MonkeyPatc
     assert waited(FakeJournal(SOON)).said == [("time 10 ms", "R1 at 0 B")]
 
 
-def test_a_moment_that_never_comes_is_told() -> None:
+def test_a_trigger_that_never_fires_is_reported() -> None:
     ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).said
     assert kind == "warning" and re.fullmatch(
         rf'R1: "{SHOW}" was to be taken at time 100 s, a time that was never reached: '
@@ -228,7 +228,7 @@ def test_a_moment_that_never_comes_is_told() -> None:
     assert blind.endswith("R1 gives no counters while traffic runs, only times can be waited for")
 
 
-def test_a_router_that_does_not_answer_is_told_in_the_cell() -> None:
+def test_an_unresponsive_router_is_reported_in_the_cell() -> None:
     def silent(device: str, command: str) -> Observed:
         raise DeviceError("R1 did not answer")
 

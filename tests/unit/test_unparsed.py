@@ -52,7 +52,7 @@ def test_lines_that_a_parser_keeps_as_unknown_are_listed_once(tmp_path: Path) ->
     assert found.place == f"policed/1/observations/R1/before.show-policy-map-interface.txt:{number}"
 
 
-def test_a_print_that_nothing_takes_is_told_with_the_reason(
+def test_unparsed_output_is_reported_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_with(tmp_path / "runs", "show policy-map interface", "Tides are high\n", '{"unparsed": "nothing"}')

@@ -60,7 +60,7 @@ class TestRouters:
         (reason,) = health(late_arrivals=most + 1).lateness("R1", TRAFFIC_S)
         assert "11 of 10000 frames came from the kernel too late" in reason
 
-    def test_forwarding_through_the_kernel_is_told_and_changes_no_verdict(self) -> None:
+    def test_forwarding_through_the_kernel_is_reported_without_effect_on_the_verdict(self) -> None:
         said = {"forwarded": 5, "handed_to_kernel": 2, "dumps": 1, "overruns": 0}
         assert health(forwarding=said | {"through_kernel": None}).warnings("R1", TRAFFIC_S) == ()
         through = health(forwarding=said | {"through_kernel": "nftables are in use"})
@@ -107,7 +107,7 @@ class TestRouters:
         # To a host it changes no decision.
         assert late.lateness("R1", TRAFFIC_S, one_decides=True) == ()
 
-    def test_records_from_before_ports_were_told_apart_are_read(self) -> None:
+    def test_records_without_separate_ports_are_read(self) -> None:
         before = HEALTH | {"lateness_ns": HEALTH["lateness_ns"] | {"p999": SERIES_LATE_NS + 1}}
         before.pop("lateness_by_port", None)
         assert Health.model_validate(before).lateness("R1", TRAFFIC_S, {"Fa0/1": ("R2",)}) == ()

@@ -103,7 +103,7 @@ def test_what_is_in_force_as_asked_for(name: str, intended: dict[str, Any]) -> N
         ),
     ],
 )
-def test_every_difference_is_told(name: str, intended: dict[str, Any], expected: list[str]) -> None:
+def test_every_difference_is_reported(name: str, intended: dict[str, Any], expected: list[str]) -> None:
     assert policy_differences(shown(name), intended) == expected
 
 

@@ -85,5 +85,5 @@ def test_all_as_asked() -> None:
         ),
     ],
 )
-def test_what_differs_is_told(undone: str, found: str) -> None:
+def test_differences_of_the_switch_are_reported(undone: str, found: str) -> None:
     assert differences(ASKED, answers(ASKED + undone), "3750G")[0] == found

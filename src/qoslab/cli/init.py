@@ -1,4 +1,4 @@
-"""`qoslab init`: a folder for experiments of one's own."""
+"""`qoslab init`: a new project folder for experiments."""
 
 from __future__ import annotations
 

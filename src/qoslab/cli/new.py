@@ -1,4 +1,4 @@
-"""`qoslab new experiment`: an experiment file of one's own, from a few answers."""
+"""`qoslab new experiment`: a new experiment file from a few answers."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _template(answers: Answers) -> str:
 _SHAPE = "shape average {{ rate }}"
 _WAITING = {
     "fair": """\
-! What waits behind the shaper: a queue for each flow.
+! Packets that wait for the shaper: a queue for each flow.
 policy-map Waiting
  class class-default
   fair-queue
@@ -261,7 +261,7 @@ policy-map Waiting
 class-map match-all Voice
  match dscp ef
 !
-! What waits behind the shaper: voice first, up to 128 kb/s of its own.
+! Packets that wait for the shaper: voice first, up to 128 kb/s.
 policy-map Waiting
  class Voice
   priority 128

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from qoslab.schema import load_sweep, published_figures
 def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
     """Yield the changes of an experiment file since the baseline's run, in words; none without such a file.
 
-    What is measured otherwise has to be measured anew. Of expectations those are counted that are new or gone, and
-    those with other bounds, or of which something else is said: whether the publication agrees, and what was fitted.
+    Changed measurements require a new run. Expectations count if they are new or gone, have other bounds, or relate
+    differently to the published value. Changed wording does not count: `with_present_remarks` returns it.
     """
     if not file.exists():
         return
@@ -38,10 +39,24 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
         "new": len(expected) - len(both),
         "gone": len(before) - len(both),
         "with other bounds": sum(now.tolerance != was.tolerance for now, was in both),
-        "with other remarks": sum(_remark(now) != _remark(was) for now, was in both),
+        "with another verdict on the published value": sum(now.publication != was.publication for now, was in both),
     }
     if found := [f"{count} {words}" for words, count in counts.items() if count]:
         yield f"expectations: {', '.join(found)}"
+
+
+def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
+    """Return the baseline with the explanations of the present experiment file, if the expectation is unchanged."""
+    if not file.exists():
+        return baseline
+    _, _, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+
+    def present(row: RunFigure) -> RunFigure:
+        now = expected.get(row.key)
+        same = now is not None and (now.tolerance, now.publication) == (row.tolerance, row.publication)
+        return replace(row, explanation=now.explanation) if now is not None and same else row
+
+    return replace(baseline, rows=tuple(map(present, baseline.rows)))
 
 
 @lru_cache(maxsize=64)
@@ -66,7 +81,3 @@ def _as_it_stands(
 
 def _expected(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
     return {row.key: row for row in rows if row.tolerance}
-
-
-def _remark(row: RunFigure) -> tuple[str, str]:
-    return row.publication, row.explanation

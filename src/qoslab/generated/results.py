@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from qoslab.generated.outdated import outdated
+from qoslab.generated.outdated import outdated, with_present_remarks
 from qoslab.model.metrics import Unit, format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.results.baselines import Baseline, baselines_of
@@ -36,6 +36,8 @@ def _experiment(name: str, kept: Mapping[str, Baseline], file: Path) -> Iterator
     if not kept:
         yield f"No run of `{name}` is kept."
         return
+    # Values are those of the run; texts may have been rewritten since.
+    kept = {lab: with_present_remarks(baseline, file) for lab, baseline in kept.items()}
     for lab, baseline in kept.items():
         yield f"- {lab}: {_run(baseline)}"
         if said := "; ".join(outdated(baseline, file)):

@@ -264,8 +264,13 @@ class Answer(Frozen):
     """A sentence or two; `{ARM METRIC}` is replaced by the measured value, as in notes."""
     streams: tuple[Name, ...] = ()
     """Arms to draw side by side: the throughput of each stream, each arm with its own linear axis."""
-    bars: str | None = None
-    """Metric to draw as bars, published and measured, for each arm with a published value."""
+    bars: str | tuple[str, ...] = ()
+    """Metrics to draw as bars for each arm with an expectation: published (or else predicted), and measured."""
+
+    @property
+    def bar_metrics(self) -> tuple[str, ...]:
+        """Metrics of the bars, in the order of the file."""
+        return (self.bars,) if isinstance(self.bars, str) else self.bars
 
     @property
     def figures(self) -> tuple[NoteFigure, ...]:

@@ -35,8 +35,8 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     ]
     if (answer := experiment.answer) is not None:
         texts.append((("answer", "text"), answer.figures))
-        if answer.bars is not None and not _is_metric(answer.bars):
-            yield ("answer", "bars"), f'found "{answer.bars}", expected a metric'
+        unknown = [name for name in answer.bar_metrics if not _is_metric(name)]
+        yield from ((("answer", "bars"), f'found "{name}", expected a metric') for name in unknown)
     for steps, figures in texts:
         for figure in figures:
             if not _is_metric(figure.metric):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,20 +11,24 @@ import pandas as pd
 
 from qoslab.model.comparison import Answer
 from qoslab.model.experiment import Experiment
+from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import Graph, arm_title
 from qoslab.report.lead import stream_graphs
 from qoslab.report.notes import paragraphs_of, values
 from qoslab.results import Cell
 
+_KINDS = ("published", "predicted", "measured")
+"""Columns of a comparison that can be bars."""
+
 
 @dataclass(frozen=True)
 class Bar:
-    """An arm's published and measured value as bars."""
+    """One value as bars: published or predicted, and measured."""
 
     title: str
-    values: list[tuple[str, float]]
-    """Values in words, and as percent of the greatest of all bars."""
+    values: list[tuple[str, str, float]]
+    """Kind (`published`, `predicted` or `measured`), the value in words, and as percent of the greatest of all bars."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class AnswerText:
     graphs: list[Graph]
     """Streams of some arms, side by side."""
     bars: list[Bar]
+    heading: str = ""
+    """Description of the metric of all bars; empty if there are several metrics."""
 
 
 def answer(
@@ -49,23 +56,50 @@ def answer(
         return None
     metrics = found["metrics"]
     paragraphs = paragraphs_of(asked.text, set(metrics["arm"]), values(metrics, invalid))
+    if not paragraphs:
+        return None
     graphs = list(stream_graphs(experiment, asked.streams, cells, found))
-    return AnswerText(paragraphs, graphs, _bars(experiment, asked, comparison)) if paragraphs else None
+    references = [Reference.parse(name) for name in asked.bar_metrics]
+    descriptions = list(dict.fromkeys(each.metric.description for each in references))
+    # The rest of a description is a detail of the measurement.
+    heading = re.split(r"[:;(]", descriptions[0])[0].strip() if len(descriptions) == 1 else ""
+    return AnswerText(paragraphs, graphs, _bars(experiment, asked, comparison), heading[:1].upper() + heading[1:])
 
 
 def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> list[Bar]:
-    """A metric of each arm that has a published value; of the arms of the graphs, if there are any."""
-    chosen = (comparison["metric"] == asked.bars) & (comparison["where"] == "") & comparison["published"].notna()
-    rows = comparison[chosen & (comparison["arm"].isin(asked.streams) if asked.streams else True)]
-    greatest = rows[["published", "measured"]].max().max()
-    return [
-        Bar(
-            arm_title(experiment, row["arm"]),
-            [
-                (text.figure(row[key], row["unit"]), 0.0 if math.isnan(row[key]) else 100 * row[key] / greatest)
-                for key in ("published", "measured")
-            ],
-        )
-        for row in rows.to_dict("records")
-        if "/" not in row["arm"]
+    """Bars of each arm with an expectation of the metrics; only of the arms of the graphs, if there are any.
+
+    All have one scale, so their metrics have the same unit.
+    """
+    rows = [
+        row
+        for metric in asked.bar_metrics
+        for row in comparison[comparison["metric"] == metric].to_dict("records")
+        if "/" not in row["arm"] and (not asked.streams or row["arm"] in asked.streams)
     ]
+    order = [arm.name for arm in experiment.arms]
+    rows.sort(key=lambda row: order.index(row["arm"]))
+    arms = {row["arm"] for row in rows}
+    several = len({(row["arm"], row["where"]) for row in rows}) < len(rows)
+    greatest = max((row[key] for row in rows for key in _KINDS if not math.isnan(row[key])), default=0.0)
+    bars = []
+    for row in rows:
+        parts = [
+            arm_title(experiment, row["arm"]) if len(arms) > 1 or not (several or row["where"]) else "",
+            _name(row["metric"]) if several else "",
+            text.bound(row["where"]),
+        ]
+        left_out = "predicted" if not math.isnan(row["published"]) else "published"
+        values = [
+            (kind, text.figure(row[kind], row["unit"]), 100 * row[kind] / greatest if greatest else 0.0)
+            for kind in _KINDS
+            if kind != left_out and not math.isnan(row[kind])
+        ]
+        bars.append(Bar(", ".join(filter(None, parts)), values))
+    return bars
+
+
+def _name(metric: str) -> str:
+    """Selector of a metric, or its description if it has none."""
+    reference = Reference.parse(metric)
+    return reference.selector or reference.description

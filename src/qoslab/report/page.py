@@ -225,7 +225,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         verdict=verdict(outcome, experiment),
         warnings=_some(outcome.warnings),
         answer=answered,
-        lead=None if answered and answered.graphs else lead_graph(experiment, drawn, found, sweep),
+        lead=None if answered and (answered.graphs or answered.bars) else lead_graph(experiment, drawn, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         reproduced=reproduced(outcome.comparison),

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.model.comparison import Average, Comparison, Least, NoteFigure, Pair
+from qoslab.model.comparison import Answer, Average, Comparison, Least, NoteFigure, Pair
 from qoslab.model.experiment import (
     MOMENTS_LIMIT,
     TCP_PROFILES,
@@ -624,8 +624,22 @@ class _Checker:
         for index, arm in enumerate(answer.streams):
             if arm not in arms:
                 yield self.unknown(("answer", "streams", index), arm, arms)
-        if answer.bars is not None:
-            yield from self.metric(("answer", "bars"), answer.bars, arms)
+        yield from self.bars(answer, arms)
+
+    def bars(self, answer: Answer, arms: Sequence[str]) -> Iterator[Finding]:
+        """Metrics of bars must exist in the arms with an expectation of them, and have one unit."""
+        compared = self.experiment.compare.expectations if self.experiment.compare else ()
+        for index, name in enumerate(answer.bar_metrics):
+            place: Steps = ("answer", "bars") if isinstance(answer.bars, str) else ("answer", "bars", index)
+            shown = [each.arm for each in compared if each.metric == name and each.arm in arms]
+            yield from self.metric(place, name, shown or arms)
+        names = [name.partition("(")[0] for name in answer.bar_metrics]
+        units = {name: METRICS[name].unit for name in names if name in METRICS}
+        for name, unit in units.items():
+            first, expected = next(iter(units.items()))
+            if unit != expected:
+                message = f'found "{name}" in {unit}, expected metrics in {expected} like "{first}"'
+                yield self.document.finding(("answer", "bars"), message, "give the bars metrics of one unit")
 
     def shown(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
         """A value that a text shows: its arm, metric and parameters must exist."""

@@ -1,4 +1,4 @@
-"""The filters `ios_differences`, what is not in force, `ios_unrestored`, not undone, and `ios_plain`, no template."""
+"""Filters `ios_differences` (not in force), `ios_unrestored` (not undone) and `ios_plain` (not a template)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def ios_differences(text: str, running: str, before: str = "", family: str = "router") -> list[str]:
-    """Sentences, one for each thing that `text` asks for and the running configuration says otherwise.
+    """Return sentences, one for each difference of the running configuration from `text`.
 
-    `before` is the running configuration from before `text` was pushed, empty where it is not known; `family` is
+    `before` is the running configuration from before `text` was pushed, empty if unknown; `family` is
     `router` or `switch`.
     """
     from qoslab.ios.in_force import configuration_differences
@@ -19,9 +19,9 @@ def ios_differences(text: str, running: str, before: str = "", family: str = "ro
 
 
 def ios_unrestored(running: str, before: str, pushed: str = "", family: str = "router") -> list[str]:
-    """Sentences, one for each thing that `pushed` has changed and that is not as it was `before`.
+    """Return sentences, one for each change by `pushed` that is not undone.
 
-    Where `pushed` is empty it is not known what was changed: one for whatever differs.
+    If `pushed` is empty, the changes are unknown: one sentence for every difference from `before`.
     """
     from qoslab.ios.reading import likely_hardware
     from qoslab.ios.restore import unrestored
@@ -30,7 +30,7 @@ def ios_unrestored(running: str, before: str, pushed: str = "", family: str = "r
 
 
 def ios_plain(file: str) -> str:
-    """The path of a configuration that is nothing but that; an error where Ansible could render some of its text."""
+    """Return the path of a configuration; an error if Ansible could render some of its text as a template."""
     from ansible.errors import AnsibleFilterError
 
     from qoslab.ios.templates import template_mark
@@ -41,8 +41,8 @@ def ios_plain(file: str) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Filter plugin; Ansible requires this name."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """By name."""
+        """Return the filters by name."""
         return {"ios_differences": ios_differences, "ios_unrestored": ios_unrestored, "ios_plain": ios_plain}

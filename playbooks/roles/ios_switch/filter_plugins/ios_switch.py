@@ -1,4 +1,4 @@
-"""The filter `ios_switch_differences`: what a switch's screens say against what was asked for."""
+"""Filter `ios_switch_differences`: differences of a switch's show output from the intended configuration."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 
 def ios_switch_differences(text: str, commands: Sequence[str], answers: Sequence[str], model: str) -> list[str]:
-    """Sentences, one for each difference between the configuration `text` and what the show commands answered."""
+    """Return sentences, one for each difference between the configuration `text` and the show output."""
     from qoslab.verification.switch import differences
 
     return differences(text, dict(zip(commands, answers, strict=True)), model)
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Filter plugin; Ansible requires this name."""
 
     def filters(self) -> dict[str, Callable[..., list[str]]]:
-        """By name."""
+        """Return the filters by name."""
         return {"ios_switch_differences": ios_switch_differences}

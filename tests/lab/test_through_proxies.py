@@ -1,4 +1,4 @@
-"""Ansible and Unicon through doors, against virtual routers that speak SSH of their age, and telnet."""
+"""Ansible and Unicon through proxies, against virtual routers with old SSH, and with telnet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has an interface of a host: whoever else wants it is told, until the holder ends."""
+"""Lock of a host's interface: other users get a message until its holder ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The countdown on a router that takes its configuration back: which is chosen, what is sent, when it stops."""
+"""Rollback timer of a router: choice of the method, commands sent, and end."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeD
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
-def test_an_applet_that_would_not_count_is_no_way_back(device: FakeDevice, door: Door) -> None:
+def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, door: Door) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
         dead_man(door, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}
@@ -234,7 +234,7 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
         ("reload", "show reload", "Command authorization failed."),
     ],
 )
-def test_what_could_not_be_stopped_is_told_and_kept(
+def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     way: Choice, denied: str, left: str, device: FakeDevice, door: Door
 ) -> None:
     router = device.router
@@ -272,7 +272,7 @@ def test_what_could_not_be_stopped_is_told_and_kept(
     assert stop(ask, "R1", way) == ""
 
 
-def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:
+def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, door: Door) -> None:
     configured(device, "archive", "path flash:saved")
     guard = dead_man(door, 7, None)
     guard.arm(MINUTE)

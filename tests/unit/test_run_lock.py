@@ -1,4 +1,4 @@
-"""The mark on a router that says which run has it: who is refused, and what is left."""
+"""Run lock of a router: refused runs, and remains."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door:
     assert order == ["reload cancel", "no alias exec qoslab"]
 
 
-def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: Door) -> None:
+def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, door: Door) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     marks(door, ALICE).arm(MINUTE)
     second = marks(door, "the run of bob")
@@ -125,7 +125,7 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.long
-def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
+def test_rescue_keeps_the_files_of_a_running_rollback_timer(
     device: FakeDevice, door: Door, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inventory, state = killed
@@ -145,7 +145,7 @@ def test_whoever_rescues_keeps_what_is_needed_where_a_countdown_goes_on(
 
 
 @pytest.mark.long
-def test_whoever_rescues_leaves_a_router_that_another_run_has_by_now(
+def test_rescue_leaves_a_router_locked_by_another_run(
     device: FakeDevice, door: Door, killed: tuple[Path, RestoreState]
 ) -> None:
     inventory, state = killed

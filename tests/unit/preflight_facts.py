@@ -1,4 +1,4 @@
-"""Facts of a lab in which all is well, for tests of what looks before the first packet find."""
+"""Facts of a lab without faults, for tests of the preflight checks."""
 
 from __future__ import annotations
 

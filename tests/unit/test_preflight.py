@@ -1,4 +1,4 @@
-"""Looks before the first packet, by facts: what is found of labs that no virtual one shows."""
+"""Preflight checks on facts of labs that no virtual lab shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from looks_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
+from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
 
 from qoslab.ios.model.generations import generation_of
 from qoslab.model.experiment import Experiment
@@ -265,7 +265,7 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
         ("none", Kept(RUNNING, "", SMALL), ""),
     ],
 )
-def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, kept: Kept, found: str) -> None:
+def test_a_router_without_a_rollback_method_is_refused(wanted: DeadManChoice | None, kept: Kept, found: str) -> None:
     lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(dead_man=wanted))) if each.grave]
     expected = f"qoslab_dead_man: {wanted}" if wanted else "one that works"
     assert lines == [
@@ -276,7 +276,7 @@ def test_a_router_without_a_way_back_is_refused(wanted: DeadManChoice | None, ke
     ]
 
 
-def test_a_way_back_that_ends_before_the_longest_cell_is_refused() -> None:
+def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
     changed: dict[str, Any] = {"kept": Kept(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
     lines = [str(each) for each in look(facts(settings=RouterSettings(dead_man="archive"), **changed)) if each.grave]
     assert len(lines) == 1 and "(archive: its longest time is 120 min, and the longest cell needs 210 min)" in lines[0]

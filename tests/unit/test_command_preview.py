@@ -1,4 +1,4 @@
-"""What `plan --lab INVENTORY` says will be sent to each router."""
+"""Preview of the commands for each router by `plan --lab INVENTORY`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def told(name: str, settings: dict[str, RouterSettings], options: Options) -> st
     return "\n".join(sent_lines(plan, settings)) + "\n"
 
 
-def test_every_line_in_order_with_each_way_back(golden: Callable[[Path, str], None]) -> None:
+def test_every_line_is_listed_in_order_with_each_rollback(golden: Callable[[Path, str], None]) -> None:
     settings = RouterSettings(interfaces={"FastEthernet0/1": "GigabitEthernet0/2"})
     options = Options(arms=("unrestricted", "policed", "shaped"), lab="external")
     shown = told("policing-vs-shaping", {"R1": settings}, options)

@@ -1,4 +1,4 @@
-"""Lines of an interface that limit or queue packets, beside what an experiment configures there."""
+"""Existing lines of an interface that limit or queue packets in addition to the experiment's configuration."""
 
 from __future__ import annotations
 

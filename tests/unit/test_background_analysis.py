@@ -1,4 +1,4 @@
-"""Cells that are read while others run, and what comes of it."""
+"""Analysis of cells during the run."""
 
 from __future__ import annotations
 

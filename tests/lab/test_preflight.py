@@ -1,4 +1,4 @@
-"""Looks before the first packet: in a lab that is reached by SSH alone, what is wrong is made as a user would."""
+"""Preflight checks of a lab reached by SSH alone, with faults made as a user would."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, c
 
 
 @pytest.mark.long
-def test_a_run_beside_a_policy_of_the_routers_own(tmp_path: Path, clean: Path) -> None:
+def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path) -> None:
     """On a port that no link of the experiment leads to."""
     model = {"platform": "ios", "model": "2811", "generation": "classic"}
     made = topology(client="host", R1=model, server="host", R2=model)(

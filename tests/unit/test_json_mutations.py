@@ -1,4 +1,4 @@
-"""Whatever a single value of an experiment, another tool's topology or a run's record is: no fault of qoslab."""
+"""No mutated value of an experiment, a foreign topology or a run's record causes an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doors in front of devices: who is let in, what is said where nobody is, and what is kept of it."""
+"""Proxies in front of devices: accepted and refused clients, messages, and records."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
         assert privilege(door, "R1") == ANSWER
 
 
-def test_who_wants_to_know_is_told_that_the_doors_are_gone(modern: FakeDevice) -> None:
+def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     said: list[str] = []
     with Door({"R1": by_ssh(modern)}) as door:
         door.when_gone(said.append)
@@ -130,7 +130,7 @@ def test_who_wants_to_know_is_told_that_the_doors_are_gone(modern: FakeDevice) -
     assert said == [gone, gone]
 
 
-def test_nobody_is_told_that_the_doors_were_closed(modern: FakeDevice) -> None:
+def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
     said: list[str] = []
     with Door({"R1": by_ssh(modern)}) as door:
         door.when_gone(said.append)
@@ -154,7 +154,7 @@ def troubles(device: FakeDevice) -> dict[str, tuple[Way, Kind, str]]:
     }
 
 
-def test_why_nobody_is_let_in_is_told(modern: FakeDevice, tmp_path: Path) -> None:
+def test_the_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
     expected = troubles(modern)
     with Door({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as door:
         for name, (_, kind, hint) in expected.items():
@@ -397,7 +397,7 @@ def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     assert "BRANCH" not in shown
 
 
-def test_who_gets_a_login_that_was_kept_is_told_the_present_name(modern: FakeDevice) -> None:
+def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
     with Door({"R1": by_ssh(modern)}) as door:
         door.open()
         modern.router.device.hostname = "elsewhere"
@@ -408,7 +408,7 @@ def test_who_gets_a_login_that_was_kept_is_told_the_present_name(modern: FakeDev
         assert shown == ANSWER.replace("R1#", "elsewhere#")
 
 
-def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
+def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
     with Misbehaving(modern.telnet) as proxy, Door({"R1": replace(by_telnet(modern), port=proxy.port)}) as door:
         door.open()
         proxy.cut()
@@ -417,7 +417,7 @@ def test_a_login_that_was_kept_and_cut_is_made_anew(modern: FakeDevice) -> None:
         assert proxy.connections == 2
 
 
-def test_who_asks_is_answered_whatever_goes_wrong(modern: FakeDevice) -> None:
+def test_a_client_is_answered_after_any_error(modern: FakeDevice) -> None:
     with Door({"R1": by_ssh(modern)}) as door, pytest.raises(DoorFault, match="defect of the access proxy: ") as caught:
         door.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is Kind.DEFECT

@@ -1,4 +1,4 @@
-"""Several labs' runs of one experiment beside one another: what is taken, tested and said."""
+"""Comparison of runs of one experiment in several labs: selection, tests and report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that a test makes again is told, and many fail the call of pytest."""
+"""A run repeated by a test is reported, and too many fail the call of pytest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_other():
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["here", "in workers"])
 @pytest.mark.parametrize(("number", "status"), [(0, 0), (1, 0), (2, 0), (3, 1)])
-def test_they_are_counted_and_told(tmp_path: Path, workers: tuple[str, ...], number: int, status: int) -> None:
+def test_reruns_are_counted_and_reported(tmp_path: Path, workers: tuple[str, ...], number: int, status: int) -> None:
     (tmp_path / "test_x.py").write_text(FILE.format(number=number))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "made_again", "-p", "no:cacheprovider", *workers],

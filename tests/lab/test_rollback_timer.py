@@ -1,4 +1,4 @@
-"""Routers that are left alone take their configuration back, each in its way; `plan` has told what they are sent."""
+"""Abandoned routers roll back by each method; `plan` lists the commands sent to them."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 @pytest.mark.long
-def test_a_run_sends_what_plan_has_told(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+def test_a_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     session(lab, "write memory", router="R3")
     before = shown(lab)

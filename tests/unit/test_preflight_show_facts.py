@@ -1,4 +1,4 @@
-"""Facts for looks before the first packet, read from what routers print."""
+"""Facts for preflight checks, read from the output of routers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from looks_facts import MACS, UP, facts, port
+from preflight_facts import MACS, UP, facts, port
 
 from qoslab.genie.parse import parse as genie_parse
 from qoslab.run.door.countdowns import Kept
@@ -129,7 +129,7 @@ def read(**changed: str) -> RouterFacts:
 @pytest.mark.parametrize(
     ("printed", "why"), [(INTERFACES, ""), ("Gi0/1 up up\n", "nothing in it that the parser knows")]
 )
-def test_why_nothing_reads_what_a_router_prints_is_kept(printed: str, why: str) -> None:
+def test_the_reason_for_unparsed_router_output_is_recorded(printed: str, why: str) -> None:
     parser = SimpleNamespace(parse=lambda command, text: genie_parse("ios", command, text))
     inventory = SimpleNamespace(routers={"R1": SimpleNamespace(host="192.0.2.1")})
     gathering: Any = SimpleNamespace(collector=parser, inventory=inventory)

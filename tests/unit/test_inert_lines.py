@@ -1,4 +1,4 @@
-"""Lines without effect, and lines that are refused with the reason."""
+"""Inert lines, and lines refused with a reason."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_block_ends_where_another_command_begins() -> None:
         parse_config("archive\nhostname\tR1 R2\n", HARDWARE)
 
 
-def test_what_has_no_effect_is_told_once_by_line() -> None:
+def test_inert_lines_are_reported_once_each() -> None:
     remarks = apply(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
     assert [(remark.number, remark.line.text, remark.line.about) for remark in remarks] == [
         (2, "no ip http server", "the web server and exported flow records"),
@@ -187,7 +187,7 @@ def test_a_certificate_is_typed_at_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("subject", ["enable", "username carol"])
-def test_a_secret_that_is_refused_leaves_the_one_that_is_kept(subject: str) -> None:
+def test_a_refused_secret_leaves_the_saved_one(subject: str) -> None:
     device = parse_config(f"{subject} secret 9 $9$abc", HARDWARE)
     before = device.copy()
     with pytest.raises(IosError, match="secret"):

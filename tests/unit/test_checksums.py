@@ -1,4 +1,4 @@
-"""Seals, by hand: what is counted in a file, what of a file's or a folder's change is noticed, and in which words."""
+"""Checksums of hand-made files: detected changes of a file or a folder, and their messages."""
 
 from __future__ import annotations
 

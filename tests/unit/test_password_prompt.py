@@ -1,4 +1,4 @@
-"""Passwords that an inventory leaves out: asked for once, where there is a terminal, and shown to nobody."""
+"""Prompts for passwords missing from the inventory: once, on a terminal only, and never printed."""
 
 from __future__ import annotations
 

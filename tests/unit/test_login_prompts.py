@@ -1,4 +1,4 @@
-"""What is answered to a device that asks back, and how the end of an answer is told."""
+"""Answers to prompts of a device, and detection of the end of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of a part of its file was not asked for is not missed in it."""
+"""A run of a part of its file does not report the other parts as missing."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_notebook_of_the_whole_is_said_to_lack_something(tmp_path: Path, capsy
     assert capsys.readouterr().err == ""
 
 
-def test_an_arm_that_was_not_asked_for_is_told(tmp_path: Path) -> None:
+def test_an_omitted_arm_is_reported(tmp_path: Path) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path)
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))
