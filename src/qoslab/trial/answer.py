@@ -67,7 +67,7 @@ def try_policy(
         edge.tried,
         edge.direction,
         edge.policy,
-        edge.line_bps,
+        edge.tried_bps,
         seconds,
         rtt_s * 1000,
         edge.notes,
@@ -93,7 +93,9 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     if default:
         yield f"no class matches {listed(default, 8)}: this traffic is in class-default"
     met = {name for path in paths for name in path}
-    policies = descendants(device, device.policy_maps[edge.policy])
+    interface = device.interfaces[edge.tried]
+    name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
+    policies = descendants(device, device.policy_maps[name or edge.policy])
     names = dict.fromkeys(each.name for policy in policies for each in policy.classes)
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from qoslab.errors import UserError
-from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device
@@ -58,18 +58,43 @@ def _type(device: Device, line: str, position: Position | None, into: tuple[list
     """Type a line, at a position or where it fits; return the position after it."""
     typed, scope = into
     if position is None and not line.removeprefix("no ").startswith(_HEADS):
-        position = _place(device, line, scope)
+        position = _class_place(device, line, scope) or _place(device, line, scope)
         typed.extend(_heads(position))
     outside = Position("config")
     session = ConfigSession(device)
     session.position = position or outside
     _check_names(device, session, line)
     try:
-        session.execute(line)
+        _execute(session, line)
     except CliError as error:
         raise _refusal(line, error) from None
     typed.append(line)
     return session.position
+
+
+def _execute(session: ConfigSession, line: str) -> None:
+    """Type a line. A policy that is attached gives way to another one. Raise CliError where the device refuses it."""
+    words = line.split()
+    if session.position.mode in ("interface", "subinterface") and len(words) == 3 and words[0] == "service-policy":
+        attribute = f"service_policy_{words[1]}"
+        if getattr(session.interface, attribute, None) is not None:
+            setattr(session.interface, attribute, None)
+    session.execute(line)
+
+
+def _class_place(device: Device, line: str, scope: Scope) -> Position | None:
+    """Return the only policy-map with the class of a line `class NAME`; None for other lines."""
+    words = line.removeprefix("no ").split()
+    if len(words) != 2 or words[0] != "class":
+        return None
+    owners = [name for name in scope.policies if device.policy_maps[name].find(words[1]) is not None]
+    if len(owners) == 1:
+        return Position("policy-map", (owners[0],))
+    names = listed(owners or scope.policies, 8)
+    raise UserError(
+        f'--change: found "{line}", and {len(owners)} policy-maps with this class; expected one',
+        hint=f"give the policy-map first, such as `policy-map NAME; {line}`, with one of: {names}",
+    )
 
 
 def _check_names(device: Device, session: ConfigSession, line: str) -> None:
@@ -120,10 +145,11 @@ def _place(device: Device, line: str, scope: Scope) -> Position:
         try:
             if session.parse(line).mode != position.mode:
                 continue
-            session.execute(line)
+            _execute(session, line)
         except CliError as error:
-            # The refusal of a class says most: nearly all changes are for one.
-            first = first or error
+            # A place that knows the command has the better reason; else the first, a class.
+            if first is None or (isinstance(first, InvalidInputError) and not isinstance(error, InvalidInputError)):
+                first = error
             continue
         if position.mode == "policy-class" or render(trial) != before:
             accepted.append(position)

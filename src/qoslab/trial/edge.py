@@ -30,6 +30,10 @@ LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 """Rates of the line from the senders: the first that is above that of the tried interface."""
 
 
+MOST_UNREAD = 3
+"""Lines that are not read, in the notes."""
+
+
 @dataclass(frozen=True)
 class Edge:
     """A device with the policy on an interface, ready for traffic."""
@@ -47,11 +51,23 @@ class Edge:
     framing: Framing
     lan_framing: Framing
     notes: tuple[str, ...]
+    subinterface: str | None = None
+    """Subinterface of `wan` by which the traffic leaves, with its VLAN tag."""
 
     @property
     def tried(self) -> str:
         """The interface of the policy."""
-        return self.wan if self.direction == "output" else self.lan
+        return (self.subinterface or self.wan) if self.direction == "output" else self.lan
+
+    @property
+    def far_router(self) -> bool:
+        """True if a second router is needed: a host takes neither a serial line nor a VLAN tag."""
+        return self.framing != "ethernet" or self.subinterface is not None
+
+    @property
+    def tried_bps(self) -> int:
+        """Rate of the line of this interface."""
+        return self.line_bps if self.direction == "output" else self.lan_bps
 
     @property
     def scope(self) -> Scope:
@@ -70,6 +86,7 @@ def find_edge(configuration: Configuration, interface: str | None, rate_bps: int
     at = _attachment(configuration, interface)
     if at is None:
         at = _lone(configuration)
+    unread = _unread(configuration)
     if at.refused:
         reason = " ".join(at.refused.split())
         raise UserError(
@@ -78,7 +95,21 @@ def find_edge(configuration: Configuration, interface: str | None, rate_bps: int
         )
     if at.policy not in configuration.device.policy_maps:
         raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
-    return _prepared(configuration, at, rate_bps)
+    edge = _prepared(configuration, at, rate_bps)
+    return replace(edge, notes=(*edge.notes, *unread))
+
+
+def _unread(configuration: Configuration) -> tuple[str, ...]:
+    """Return notes on lines of policies and classes that are refused, or not read."""
+    own = [
+        each
+        for each in configuration.reading.unread
+        if each.place and each.place[0].startswith(("policy-map", "class-map"))
+    ]
+    notes = [f"line {each.number}: `{each.text}` is not read: tried without it." for each in own[:MOST_UNREAD]]
+    if len(own) > MOST_UNREAD:
+        notes.append(f"{len(own) - MOST_UNREAD} more lines are not read; `qoslab policy` lists them.")
+    return tuple(notes)
 
 
 def _attachment(configuration: Configuration, wanted: str | None) -> Attachment | None:
@@ -126,6 +157,9 @@ def _shaped(policy: PolicyMap) -> bool:
 def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None) -> Edge:
     device = configuration.device.copy()
     notes: list[str] = []
+    own = device.interfaces.get(at.interface)
+    if own is not None and own.vlan is not None and own.parent is not None and at.direction == "output":
+        return _of_subinterface(configuration, device, own, at, rate_bps)
     interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
     speed = configuration.speed_mbps(at.interface.partition(".")[0])
     line = line_rate(device, interface, rate_bps, speed)
@@ -160,6 +194,37 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
         _framing(interface),
         _framing(other),
         tuple(notes),
+    )
+
+
+def _of_subinterface(
+    configuration: Configuration, device: Device, own: Interface, at: Attachment, rate_bps: int | None
+) -> Edge:
+    """Return the edge of an output policy on a subinterface with a VLAN."""
+    notes: list[str] = []
+    port = device.interfaces[own.parent or own.name]
+    speed = configuration.speed_mbps(port.name)
+    base, _ = base_rate(port, at, rate_bps, speed)
+    line = line_rate(device, own, rate_bps, speed)
+    line_bps = max(int(base.bps if line is None else line[0].bps), 1)
+    if speed is not None and port.bandwidth_kbps is None:
+        port.bandwidth_kbps = speed * 1000
+    other, other_bps = _other_interface(configuration, device, port, at, line_bps, notes)
+    for each, address in ((own, WAN_ADDRESS), (other, LAN_ADDRESS)):
+        _connect(device, each, address)
+    port.address, port.shutdown = None, False
+    return Edge(
+        device,
+        port.name,
+        other.name,
+        "output",
+        at.policy,
+        line_bps,
+        other_bps,
+        _framing(port),
+        _framing(other),
+        tuple(notes),
+        own.name,
     )
 
 

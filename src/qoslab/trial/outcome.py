@@ -98,12 +98,19 @@ def paths_of(report: formats.SimulationReport, edge: Edge, demands: Sequence[Dem
     found = []
     for number in range(len(demands)):
         before, after = samples[2 * number + 1], samples[2 * number + 2]
-        sides = []
-        for port, policy in ((edge.wan, "policy_output"), (edge.lan, "policy_input")):
-            one, other = (each["interfaces"][port][policy] for each in (before, after))  # type: ignore[literal-required]
-            sides.append(_grown(one, other))
-        found.append((sides[0], sides[1]))
+        output = _grown(_output_policy(before, edge), _output_policy(after, edge))
+        input_ = _grown(*(each["interfaces"][edge.lan]["policy_input"] for each in (before, after)))
+        found.append((output, input_))
     return found
+
+
+def _output_policy(sample: formats.Counters, edge: Edge) -> formats.PolicyCounters | None:
+    port = sample["interfaces"][edge.wan]
+    return (
+        port["policy_output"]
+        if edge.subinterface is None
+        else port["subinterfaces"][edge.subinterface]["policy_output"]
+    )
 
 
 def _grown(before: formats.PolicyCounters | None, after: formats.PolicyCounters | None) -> Path:
@@ -130,11 +137,11 @@ def outcome(
     )
     samples = report["routers"][ROUTER]["samples"]
     end = next(each for each in samples if each["time_ns"] - samples[0]["time_ns"] >= round(seconds * 1e9))
-    port = end["interfaces"][edge.tried]
-    policy = port["policy_output"] if edge.direction == "output" else port["policy_input"]
+    output = edge.direction == "output"
+    policy = _output_policy(end, edge) if output else end["interfaces"][edge.lan]["policy_input"]
     by_path: dict[Path, list[KindResult]] = {}
     for each in kinds:
-        by_path.setdefault(each.path if edge.direction == "output" else each.input_path, []).append(each)
+        by_path.setdefault(each.path if output else each.input_path, []).append(each)
     classes = tuple(_classes(policy, (), by_path, seconds)) if policy is not None else ()
     sent = end["interfaces"][edge.wan]["output"]["bytes"]
     return Outcome(label, kinds, classes, sent * 8 / seconds, report["events"])

@@ -23,9 +23,9 @@ ASSUMED = "?"
 
 def trial_text(trial: Trial) -> str:
     """Return the whole answer as text."""
-    place = f"{trial.interface} {trial.direction}: policy-map {trial.policy}"
     head = [
-        f"{place}, line {bps_text(trial.line_bps)}, round trip {number(trial.rtt_ms)} ms, {number(trial.seconds)} s"
+        f"{trial.interface} {trial.direction}: policy-map {trial.policy}",
+        f"line {bps_text(trial.line_bps)}, round trip {number(trial.rtt_ms)} ms, {number(trial.seconds)} s of traffic",
     ]
     head += list(trial.notes)
     if trial.changes:

@@ -6,10 +6,12 @@ One router between two hosts: the traffic goes from `sender` to `receiver`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import IPv4Interface
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.compile import compile_device
-from qoslab.ios.model.device import Device
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.parse import parse_config
 from qoslab.trial.demand import Demand
 from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge
 
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 FORMAT = 1
-ROUTER, SENDER, RECEIVER = "router", "sender", "receiver"
+ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiver"
+FAR_ADDRESS = IPv4Interface("198.18.0.9/30")
+"""Address of the second router towards the receiver."""
+FAR_PORT, FAR_LAN = "TenGigabitEthernet0/0", "TenGigabitEthernet0/1"
+FAR_BPS = 100_000_000_000
 SECOND_NS = 10**9
 SEED = 1
 CUT_OFF_NS = SECOND_NS
@@ -57,44 +63,103 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> f
 
 
 def _network(edge: Edge, device: Device, rtt_s: float) -> formats.Scenario:
-    config = compile_device(device)
-    ports = {name: port for name, port in config["interfaces"].items() if name in (edge.wan, edge.lan)}
-    engine = {key: value for key, value in config.items() if key not in ("process_ns", "ip_sla", "interfaces")}
-    sender, receiver = LAN_ADDRESS.network[2], WAN_ADDRESS.network[2]
-    return {
+    sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
+    router: formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
+    lan: formats.Link = {
+        "name": "lan",
+        "rate_bps": edge.lan_bps,
+        "framing": edge.lan_framing,
+        "ends": [
+            {"node": SENDER, "interface": "eth0", "address": f"{sender}/{LAN_ADDRESS.network.prefixlen}"},
+            {"node": ROUTER, "interface": edge.lan, "address": str(LAN_ADDRESS)},
+        ],
+    }
+    wan: formats.Link = {
+        "name": "wan",
+        "rate_bps": edge.line_bps,
+        "framing": edge.framing,
+        "delay_ns": round(rtt_s / 2 * SECOND_NS),
+        "ends": [
+            {"node": ROUTER, "interface": edge.wan, "address": str(WAN_ADDRESS)},
+            {"node": RECEIVER, "interface": "eth0", "address": str(peer)},
+        ],
+    }
+    made: formats.Scenario = {
         "format": FORMAT,
         "seed": SEED,
-        "nodes": {
-            SENDER: {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(LAN_ADDRESS.ip)}]},
-            RECEIVER: {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(WAN_ADDRESS.ip)}]},
-            ROUTER: {
-                "kind": "router",
-                "configuration": cast("formats.RouterConfig", engine | {"interfaces": ports, "router": ROUTER}),
-            },
-        },
-        "links": [
-            {
-                "name": "lan",
-                "rate_bps": edge.lan_bps,
-                "framing": edge.lan_framing,
-                "ends": [
-                    {"node": SENDER, "interface": "eth0", "address": f"{sender}/{LAN_ADDRESS.network.prefixlen}"},
-                    {"node": ROUTER, "interface": edge.lan, "address": str(LAN_ADDRESS)},
-                ],
-            },
-            {
-                "name": "wan",
-                "rate_bps": edge.line_bps,
-                "framing": edge.framing,
-                "delay_ns": round(rtt_s / 2 * SECOND_NS),
-                "ends": [
-                    {"node": ROUTER, "interface": edge.wan, "address": str(WAN_ADDRESS)},
-                    {"node": RECEIVER, "interface": "eth0", "address": f"{receiver}/{WAN_ADDRESS.network.prefixlen}"},
-                ],
-            },
-        ],
+        "nodes": {SENDER: _host(LAN_ADDRESS), RECEIVER: _host(WAN_ADDRESS), ROUTER: router},
+        "links": [lan, wan],
         "flows": [],
     }
+    if edge.far_router:
+        _add_far_router(made, edge, device, peer)
+    return made
+
+
+def _host(gateway: IPv4Interface) -> formats.NodeConfig:
+    return {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(gateway.ip)}]}
+
+
+def _engine(device: Device, wired: Sequence[str]) -> formats.RouterConfig:
+    """Return the configuration of a router's data plane, of the interfaces with a link."""
+    config = compile_device(device)
+    engine = {key: value for key, value in config.items() if key not in ("process_ns", "ip_sla")}
+    engine["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
+    return cast("formats.RouterConfig", engine)
+
+
+def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
+    """Put a router without policies between the tried line and the receiver."""
+    wan = made["links"][1]
+    near, far = wan["ends"][0], wan["ends"][1]
+    port = edge.wan if edge.framing != "ethernet" else FAR_PORT
+    lines = [f"interface {port}", "no shutdown"]
+    if edge.framing == "ppp":
+        lines.append("encapsulation ppp")
+    if edge.subinterface is None:
+        lines.append(f"ip address {peer.ip} {peer.netmask}")
+    else:
+        own = device.interfaces[edge.subinterface]
+        sub = f"{port}.{edge.subinterface.partition('.')[2]}"
+        native = " native" if own.native else ""
+        lines += [f"interface {sub}", f"encapsulation dot1Q {own.vlan}{native}", f"ip address {peer.ip} {peer.netmask}"]
+        wan["vlans"] = [
+            {
+                "vlan": own.vlan or 0,
+                "native": own.native,
+                "ends": [
+                    {"interface": edge.subinterface, "address": str(WAN_ADDRESS)},
+                    {"interface": sub, "address": str(peer)},
+                ],
+            }
+        ]
+        del near["address"], far["address"]
+    lines += [f"interface {FAR_LAN}", f"ip address {FAR_ADDRESS.ip} {FAR_ADDRESS.netmask}", "no shutdown"]
+    hardware = Hardware("", (port, FAR_LAN), generation=device.generation, version=device.hardware.version)
+    far["node"], far["interface"] = FAR_ROUTER, port
+    engine = _engine(parse_config("\n".join(lines), hardware), (port, FAR_LAN))
+    made["nodes"][FAR_ROUTER] = {
+        "kind": "router",
+        "configuration": engine,
+        "routes": [{"prefix": str(LAN_ADDRESS.network), "via": str(WAN_ADDRESS.ip)}],
+    }
+    made["nodes"][ROUTER]["routes"] = [{"prefix": str(FAR_ADDRESS.network), "via": str(peer.ip)}]
+    made["nodes"][RECEIVER] = _host(FAR_ADDRESS)
+    made["links"].append(
+        {
+            "name": "far",
+            "rate_bps": FAR_BPS,
+            "framing": "ethernet",
+            "ends": [
+                {"node": FAR_ROUTER, "interface": FAR_LAN, "address": str(FAR_ADDRESS)},
+                {
+                    "node": RECEIVER,
+                    "interface": "eth0",
+                    "address": f"{FAR_ADDRESS.network[2]}/{FAR_ADDRESS.network.prefixlen}",
+                },
+            ],
+        }
+    )
 
 
 def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
