@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 from functools import cache
 from pathlib import Path
@@ -13,6 +16,8 @@ from click.testing import CliRunner
 
 from qoslab.cli import group, main
 from qoslab.errors import ExitStatus, UserError
+from qoslab.ios.model.names import dscp_text
+from qoslab.model.traffic_kinds import CATALOGUE
 from qoslab.policy.configuration import read_configuration
 from qoslab.trial.answer import Trial, try_policy
 from qoslab.trial.change import apply_changes
@@ -417,3 +422,28 @@ def test_a_switch_is_refused() -> None:
     text += "interface GigabitEthernet1/0/1\n switchport mode access\n service-policy input P\n"
     with pytest.raises(UserError, match="Catalyst switch"):
         tried(text, "voice")
+
+
+def test_page_shows_the_answer_to_its_command() -> None:
+    page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
+    configuration = re.search(r"```ios\n(! configs/wan.txt\n.*?)```", page, re.DOTALL)
+    section = page.partition("## Try a policy under traffic")[2]
+    shown = re.search(r"```text\n(.*?)```", section, re.DOTALL)
+    assert configuration
+    assert shown
+    words = shlex.split(next(line for line in section.splitlines() if line.startswith("$ qoslab try")))
+    options = dict(itertools.pairwise(words))
+    trial = tried(
+        configuration[1], options["--traffic"], options["--change"], interface=options["--interface"], seconds=30
+    )
+    assert trial_text(trial) == shown[1]
+
+
+def test_page_lists_the_catalogue() -> None:
+    page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
+    for each in CATALOGUE:
+        ways = "both" if each.both_ways else "one"
+        row = (
+            f"| `{each.name}` | {each.summary} | {ways} | {dscp_text(each.dscp)} | {each.protocol.upper()} {each.port} "
+        )
+        assert f"{row}| {each.source} |" in page

@@ -58,7 +58,7 @@ def command(
     picture: str | None,
     as_json: bool,
 ) -> None:
-    """Simulate a QoS policy under named traffic, before and after a change.
+    """Simulate a QoS policy under traffic, with and without a change.
 
     FILE is a policy-map or a whole running configuration, as it was pasted from a terminal; standard input without it.
     The table has throughput, delay, loss, jitter and voice score of each class and kind of traffic.

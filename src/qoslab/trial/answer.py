@@ -100,6 +100,10 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:
         yield f"no traffic met class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
+    for one in found.input_classes:
+        if one.drops:
+            share = 100 * one.dropped_packets / one.offered_packets
+            yield f"{edge.lan} input: class {one.path[-1]} drops {share:.1f} % of its packets"
     for each in found.kinds:
         if each.voice is not None and each.voice.loss_percent > 1:
             yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets come too late or not at all"

@@ -87,6 +87,8 @@ class Outcome:
     label: str
     kinds: tuple[KindResult, ...]
     classes: tuple[ClassResult, ...]
+    input_classes: tuple[ClassResult, ...]
+    """Classes of the policy by which the traffic comes in, if another one is tried."""
     line_bps: float
     """Bits per second that the interface sent, as the router counts them."""
     events: int
@@ -138,13 +140,17 @@ def outcome(
     samples = report["routers"][ROUTER]["samples"]
     end = next(each for each in samples if each["time_ns"] - samples[0]["time_ns"] >= round(seconds * 1e9))
     output = edge.direction == "output"
-    policy = _output_policy(end, edge) if output else end["interfaces"][edge.lan]["policy_input"]
     by_path: dict[Path, list[KindResult]] = {}
+    by_input: dict[Path, list[KindResult]] = {}
     for each in kinds:
-        by_path.setdefault(each.path if output else each.input_path, []).append(each)
-    classes = tuple(_classes(policy, (), by_path, seconds)) if policy is not None else ()
+        by_path.setdefault(each.path, []).append(each)
+        by_input.setdefault(each.input_path, []).append(each)
+    going_out, coming_in = _output_policy(end, edge), end["interfaces"][edge.lan]["policy_input"]
+    outer = tuple(_classes(going_out, (), by_path, seconds)) if going_out is not None else ()
+    inner = tuple(_classes(coming_in, (), by_input, seconds)) if coming_in is not None else ()
     sent = end["interfaces"][edge.wan]["output"]["bytes"]
-    return Outcome(label, kinds, classes, sent * 8 / seconds, report["events"])
+    classes, others = (outer, inner) if output else (inner, ())
+    return Outcome(label, kinds, classes, others, sent * 8 / seconds, report["events"])
 
 
 def _kind(demand: Demand, paths: tuple[Path, Path], flow: formats.FlowReport, seconds: float) -> KindResult:
