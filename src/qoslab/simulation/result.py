@@ -111,6 +111,8 @@ def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
 def _stream(said: formats.StreamReport) -> StreamResult:
     seconds, count = number_of(said["seconds"]), _count(said["bytes"])
     sent = said["sender_bytes"]
+    # A run of an earlier version has none.
+    delay = said.get("delay")
     return StreamResult(
         stream=_count(said["stream"]),
         local_port=said["local_port"],
@@ -125,6 +127,9 @@ def _stream(said: formats.StreamReport) -> StreamResult:
         datagrams=said["datagrams"],
         lost=said["lost"],
         jitter_ms=said["jitter_ms"],
+        delay_p50_ms=None if delay is None else delay["p50_ns"] / 1e6,
+        delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
+        delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
     )
 
 

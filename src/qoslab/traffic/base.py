@@ -113,6 +113,10 @@ class StreamResult:
     """UDP: datagrams that the receiver knows of, lost ones included."""
     lost: int | None = None
     jitter_ms: float | None = None
+    delay_p50_ms: float | None = None
+    """Median one-way delay; None where the clocks of the two ends differ."""
+    delay_p99_ms: float | None = None
+    delay_max_ms: float | None = None
 
 
 @dataclass(frozen=True)
