@@ -14,6 +14,7 @@ import pandas as pd
 from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.timeline import Timeline, common_span, span
+from qoslab.model.voice import mean_opinion
 
 NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
 
@@ -52,6 +53,8 @@ def jain(goodputs: pd.Series) -> float:
     "datagrams.delay.p50",
     "datagrams.delay.p99",
     "datagrams.delay.max",
+    "voice.r",
+    "voice.mos",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
 def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
@@ -82,6 +85,10 @@ def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) 
         if not arrived.empty:
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
         yield from _delays(datagrams[datagrams["datagrams"] > datagrams["lost"]])
+        if "voice_r" in datagrams and not datagrams["voice_r"].isna().all():
+            worst = float(datagrams["voice_r"].min())
+            yield "voice.r", worst
+            yield "voice.mos", mean_opinion(worst)
 
 
 def _delays(arrived: pd.DataFrame) -> Iterator[Figure]:

@@ -52,6 +52,28 @@ IMIX_BPS = 5_000_000
 """Rate of a stream, IP packets [chosen]."""
 
 
+SPREAD_SHARE = 0.95
+"""Part of the time of the traffic in which sources with a long period start."""
+TCP_SPREAD_NS = 10**9
+"""Time in which connections without pause start: those of one kind do not all begin at once."""
+
+KindName = Literal[
+    "voice",
+    "g729",
+    "opus",
+    "video",
+    "streaming",
+    "web",
+    "transactions",
+    "backup",
+    "bulk",
+    "scavenger",
+    "gaming",
+    "dns",
+    "imix",
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
     """Values of a voice codec for the E-model."""
@@ -74,11 +96,15 @@ OPUS = Codec("Opus", 0, 25.1, 26.5, assumed=True)
 """Impairments of G.711 with concealment are assumed; look-ahead of 6.5 ms (RFC 6716, section 2)."""
 
 
+LARGEST_WRITE = 2**20
+"""Bytes that iperf3 writes at once at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrafficKind:
     """A kind of traffic. Sizes are bytes of transport payload; `interval_s` is the time between two sendings."""
 
-    name: str
+    name: KindName
     summary: str
     unit: str
     """Word for one of it, in the plural: calls, users."""
@@ -107,9 +133,24 @@ class TrafficKind:
         return sum(self.sizes) * 8 / (len(self.sizes) * self.interval_s)
 
     @property
-    def period_s(self) -> float:
-        """Duration of a cycle."""
-        return len(self.sizes) * self.interval_s
+    def bursts(self) -> bool:
+        """True if a sending is more than one packet, or sizes change: no generator of a real lab sends this."""
+        most = self.largest if self.protocol == "udp" else LARGEST_WRITE
+        return bool(self.sizes) and (len(self.sizes) > 1 or self.sizes[0] > most)
+
+    def interval_ns(self, rate_bps: float | None = None) -> int:
+        """Return the time between two sendings, at the catalogue's rate or at another one."""
+        if rate_bps is None:
+            return round(self.interval_s * 10**9)
+        return round(sum(self.sizes) * 8 / len(self.sizes) / rate_bps * 10**9)
+
+    def spread_ns(self, duration_ns: int, rate_bps: float | None = None) -> int:
+        """Return the time in which its sources start, each at a random time: one cycle, but no longer than the
+        traffic.
+        """
+        if not self.sizes:
+            return min(TCP_SPREAD_NS, duration_ns // 4)
+        return min(len(self.sizes) * self.interval_ns(rate_bps), round(SPREAD_SHARE * duration_ns))
 
 
 def pictures(pattern: str, rate_bps: int, interval_s: float) -> tuple[int, ...]:
@@ -120,7 +161,7 @@ def pictures(pattern: str, rate_bps: int, interval_s: float) -> tuple[int, ...]:
 
 
 def _voice(
-    name: str, summary: str, payload: int, codec: Codec, source: str, aliases: tuple[str, ...] = ()
+    name: KindName, summary: str, payload: int, codec: Codec, source: str, aliases: tuple[str, ...] = ()
 ) -> TrafficKind:
     """Return a kind of call: a packet every 20 ms, without silence suppression."""
     return TrafficKind(
@@ -250,3 +291,15 @@ CATALOGUE: tuple[TrafficKind, ...] = (
 
 KINDS: dict[str, TrafficKind] = {name: kind for kind in CATALOGUE for name in (kind.name, *kind.aliases)}
 """Kinds of traffic by name and other names."""
+
+
+def flow_keys(kind: TrafficKind) -> dict[str, object]:
+    """Return the keys of a flow of an experiment file that a kind of traffic stands for."""
+    keys: dict[str, object] = {"protocol": kind.protocol, "dscp": kind.dscp, "port": kind.port}
+    if kind.protocol == "udp":
+        size = min(max(kind.sizes), kind.largest) + IP_AND_UDP
+        return {"tool": "flood", **keys, "delay": f"{round(kind.interval_s * 10**9)} ns", "size": f"{size} B"}
+    keys["tool"] = "iperf3"
+    if kind.rate_bps is not None:
+        keys |= {"rate": f"{round(kind.rate_bps)} b/s", "size": f"{kind.sizes[0]} B"}
+    return keys

@@ -81,6 +81,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("delay_p50_ms", pa.float64()),
             ("delay_p99_ms", pa.float64()),
             ("delay_max_ms", pa.float64()),
+            ("voice_r", pa.float64()),
         ]
     ),
     "hosts": pa.schema(

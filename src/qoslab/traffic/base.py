@@ -117,6 +117,8 @@ class StreamResult:
     """Median one-way delay; None where the clocks of the two ends differ."""
     delay_p99_ms: float | None = None
     delay_max_ms: float | None = None
+    voice_r: float | None = None
+    """Rating R of a call (ITU-T G.107); None where delay or codec is not known."""
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
             raise UserError(f'--traffic: found "{word}" in "{part}", expected {_FORM}')
     if count < 1:
         raise UserError(f'--traffic: found {count} in "{part}", expected at least 1')
-    name = kind.name
-    number = 2
+    name, number = str(kind.name), 2
     while name in names:
         name, number = f"{kind.name}-{number}", number + 1
     port = _port(options.get("port"), part, kind.port)

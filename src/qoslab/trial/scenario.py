@@ -28,8 +28,6 @@ SECOND_NS = 10**9
 SEED = 1
 CUT_OFF_NS = SECOND_NS
 """Time after the end of the traffic at which a connection is closed that is not done."""
-SPREAD_SHARE = 0.95
-"""Part of the time of the traffic in which sources with a long period start."""
 SLOT_NS = 2 * SECOND_NS
 """Time of each kind of traffic when its class is looked up."""
 LOOK_UP_BYTES = 100
@@ -175,21 +173,16 @@ def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
         "cut_off_ns": CUT_OFF_NS,
         "dscp": demand.dscp,
     }
-    rate_bps = demand.rate_bps or kind.rate_bps
-    if rate_bps is None:
-        # Connections of one kind do not all begin at once.
-        flow["spread_ns"] = min(SECOND_NS, duration_ns // 4)
-        return flow
     if not kind.sizes:
-        flow["rate_bps"] = round(rate_bps)
+        flow["spread_ns"] = kind.spread_ns(duration_ns)
+        flow["rate_bps"] = demand.rate_bps
         return flow
-    interval_ns = round(sum(kind.sizes) * 8 / len(kind.sizes) / rate_bps * SECOND_NS)
-    flow["spread_ns"] = min(len(kind.sizes) * interval_ns, round(SPREAD_SHARE * duration_ns))
+    flow["spread_ns"] = kind.spread_ns(duration_ns, demand.rate_bps)
     if kind.protocol == "tcp":
-        flow["rate_bps"] = round(rate_bps)
+        flow["rate_bps"] = round(demand.rate_bps or kind.rate_bps or 0)
         flow["payload_bytes"] = kind.sizes[0]
         return flow
-    flow["gap_ns"] = interval_ns
+    flow["gap_ns"] = kind.interval_ns(demand.rate_bps)
     flow["payload_bytes"] = kind.largest
     flow["frames"] = list(kind.sizes)
     return flow
