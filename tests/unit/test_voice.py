@@ -92,6 +92,7 @@ def test_rates_of_the_catalogue_are_those_of_their_sources() -> None:
 def test_kinds_have_different_names_ports_and_valid_sizes() -> None:
     names = [name for each in CATALOGUE for name in (each.name, *each.aliases)]
     assert len(set(names)) == len(names)
+    assert len({(each.protocol, each.port) for each in CATALOGUE}) == len(CATALOGUE)
     for each in CATALOGUE:
         assert 0 <= each.dscp <= 63
         assert each.source

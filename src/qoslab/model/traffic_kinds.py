@@ -160,8 +160,12 @@ def pictures(pattern: str, rate_bps: int, interval_s: float) -> tuple[int, ...]:
     return tuple(round(part * unit) for part in parts)
 
 
+RTP_PORT = 16384
+"""First UDP port of RTP on Cisco devices (command reference, "match ip rtp": 16384 to 32767)."""
+
+
 def _voice(
-    name: KindName, summary: str, payload: int, codec: Codec, source: str, aliases: tuple[str, ...] = ()
+    name: KindName, summary: str, number: int, payload: int, codec: Codec, source: str, aliases: tuple[str, ...] = ()
 ) -> TrafficKind:
     """Return a kind of call: a packet every 20 ms, without silence suppression."""
     return TrafficKind(
@@ -170,7 +174,7 @@ def _voice(
         "calls",
         "udp",
         46,
-        16384,
+        RTP_PORT + 2 * number,
         source,
         both_ways=True,
         sizes=(payload + RTP,),
@@ -181,16 +185,18 @@ def _voice(
 
 
 CATALOGUE: tuple[TrafficKind, ...] = (
-    _voice("voice", "G.711 calls, 20 ms", 160, G711, "RFC 3551, section 4.5.14; ITU-T G.711", ("g711", "voip", "call")),
-    _voice("g729", "G.729 calls, 20 ms", 20, G729, "RFC 3551, section 4.5.6; ITU-T G.729"),
-    _voice("opus", "Opus calls, 32 kb/s, 20 ms", 80, OPUS, "RFC 6716; RFC 7587, section 3.1.1: 28 to 40 kb/s"),
+    _voice(
+        "voice", "G.711 calls, 20 ms", 0, 160, G711, "RFC 3551, section 4.5.14; ITU-T G.711", ("g711", "voip", "call")
+    ),
+    _voice("g729", "G.729 calls, 20 ms", 2, 20, G729, "RFC 3551, section 4.5.6; ITU-T G.729"),
+    _voice("opus", "Opus calls, 32 kb/s, 20 ms", 3, 80, OPUS, "RFC 6716; RFC 7587, section 3.1.1: 28 to 40 kb/s"),
     TrafficKind(
         "video",
         "video calls, 1.5 Mb/s, 30 pictures a second",
         "calls",
         "udp",
         34,
-        16384 + 2,
+        RTP_PORT + 2,
         f"{CODE_POINTS}: multimedia conferencing",
         both_ways=True,
         sizes=pictures(CONFERENCE_PICTURES, CONFERENCE_BPS, 1 / 30),
