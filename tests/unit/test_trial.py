@@ -447,3 +447,32 @@ def test_page_lists_the_catalogue() -> None:
             f"| `{each.name}` | {each.summary} | {ways} | {dscp_text(each.dscp)} | {each.protocol.upper()} {each.port} "
         )
         assert f"{row}| {each.source} |" in page
+
+
+def test_a_class_has_the_packets_of_its_children() -> None:
+    trial = tried(EDGE, "voice 40, video 4, backup 3, web 5", "shape average 9000000")
+    for variant in (0, 1):
+        whole = class_of(trial, "class-default", variant=variant)
+        parts = [each for each in trial.variants[variant].classes if len(each.path) == 2]
+        assert whole.dropped_packets == sum(each.dropped_packets for each in parts)
+        assert whole.offered_packets == sum(each.offered_packets for each in parts)
+        assert whole.sent_bps == pytest.approx(sum(each.sent_bps for each in parts))
+    assert class_of(trial, "class-default", variant=1).dropped_packets > 100
+
+
+def test_traffic_comes_in_by_the_matched_interface() -> None:
+    text = """\
+version 15.1
+class-map match-all FROM-LAN
+ match input-interface {name}
+policy-map P
+ class FROM-LAN
+  bandwidth percent 50
+interface GigabitEthernet0/0
+ service-policy output P
+interface GigabitEthernet0/1
+ ip address 10.0.0.1 255.255.255.0
+"""
+    assert tried(text.format(name="GigabitEthernet0/1"), "web", seconds=1).variants[0].kinds[0].path == ("FROM-LAN",)
+    other = tried(text.format(name="Tunnel7"), "web", seconds=1)
+    assert other.variants[0].kinds[0].path == ("class-default",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
@@ -11,7 +12,7 @@ from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
 from qoslab.ios.model.names import interface_name
-from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.model.framing import Framing
 from qoslab.policy.configuration import Attachment, Configuration
@@ -140,6 +141,10 @@ def _lone(configuration: Configuration) -> Attachment:
     device = configuration.device
     children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
     outer = [name for name in device.policy_maps if name not in children]
+    if not outer:
+        raise UserError(
+            "found no policy-map that can be tried, expected one", hint="paste a policy-map with its classes"
+        )
     if len(outer) != 1:
         raise UserError(
             f"found {len(outer)} policy-maps on no interface: {listed(outer, 8)}; expected one",
@@ -288,6 +293,10 @@ def _other_interface(
 ) -> tuple[Interface, int]:
     """Return the interface on the other side, and its rate; one with an input policy if there is one."""
     rate = next((each for each in LAN_RATES_BPS if each > line_bps), LAN_RATES_BPS[-1])
+    matched = _matched_interface(device, tried.name)
+    if matched is not None and matched.kind.endswith(("Ethernet", "GigE")):
+        notes.append(f"{matched.name}: the traffic comes in here, because a class-map matches it.")
+        return matched, rate
     if at.direction == "output":
         marking = [
             device.interfaces[each.interface]
@@ -299,6 +308,27 @@ def _other_interface(
             notes.append(f"{marking[0].name}: the traffic comes in here, by its input policy.")
             return marking[0], rate
     return _new_interface(device, LAN), rate
+
+
+def _matched_interface(device: Device, tried: str) -> Interface | None:
+    """Return the first other interface of a `match input-interface`."""
+    names = [each.name for one in device.class_maps.values() for each in one.criteria if each.type == "input_interface"]
+    found = (device.interfaces[name] for name in names if name in device.interfaces and name != tried)
+    return next((each for each in found if each.parent is None), None)
+
+
+def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
+    """Return the device without `match input-interface` of interfaces that are not part of the trial."""
+    made = device.copy()
+    for name, class_map in device.class_maps.items():
+        criteria = tuple(
+            replace(each, type="unseen", name=NOTHING)
+            if each.type == "input_interface" and each.name not in wired
+            else each
+            for each in class_map.criteria
+        )
+        made.class_maps[name] = replace(class_map, criteria=criteria)
+    return made
 
 
 def _connect(device: Device, interface: Interface, address: IPv4Interface) -> None:

@@ -200,10 +200,8 @@ def _classes(
         dropped_bytes = sum(count["bytes"] for count in counts.values())
         queued = 0 if each["queue"] is None else each["queue"]["depth_bytes"]
         sent = each["bytes"] - dropped_bytes - queued
-        if inner:
-            # What a class drops, its children have counted as offered.
-            sent = min(sent, round(sum(one.sent_bps for one in inner) * seconds / 8))
-        dropped = sum(drops.values()) + sum(one.dropped_packets for one in inner)
+        # Drops and queue of a class include those of its children.
+        dropped = sum(drops.values())
         yield ClassResult(
             path,
             each["bytes"] * 8 / seconds,

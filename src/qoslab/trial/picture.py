@@ -72,7 +72,7 @@ def _bars(trial: Trial) -> Iterator[str]:
     rows = list(_rows(trial))
     most = max((each.offered_bps for _, _, _, each in rows), default=0) or 1
     scale = (WIDTH - LEFT - RIGHT - 150) / most
-    yield _text(LEFT, 52, "sent (dark or coloured), dropped (grey), by class")
+    yield _text(LEFT, 52, "sent (blue) and dropped (grey), by class")
     for number_, (label, index, _, each) in enumerate(rows):
         y = 58 + number_ * ROW
         sent = each.sent_bps * scale

@@ -13,7 +13,7 @@ from qoslab.trial.outcome import ClassResult, Delays, KindResult
 WIDTH = 80
 NAME = 20
 """Columns of the name of a class; a longer one is cut."""
-KIND_NAME = 17
+KIND_NAME = 16
 KIND_CLASS = 12
 AFTER = "after"
 CLASS_HEAD = ("class", "offered", "sent", "dropped", "p50", "p99", "max")
@@ -112,10 +112,14 @@ def _delay_cells(delays: Delays | None) -> tuple[str, str, str]:
 
 
 def _share(part: float) -> str:
+    if part >= 0.9995:
+        return "100 %" if part == 1 else ">99 %"
     return "0 %" if part == 0 else f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"
 
 
 def _ms(value: float) -> str:
+    if value < 1:
+        return "<0.01 ms" if 0 < value < 0.01 else f"{value:.2f} ms"
     return f"{number(value, 3)} ms" if value < 1000 else f"{number(value / 1000, 3)} s"
 
 

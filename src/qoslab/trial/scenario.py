@@ -13,7 +13,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.trial.demand import Demand
-from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge
+from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, without_other_inputs
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -100,7 +100,7 @@ def _host(gateway: IPv4Interface) -> formats.NodeConfig:
 
 def _engine(device: Device, wired: Sequence[str]) -> formats.RouterConfig:
     """Return the configuration of a router's data plane, of the interfaces with a link."""
-    config = compile_device(device)
+    config = compile_device(without_other_inputs(device, wired))
     engine = {key: value for key, value in config.items() if key not in ("process_ns", "ip_sla")}
     engine["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
     return cast("formats.RouterConfig", engine)
