@@ -476,3 +476,34 @@ interface GigabitEthernet0/1
     assert tried(text.format(name="GigabitEthernet0/1"), "web", seconds=1).variants[0].kinds[0].path == ("FROM-LAN",)
     other = tried(text.format(name="Tunnel7"), "web", seconds=1)
     assert other.variants[0].kinds[0].path == ("class-default",)
+
+
+@pytest.mark.parametrize("interface", ["GigabitEthernet0/0", "Serial0/0\n bandwidth 2000"])
+def test_addresses_are_classified_by_access_lists(interface: str) -> None:
+    text = f"""\
+version 15.1
+access-list 101 permit ip host 10.1.2.3 10.9.0.0 0.0.255.255
+class-map match-any BACKUP
+ match access-group 101
+policy-map P
+ class BACKUP
+  bandwidth percent 10
+interface {interface}
+ service-policy output P
+"""
+    traffic = "backup from 10.1.2.3 to 10.9.0.10, bulk from 10.1.2.3, web to 10.9.0.10, voice from 10.1.9.9"
+    trial = tried(text, traffic, seconds=3)
+    met = [each.path for each in trial.variants[0].kinds]
+    assert met == [("BACKUP",), ("class-default",), ("class-default",), ("class-default",)]
+    assert all(each.received_bps > 10_000 for each in trial.variants[0].kinds if each.name != "web")
+
+
+@pytest.mark.parametrize("address", ["10.1.2", "224.0.0.5", "198.18.7.1", "0.0.0.1"])
+def test_an_address_that_no_host_has_is_refused(address: str) -> None:
+    with pytest.raises(UserError, match=f'found address "{address}"'):
+        parse_traffic(f"web from {address}")
+
+
+def test_addresses_next_to_each_other_are_refused() -> None:
+    with pytest.raises(UserError, match=r"found 10\.0\.0\.5 next to another address"):
+        tried(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)

@@ -63,8 +63,8 @@ def command(
     FILE is a policy-map or a whole running configuration, as it was pasted from a terminal; standard input without it.
     The table has throughput, delay, loss, jitter and voice score of each class and kind of traffic.
 
-    Traffic is a list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT]. Kinds: voice (G.711), g729, opus, video,
-    streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
+    Traffic is a list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]. Kinds: voice
+    (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
     """
     from qoslab.policy.configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy

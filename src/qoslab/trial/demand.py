@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.errors import UserError
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.units import DSCP_NUMBERS, QuantityError, Rate, dscp_number
 
+OWN_NETWORK = IPv4Network("198.18.0.0/15")
+"""Network of the trial itself (RFC 2544)."""
 MOST_SOURCES = 2000
 """Sources of all kinds together."""
 _SHORT = re.compile(r"(\d+(?:\.\d+)?)([kmg])", re.IGNORECASE)
 _FACTORS = {"k": 10**3, "m": 10**6, "g": 10**9}
-_FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT]"
+_FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Demand:
     port: int
     rate_bps: int | None = None
     """Payload rate of each source in place of the catalogue's; None: as in the catalogue."""
+    source: IPv4Address | None = None
+    """Address of the sender, for access lists; None: any."""
+    destination: IPv4Address | None = None
 
 
 def parse_traffic(text: str) -> list[Demand]:
@@ -57,7 +63,7 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
         word = rest.pop(0).lower()
         if word.isdigit():
             count = int(word)
-        elif word in ("rate", "dscp", "port") and rest:
+        elif word in ("rate", "dscp", "port", "from", "to") and rest:
             options[word] = rest.pop(0)
             if word == "rate" and rest and rest[0].lower().endswith("b/s"):
                 options[word] += f" {rest.pop(0)}"
@@ -73,9 +79,9 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
         port += 2
     if port in ports:
         raise UserError(f'--traffic: found port {port} in "{part}" a second time, expected another port for each kind')
-    return Demand(
-        name, kind, count, _dscp(options.get("dscp"), kind.dscp), port, _rate(options.get("rate"), kind, part)
-    )
+    dscp, rate_bps = _dscp(options.get("dscp"), kind.dscp), _rate(options.get("rate"), kind, part)
+    source, destination = (_address(options.get(word), part) for word in ("from", "to"))
+    return Demand(name, kind, count, dscp, port, rate_bps, source, destination)
 
 
 def _units(kind: TrafficKind) -> set[str]:
@@ -113,6 +119,26 @@ def _port(word: str | None, part: str, default: int) -> int:
     if not word.isdigit() or not 1 <= int(word) <= 65535:
         raise UserError(f'--traffic: found port "{word}" in "{part}", expected 1 to 65535')
     return int(word)
+
+
+def _address(word: str | None, part: str) -> IPv4Address | None:
+    if word is None:
+        return None
+    try:
+        address = IPv4Address(word)
+    except ValueError:
+        address = None
+    if (
+        address is None
+        or address.is_multicast
+        or address.is_reserved
+        or address in OWN_NETWORK
+        or int(address) >> 24 == 0
+    ):
+        raise UserError(
+            f'--traffic: found address "{word}" in "{part}", expected an IPv4 address of a host, not in {OWN_NETWORK}'
+        )
+    return address
 
 
 def _rate(word: str | None, kind: TrafficKind, part: str) -> int | None:

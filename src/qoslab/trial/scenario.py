@@ -14,6 +14,7 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.trial.demand import Demand
 from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, without_other_inputs
+from qoslab.trial.hosts import add_hosts, host_name
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -23,6 +24,8 @@ ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiv
 FAR_ADDRESS = IPv4Interface("198.18.0.9/30")
 """Address of the second router towards the receiver."""
 FAR_PORT, FAR_LAN = "TenGigabitEthernet0/0", "TenGigabitEthernet0/1"
+BEHIND_LAN, BEHIND_WAN = IPv4Interface("198.18.0.13/30"), IPv4Interface("198.18.0.17/30")
+"""Addresses of the routers in front of hosts with addresses of their own."""
 FAR_BPS = 100_000_000_000
 SECOND_NS = 10**9
 SEED = 1
@@ -38,7 +41,7 @@ def traffic_scenario(
 ) -> formats.Scenario:
     """Return the scenario in which all sources send for some seconds."""
     duration_ns = round(seconds * SECOND_NS)
-    made = _network(edge, device, rtt_s)
+    made = _network(edge, device, rtt_s, demands)
     made["flows"] = [_flow(each, duration_ns) for each in demands]
     made["sample_ns"] = max(duration_ns, SECOND_NS)
     made["sample_at_ns"] = [duration_ns]
@@ -50,7 +53,7 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> f
 
     Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, behind the first sample.
     """
-    made = _network(edge, device, 0.001)
+    made = _network(edge, device, 0.001, demands)
     made["host_jitter_ns"] = made["start_jitter_ns"] = 0
     made["flows"] = [_look_up_flow(number, each) for number, each in enumerate(demands)]
     made["sample_ns"] = 10**6 * SECOND_NS
@@ -60,7 +63,7 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> f
     return made
 
 
-def _network(edge: Edge, device: Device, rtt_s: float) -> formats.Scenario:
+def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> formats.Scenario:
     sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
     router: formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
     lan: formats.Link = {
@@ -91,6 +94,15 @@ def _network(edge: Edge, device: Device, rtt_s: float) -> formats.Scenario:
     }
     if edge.far_router:
         _add_far_router(made, edge, device, peer)
+    sources = list(dict.fromkeys(each.source for each in demands if each.source is not None))
+    destinations = list(dict.fromkeys(each.destination for each in demands if each.destination is not None))
+    if sources:
+        add_hosts(made, lan, SENDER, BEHIND_LAN, sources, [(ROUTER, str(sender))])
+    if destinations:
+        chain = [(ROUTER, str(peer.ip))]
+        if edge.far_router:
+            chain.append((FAR_ROUTER, str(FAR_ADDRESS.network[2])))
+        add_hosts(made, made["links"][2] if edge.far_router else wan, RECEIVER, BEHIND_WAN, destinations, chain)
     return made
 
 
@@ -139,7 +151,7 @@ def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IP
     made["nodes"][FAR_ROUTER] = {
         "kind": "router",
         "configuration": engine,
-        "routes": [{"prefix": str(LAN_ADDRESS.network), "via": str(WAN_ADDRESS.ip)}],
+        "routes": [{"prefix": "0.0.0.0/0", "via": str(WAN_ADDRESS.ip)}],
     }
     made["nodes"][ROUTER]["routes"] = [{"prefix": str(FAR_ADDRESS.network), "via": str(peer.ip)}]
     made["nodes"][RECEIVER] = _host(FAR_ADDRESS)
@@ -165,8 +177,8 @@ def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
     flow: formats.Flow = {
         "name": demand.name,
         "protocol": kind.protocol,
-        "source": SENDER,
-        "destination": RECEIVER,
+        "source": host_name(SENDER, demand.source),
+        "destination": host_name(RECEIVER, demand.destination),
         "port": demand.port,
         "streams": demand.count,
         "duration_ns": duration_ns,
@@ -192,8 +204,8 @@ def _look_up_flow(number: int, demand: Demand) -> formats.Flow:
     flow: formats.Flow = {
         "name": demand.name,
         "protocol": demand.kind.protocol,
-        "source": SENDER,
-        "destination": RECEIVER,
+        "source": host_name(SENDER, demand.source),
+        "destination": host_name(RECEIVER, demand.destination),
         "port": demand.port,
         "start_ns": number * SLOT_NS + 2,
         "duration_ns": SLOT_NS // 20,
