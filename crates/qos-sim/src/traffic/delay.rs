@@ -91,7 +91,7 @@ impl Delays {
 
 #[cfg(test)]
 mod tests {
-    use super::{bucket, greatest, Delays};
+    use super::*;
 
     #[test]
     fn bucket_width_is_at_most_a_64th_of_its_values() {
