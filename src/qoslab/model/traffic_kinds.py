@@ -1,6 +1,7 @@
 """Catalogue of kinds of traffic: packets, pace, marking and the source of each value.
 
-Values without a published source are named constants with the mark [chosen].
+Values without a published source are named constants with the mark [chosen]; those whose document was not at hand have
+the mark [remembered].
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ CODE_POINTS = "RFC 4594, figure 3"
 
 GROUP_OF_PICTURES = "IBBPBBPBBPBB"
 """Pattern of pictures between two intra-coded ones: N = 12, M = 3 (O. Rose, "Statistical properties of MPEG video
-traffic", 1995, traces of this pattern)."""
+traffic", 1995, has traces of this pattern [remembered])."""
 PICTURE_SIZES = {"I": 5.0, "P": 2.0, "B": 1.0}
-"""Ratio of sizes of pictures [chosen]: published traces range from 3:2:1 to 10:3:1."""
+"""Ratio of sizes of pictures [chosen]."""
 CONFERENCE_PICTURES = "I" + "P" * 29
 """Pictures of a conference [chosen]: low delay, no B pictures, one I picture a second."""
 CONFERENCE_BPS = 1_500_000
@@ -32,9 +33,9 @@ VIDEO_PAYLOAD = 1200
 """Most payload of a datagram of video, RTP header included (RFC 8085, section 3.2: avoid fragments)."""
 
 PAGE_BYTES = 2_650_000
-"""Bytes of a web page (HTTP Archive, Web Almanac 2024, "Page weight": median of desktop pages)."""
+"""Bytes of a web page (HTTP Archive, Web Almanac 2024, "Page weight": median of desktop pages, 2652 KB)."""
 READING_S = 30
-"""Seconds between two pages of a user (3GPP2 C.R1002-0, HTTP model: mean reading time)."""
+"""Seconds between two pages of a user (3GPP2 C.R1002-0, HTTP model: mean reading time [remembered])."""
 TRANSACTION_BYTES = 20_000
 """Bytes of an answer of a business application [chosen]."""
 TRANSACTION_S = 2
@@ -45,7 +46,7 @@ DNS_S = 0.5
 """Seconds between two queries of a resolver [chosen]."""
 GAME_PAYLOAD = 80
 GAME_S = 0.04
-"""Client of a first-person shooter (J. Färber, "Network game traffic modelling", NetGames 2002)."""
+"""Client of a first-person shooter (J. Färber, "Network game traffic modelling", NetGames 2002 [remembered])."""
 IMIX_PACKETS = (40, 576, 40, 40, 576, 40, 1500, 40, 576, 40, 40, 576)
 """IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1 (simple IMIX; see RFC 6985)."""
 IMIX_BPS = 5_000_000
@@ -211,7 +212,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         "udp",
         26,
         5004,
-        "O. Rose 1995; RFC 3551, section 8 (port)",
+        "O. Rose 1995 [remembered]; RFC 3551, section 8 (port)",
         sizes=pictures(GROUP_OF_PICTURES, STREAMING_BPS, 1 / 25),
         interval_s=1 / 25,
         largest=VIDEO_PAYLOAD,
@@ -224,7 +225,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         "tcp",
         0,
         443,
-        "HTTP Archive, Web Almanac 2024; 3GPP2 C.R1002-0",
+        "HTTP Archive, Web Almanac 2024; 3GPP2 C.R1002-0 [remembered]",
         sizes=(PAGE_BYTES,),
         interval_s=READING_S,
         aliases=("http", "https"),
@@ -263,7 +264,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         "udp",
         32,
         27015,
-        "J. Färber, NetGames 2002",
+        "J. Färber, NetGames 2002 [remembered]",
         both_ways=True,
         sizes=(GAME_PAYLOAD,),
         interval_s=GAME_S,
