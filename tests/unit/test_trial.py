@@ -380,7 +380,7 @@ def test_tables_fit_80_columns() -> None:
     text = trial_text(trial)
     assert max(map(len, text.splitlines())) <= 80
     assert "Change: policy-map SHAPE; class class-default; shape average 9000000" in text
-    assert text.count("  after") == len(trial.variants[0].classes) + len(trial.variants[0].kinds) + 1
+    assert len(re.findall(r"(?m)^ *after  ", text)) == len(trial.variants[0].classes) + len(trial.variants[0].kinds) + 1
 
 
 def test_command_prints_json_and_draws(tmp_path: Path) -> None:
@@ -507,3 +507,13 @@ def test_an_address_that_no_host_has_is_refused(address: str) -> None:
 def test_addresses_next_to_each_other_are_refused() -> None:
     with pytest.raises(UserError, match=r"found 10\.0\.0\.5 next to another address"):
         tried(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)
+
+
+def test_reasons_of_drops_are_reported() -> None:
+    policed = tried(POLICED.format(direction="output"), "streaming 2 streams")
+    assert any(
+        each.startswith("class STREAM drops 7") and each.endswith("% by the policer") for each in policed.findings
+    )
+    queued = tried(EDGE, "voice 2, backup 9", "class BULK; queue-limit 20 ms")
+    assert any(each.startswith("after the change, class BULK drops ") for each in queued.findings)
+    assert any("at the full queue" in each for each in queued.findings)

@@ -13,7 +13,7 @@ from qoslab.ios.rules import descendants
 from qoslab.policy.rate import listed
 from qoslab.trial.change import Changed, apply_changes
 from qoslab.trial.edge import Edge
-from qoslab.trial.outcome import KindResult, Outcome, Path, outcome, paths_of
+from qoslab.trial.outcome import ClassResult, KindResult, Outcome, Path, outcome, paths_of
 from qoslab.trial.scenario import look_up_scenario, traffic_scenario
 
 if TYPE_CHECKING:
@@ -100,13 +100,35 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:
         yield f"no traffic met class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
-    for one in found.input_classes:
-        if one.drops:
-            share = 100 * one.dropped_packets / one.offered_packets
-            yield f"{edge.lan} input: class {one.path[-1]} drops {share:.1f} % of its packets"
+    yield from _drops(found.input_classes, f"{edge.lan} input, ")
+    yield from _drops(found.classes, "after the change, " if found.label else "")
     for each in found.kinds:
         if each.voice is not None and each.voice.loss_percent > 1:
             yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets come too late or not at all"
+
+
+REASONS = {
+    "police": "by the policer",
+    "priority": "by the policer of the priority class",
+    "tail": "at the full queue",
+    "flow": "at the full queue of a flow",
+    "random": "by WRED",
+    "random_tail": "by WRED above the maximum threshold",
+    "purged": "at the shutdown of the interface",
+}
+"""Words for the reasons of drops."""
+
+
+def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
+    """Yield the drops of the innermost classes, with their reasons."""
+    for each in classes:
+        if not each.drops or any(other.path[:-1] == each.path for other in classes):
+            continue
+        parts = [
+            f"{100 * packets / each.offered_packets:.1f} % {REASONS.get(reason, reason)}"
+            for reason, packets in each.drops.items()
+        ]
+        yield f"{place}class {each.path[-1]} drops {', '.join(parts)}"
 
 
 def to_json(trial: Trial) -> dict[str, Any]:
