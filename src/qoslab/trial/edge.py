@@ -165,9 +165,10 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
     own = device.interfaces.get(at.interface)
     if own is not None and own.vlan is not None and own.parent is not None and at.direction == "output":
         return _of_subinterface(configuration, device, own, at, rate_bps)
+    modelled = at.interface in device.interfaces
     interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
     speed = configuration.speed_mbps(at.interface.partition(".")[0])
-    line = line_rate(device, interface, rate_bps, speed)
+    line = line_rate(device, interface, rate_bps, speed) if modelled or rate_bps is not None else None
     rate = line[0].bps if line is not None else base_kbps * 1000
     line_bps = max(int(rate), 1)
     if speed is not None and interface.bandwidth_kbps is None:
@@ -256,7 +257,8 @@ def _tried_interface(
     if port is None:
         port = _new_interface(device, ASSUMED)
         place = f"on {at.interface}" if at.interface else "on no interface"
-        notes.append(f"policy-map {at.policy} {place}: tried on an Ethernet line of {bps_text(kbps * 1000)}.")
+        line_bps = kbps * 1000 if rate_bps is None else rate_bps
+        notes.append(f"policy-map {at.policy} {place}: tried on an Ethernet line of {bps_text(line_bps)}.")
     else:
         notes.append(f"{at.interface}: the policy is tried on {port.name} without its VLAN tag.")
         for each in device.subinterfaces(port.name):
