@@ -163,6 +163,19 @@ def test_losses_and_jitters_that_a_tool_does_not_tell() -> None:
     assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
 
 
+def test_delays_and_voice_scores_are_those_of_the_worst_stream() -> None:
+    delays = {"delay_p50_ms": 10.0, "delay_p99_ms": 20.0, "delay_max_ms": 21.0}
+    good = flow(stream=1, datagrams=10, lost=0, voice_r=93.2, **delays)
+    bad = flow(stream=2, datagrams=10, lost=0, voice_r=50.0, **{name: 2 * value for name, value in delays.items()})
+    found = dict(goodput_figures(tables.frame("flows", [good, bad])))
+    assert [found[f"datagrams.delay.{name}"] for name in ("p50", "p99", "max")] == [20, 40, 42]
+    assert found["voice.r"] == 50
+    assert round(float(found["voice.mos"]), 2) == 2.58
+    found = dict(goodput_figures(tables.frame("flows", [flow(stream=1, datagrams=10, lost=0)])))
+    assert "simulated" in str(found["datagrams.delay.p99"])
+    assert "voice.r" not in found
+
+
 def test_hosts_and_shapers() -> None:
     hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
     found = dict(host_figures(hosts, 1448.0))

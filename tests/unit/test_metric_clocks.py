@@ -20,6 +20,9 @@ ONE_CLOCK = {
     "police.bucket.final_ms": "a size over a rate",
     "police.bucket.settled": "the router's",
     "shape.interval_ms": "a configured time",
+    "datagrams.delay.p50": "of virtual time; no other lab measures it",
+    "datagrams.delay.p99": "of virtual time; no other lab measures it",
+    "datagrams.delay.max": "of virtual time; no other lab measures it",
 }
 """Times, and whose clock they are of."""
 DIFFERENCES = {

@@ -59,6 +59,11 @@ def test_what_reads_experiments_imports_nothing_heavy(arguments: tuple[str, ...]
     assert imported(tmp_path, *arguments) == set()
 
 
+def test_a_tried_policy_imports_nothing_heavy(tmp_path: Path) -> None:
+    edge = str(TOP / "tests" / "goldens" / "trial" / "wan-edge.ios")
+    assert imported(tmp_path, "try", edge, "--traffic", "voice 2, web 2", "--seconds", "1") == set()
+
+
 def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
     """Genie, which reads what the routers print, is in a process beside it."""
     arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "10s")

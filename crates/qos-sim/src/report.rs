@@ -39,6 +39,23 @@ pub struct FlowReport {
     pub streams: Vec<StreamReport>,
     /// What the receiver got, by stream and then by time.
     pub intervals: Vec<IntervalReport>,
+    /// One-way delay of the packets of all streams, with the histogram.
+    pub delay: Option<DelayReport>,
+    /// TCP with a rate: time of the writes of all streams, from the write to the arrival of its last byte.
+    pub writes: Option<DelayReport>,
+}
+
+/// Times in nanoseconds. Percentiles are at most 1/64 too high.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct DelayReport {
+    pub packets: u64,
+    pub mean_ns: u64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+    /// Packets by the upper limit of their bucket; empty where not reported.
+    pub histogram: Vec<(u64, u64)>,
 }
 
 /// One stream over the whole test.
@@ -70,6 +87,9 @@ pub struct StreamReport {
     pub lost: Option<u64>,
     /// UDP: interarrival jitter of RFC 3550; null where nothing arrived.
     pub jitter_ms: Option<f64>,
+    /// One-way delay from the sending application to the receiver, without a histogram: of datagrams, and of TCP
+    /// segments with payload and timestamps. Null where none arrived.
+    pub delay: Option<DelayReport>,
 }
 
 /// What the receiver of one stream got between two moments of its own time.

@@ -249,6 +249,13 @@ pub struct Flow {
     /// writes at once (131072).
     #[serde(default)]
     pub payload_bytes: Option<u32>,
+    /// UDP: bytes of the frames of a source, such as those of video, in a cycle; in place of single datagrams. Each is
+    /// sent at once as datagrams of `payload_bytes`, the last one shorter, `gap_ns` after the frame before.
+    #[serde(default)]
+    pub frames: Vec<u32>,
+    /// Each stream starts so much later, at random from 0 to this, and ends with the flow.
+    #[serde(default)]
+    pub spread_ns: u64,
     /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
     #[serde(default)]
     pub take_turns: bool,

@@ -14,6 +14,9 @@ import pandas as pd
 from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.timeline import Timeline, common_span, span
+from qoslab.model.voice import mean_opinion
+
+NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
 
 
 def total_bps(flows: pd.DataFrame) -> float:
@@ -47,6 +50,11 @@ def jain(goodputs: pd.Series) -> float:
     "datagrams.lost",
     "datagrams.loss",
     "datagrams.jitter",
+    "datagrams.delay.p50",
+    "datagrams.delay.p99",
+    "datagrams.delay.max",
+    "voice.r",
+    "voice.mos",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
 def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
@@ -76,6 +84,23 @@ def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) 
         arrived = datagrams[~few]
         if not arrived.empty:
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
+        yield from _delays(datagrams[datagrams["datagrams"] > datagrams["lost"]])
+        if "voice_r" in datagrams and not datagrams["voice_r"].isna().all():
+            worst = float(datagrams["voice_r"].min())
+            yield "voice.r", worst
+            yield "voice.mos", mean_opinion(worst)
+
+
+def _delays(arrived: pd.DataFrame) -> Iterator[Figure]:
+    """Yield the one-way delays of the UDP flows of which anything arrived."""
+    for name in ("p50", "p99", "max"):
+        column = f"delay_{name}_ms"
+        if arrived.empty:
+            return
+        if column not in arrived or arrived[column].isna().all():
+            yield f"datagrams.delay.{name}", Missing(NO_DELAY)
+        else:
+            yield f"datagrams.delay.{name}", most(arrived[column], "delays of streams")
 
 
 def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> float | Missing:

@@ -48,12 +48,14 @@ def command(
     from qoslab.policy.answer import answer, differences, to_json
     from qoslab.policy.render import answer_text
 
-    family, generation = _model(model)
-    rate_bps, rtt_s = _rate(rate), _rtt(rtt)
+    family, generation = model_of(model)
+    rate_bps, rtt_s = _rate(rate), rtt_of(rtt)
 
     def answered(name: str) -> Answer:
         source = "standard input" if name == STDIN else name
-        return answer(_text(name), rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source)
+        return answer(
+            read_pasted(name), rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source
+        )
 
     new = answered(file)
     changed = None if old is None else differences(answered(old), new)
@@ -67,7 +69,8 @@ def command(
     return ExitStatus.OUTSIDE if new.errors else ExitStatus.WITHIN
 
 
-def _text(name: str) -> str:
+def read_pasted(name: str) -> str:
+    """Return the text of a file, or of standard input. Raise UserError where it is no text."""
     try:
         if name == STDIN:
             if sys.stdin.isatty():
@@ -103,7 +106,8 @@ def _rate(text: str | None) -> int | None:
     return bps
 
 
-def _rtt(text: str | None) -> float | None:
+def rtt_of(text: str | None) -> float | None:
+    """Return the time of --rtt in seconds. Raise UserError."""
     if text is None:
         return None
     from qoslab.units import Duration, QuantityError
@@ -114,7 +118,7 @@ def _rtt(text: str | None) -> float | None:
         raise UserError(f"--rtt: {error}", hint="give a time such as 50 ms") from None
 
 
-def _model(name: str | None) -> tuple[Family | None, Generation | None]:
+def model_of(name: str | None) -> tuple[Family | None, Generation | None]:
     """Return family and generation of a model, or of a release."""
     if name is None:
         return None, None

@@ -35,7 +35,7 @@ class External(Measured):
 
         Whether something makes delay, jitter and loss of links, the inventory says (`schema.inventory.lacking`).
         """
-        found = []
+        found = super().check(experiment, document, file)
         topology = experiment.topology
         for index, point in enumerate(experiment.captures):
             if point.node not in hosts_of(topology):

@@ -10,12 +10,18 @@ from qoslab.labs.host_counters import host_row, read_counters
 from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
 from qoslab.model.moments import during, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
+from qoslab.model.traffic_kinds import CATALOGUE, KINDS
 from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.schema.near import one_of
 from qoslab.traffic import TOOLS, FlowResult, tool
 from qoslab.units import Duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qoslab.errors import Finding
     from qoslab.results import Cell
+    from qoslab.schema.document import Document, Steps
 
 CONFIGURE: Final = "configure the routers"
 TURN: Final = "wait for the turn"
@@ -47,6 +53,22 @@ class Measured(LabKind):
     configured = "pushed configuration"
     nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
+
+    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+        """Return the flows that no generator of these labs sends: sources in bursts."""
+        lists: list[tuple[Steps, tuple[Flow, ...]]] = [(("traffic",), experiment.traffic)]
+        lists += [(("arms", index, "traffic"), arm.traffic or ()) for index, arm in enumerate(experiment.arms)]
+        plain = one_of([each.name for each in CATALOGUE if not each.bursts])
+        return [
+            document.finding(
+                (*steps, number, "kind"),
+                f"found {flow.kind}, a source in bursts, expected {plain}",
+                "sources in bursts are sent in the simulated lab only; use --lab simulated",
+            )
+            for steps, flows in lists
+            for number, flow in enumerate(flows)
+            if flow.kind is not None and KINDS[flow.kind].bursts
+        ]
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """The traffic tools of its flows."""

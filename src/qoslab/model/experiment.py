@@ -17,6 +17,7 @@ from qoslab.model.frozen import Frozen, Name
 from qoslab.model.generation import Generation
 from qoslab.model.matrix import Matrix
 from qoslab.model.metrics import COUNTERS, At
+from qoslab.model.traffic_kinds import KindName
 from qoslab.plugins import installed
 from qoslab.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityError, Rate, Size, dscp_number
 
@@ -242,8 +243,11 @@ class Flow(Frozen):
 
     name: Name
     """Unique within an arm."""
+    kind: KindName | None = None
+    """Kind of traffic of the catalogue, such as voice: sets tool, protocol, delay or rate, size, dscp and port, unless
+    the flow has the key."""
     tool: str
-    """The traffic generator: iperf3, iperf or flood."""
+    """The traffic generator: iperf3, iperf or flood; given by `kind`, too."""
     source: Name = Field(alias="from")
     """The sending host."""
     destination: Name = Field(alias="to")

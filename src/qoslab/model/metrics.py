@@ -189,6 +189,15 @@ _METRICS: dict[str, Metric] = {
                 ("datagrams.lost", "packets", "lost UDP datagrams"),
                 ("datagrams.loss", "fraction", "UDP loss: lost datagrams relative to sent datagrams"),
                 ("datagrams.jitter", "ms", "UDP jitter at the receiver (RFC 3550), maximum of the flows"),
+                ("datagrams.delay.p50", "ms", "median one-way delay of UDP datagrams, maximum of the flows"),
+                ("datagrams.delay.p99", "ms", "99th percentile of the one-way delay, maximum of the flows"),
+                ("datagrams.delay.max", "ms", "maximum one-way delay of UDP datagrams"),
+                ("voice.r", "index", "rating R of calls (ITU-T G.107), minimum of the calls; 93.2 without impairments"),
+                (
+                    "voice.mos",
+                    "index",
+                    "estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5",
+                ),
                 (
                     "conversation.depth",
                     "packets",

@@ -78,6 +78,10 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("datagrams", pa.int64()),
             ("lost", pa.int64()),
             ("jitter_ms", pa.float64()),
+            ("delay_p50_ms", pa.float64()),
+            ("delay_p99_ms", pa.float64()),
+            ("delay_max_ms", pa.float64()),
+            ("voice_r", pa.float64()),
         ]
     ),
     "hosts": pa.schema(

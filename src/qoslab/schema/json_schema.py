@@ -23,6 +23,8 @@ def experiment_schema() -> dict[str, Any]:
     for name, field, text in _field_docstrings():
         (schema if name == "Experiment" else definitions[name])["properties"][field]["description"] = text
     _suggest(definitions["Flow"]["properties"]["tool"], TOOLS.own)
+    definitions["Flow"]["required"].remove("tool")
+    definitions["Flow"]["anyOf"] = [{"required": ["tool"]}, {"required": ["kind"]}]
     for name in ("Expectation", "Average", "Pair", "SweepGraph"):
         _suggest_metrics(definitions[name]["properties"]["metric"])
     for branch in definitions["Node"]["properties"]["model"]["anyOf"]:

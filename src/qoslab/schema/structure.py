@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment
 from qoslab.schema.document import Document, Step, Steps
+from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
 from qoslab.units import QuantityError
 
@@ -49,7 +50,7 @@ def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
         ]
     try:
         # Through JSON, since strict validation then takes lists for tuples and texts for addresses, and nothing else.
-        experiment = Experiment.model_validate_json(json.dumps(document.data), by_alias=True, by_name=False)
+        experiment = Experiment.model_validate_json(json.dumps(with_kinds(document.data)), by_alias=True, by_name=False)
     except ValidationError as error:
         return None, list(findings_of(document, error.errors(include_url=False)))
     return experiment, []

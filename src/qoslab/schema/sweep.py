@@ -41,6 +41,7 @@ from qoslab.model.matrix import (
 )
 from qoslab.model.moments import Demand, demand
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
 from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix
 from qoslab.schema.references import check
@@ -251,7 +252,7 @@ class Sweep:
             else:
                 data[str(part[0])] = inner
             try:
-                made = Experiment.model_validate_json(json.dumps(data), by_alias=True, by_name=False)
+                made = Experiment.model_validate_json(json.dumps(with_kinds(data)), by_alias=True, by_name=False)
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 where = ".".join(map(str, first["loc"]))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
+from qoslab.model.traffic_kinds import KINDS, Codec
+from qoslab.model.voice import score
 from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.simulation.history import History
 from qoslab.simulation.scenario import FORMAT
@@ -84,7 +86,8 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
         said: formats.FlowReport = (whole := json.loads(text))
-        streams = tuple(_stream(each) for each in said["streams"])
+        codec = None if flow.kind is None else KINDS[flow.kind].codec
+        streams = tuple(_stream(each, codec) for each in said["streams"])
         intervals = tuple(_interval(each) for each in said["intervals"])
         failure = "; ".join(_failures(said["streams"]))
         version = str(whole["version"])
@@ -108,9 +111,11 @@ def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
     )
 
 
-def _stream(said: formats.StreamReport) -> StreamResult:
+def _stream(said: formats.StreamReport, codec: Codec | None) -> StreamResult:
     seconds, count = number_of(said["seconds"]), _count(said["bytes"])
     sent = said["sender_bytes"]
+    # A run of an earlier version has none.
+    delay = said.get("delay")
     return StreamResult(
         stream=_count(said["stream"]),
         local_port=said["local_port"],
@@ -125,7 +130,23 @@ def _stream(said: formats.StreamReport) -> StreamResult:
         datagrams=said["datagrams"],
         lost=said["lost"],
         jitter_ms=said["jitter_ms"],
+        delay_p50_ms=None if delay is None else delay["p50_ns"] / 1e6,
+        delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
+        delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
+        voice_r=None if codec is None else _voice_rating(codec, delay, said["datagrams"] or 0),
     )
+
+
+def _voice_rating(codec: Codec, delay: formats.DelayReport | None, sent: int) -> float | None:
+    """Return R of a call, by the percentiles of its delays."""
+    if delay is None:
+        found = score(codec, (), sent)
+    else:
+        half, late = delay["packets"] // 2, delay["packets"] // 100
+        rest = delay["packets"] - half - late
+        parts = ((delay["p50_ns"], half), (delay["p99_ns"], rest), (delay["max_ns"], late))
+        found = score(codec, parts, sent)
+    return None if found is None else found.rating
 
 
 def _interval(said: formats.IntervalReport) -> IntervalResult:

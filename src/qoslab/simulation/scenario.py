@@ -22,6 +22,7 @@ from qoslab.model.experiment import (
     probe_target,
 )
 from qoslab.model.moments import Demand, during, looks, traffic_time
+from qoslab.model.traffic_kinds import KINDS, TrafficKind
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
@@ -253,12 +254,29 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> format
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
     }
-    if flow.protocol == "udp":
+    kind = None if flow.kind is None else KINDS[flow.kind]
+    if kind is not None and kind.bursts and not flow.background:
+        duration_ns = experiment.duration_of(experiment.arms[0], flow).ns
+        config["spread_ns"] = kind.spread_ns(duration_ns, None if flow.rate is None else flow.rate.bps)
+    if kind is not None and kind.bursts and flow.protocol == "udp":
+        config |= _frames(kind, flow)
+        config["seed"] = seed
+    elif flow.protocol == "udp":
         config |= tool(flow.tool).datagrams(with_family(experiment.topology, flow))
         config["seed"] = seed
     else:
         config |= _connections(flow)
     return config
+
+
+def _frames(kind: TrafficKind, flow: Flow) -> formats.FlowPart:
+    """Return the sending of a source in bursts, such as a video."""
+    return {
+        "rate_bps": None,
+        "gap_ns": kind.interval_ns(None if flow.rate is None else flow.rate.bps),
+        "payload_bytes": kind.largest,
+        "frames": list(kind.sizes),
+    }
 
 
 def _connections(flow: Flow) -> formats.FlowPart:

@@ -113,6 +113,12 @@ class StreamResult:
     """UDP: datagrams that the receiver knows of, lost ones included."""
     lost: int | None = None
     jitter_ms: float | None = None
+    delay_p50_ms: float | None = None
+    """Median one-way delay; None where the clocks of the two ends differ."""
+    delay_p99_ms: float | None = None
+    delay_max_ms: float | None = None
+    voice_r: float | None = None
+    """Rating R of a call (ITU-T G.107); None where delay or codec is not known."""
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,19 @@ impl<W: Write> Run<'_, W> {
         let stream = &mut self.world.traffic.streams[transfer.stream];
         let flow = &self.world.traffic.flows[stream.flow];
         // The stream has its own time, unless it lasts as long as the others.
-        let over = if flow.background { self.world.traffic.end } else { now + Duration(flow.duration_ns) };
+        let duration_ns = flow.duration_ns - stream.offset.0;
+        let over = if flow.background { self.world.traffic.end } else { now + Duration(duration_ns) };
         match way {
             Way::Forward => {
                 if transfer.established(1, now) && !flow.background {
                     self.world.events.put(over, Event::Received(transfer.stream as u32));
                 }
-                let bytes = transfer.take_received();
+                if let Some((sent, _)) = segment.timestamps.filter(|_| segment.len > 0) {
+                    stream.delays.record(now.since(Time(sent)).0);
+                }
+                let bytes = transfer.take_received(now);
                 if let Some(elapsed) = transfer.receiving(now) {
-                    let counts = if flow.background { now < over } else { elapsed.0 < flow.duration_ns };
+                    let counts = if flow.background { now < over } else { elapsed.0 < duration_ns };
                     if bytes > 0 && counts {
                         transfer.counted += bytes;
                         stream.arrivals.add(elapsed, bytes);

@@ -45,6 +45,7 @@ impl World {
         let udp = &mut self.traffic.datagrams[number];
         udp.arrives(now, sequence, sent, payload);
         let stream = &mut self.traffic.streams[udp.stream];
+        stream.delays.record(now.since(sent).0);
         let first = *self.traffic.flows[stream.flow].first_arrival.get_or_insert(now);
         stream.arrivals.add(now.since(first), u64::from(payload));
     }

@@ -71,13 +71,14 @@ impl World {
             self.events.put(self.start + Duration(at), Event::Look);
         }
         for (number, source) in self.traffic.sources.iter().enumerate() {
-            let flow = self.traffic.streams[self.traffic.datagrams[source.streams.start].stream].flow;
-            self.events.put(self.traffic.flows[flow].start, Event::Datagram(number as u32));
+            let stream = &self.traffic.streams[self.traffic.datagrams[source.streams.start].stream];
+            let start = self.traffic.flows[stream.flow].start + stream.offset;
+            self.events.put(start, Event::Datagram(number as u32));
         }
         for (number, stream) in self.traffic.streams.iter().enumerate() {
             let flow = &self.traffic.flows[stream.flow];
             if let Kind::Tcp(transfer) = stream.kind {
-                self.events.put(flow.start, Event::Connect(transfer as u32));
+                self.events.put(flow.start + stream.offset, Event::Connect(transfer as u32));
             }
             if let (Some(after), false) = (flow.cut_off_ns, flow.background) {
                 let time = flow.start + Duration(flow.duration_ns) + Duration(after);

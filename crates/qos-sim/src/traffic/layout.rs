@@ -9,6 +9,7 @@ use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::{Duration, Time};
 
+use super::delay::Delays;
 use super::tcp::{self, Transfer};
 use super::udp::{self, Source, UdpStream};
 use super::{Arrivals, Course, Direction, Kind, Stream, Traffic};
@@ -96,6 +97,12 @@ fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
             return wrong(field, format!("found more than {LONGEST_NS} ns, the longest time"));
         }
     }
+    if flow.spread_ns > 0 && flow.duration_ns.is_none_or(|duration| flow.spread_ns >= duration) {
+        return wrong("spread_ns", format!("found {}, expected less than duration_ns", flow.spread_ns));
+    }
+    if flow.spread_ns > 0 && flow.take_turns {
+        return wrong("spread_ns", "found with take_turns, expected only one of them".to_owned());
+    }
     if flow.duration_ns == Some(0) {
         return wrong("duration_ns", "found 0, expected more".to_owned());
     }
@@ -175,6 +182,7 @@ impl Traffic {
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
         let (first, first_source) = (self.streams.len(), self.datagrams.len());
         let numbers = ends.addresses.map(|address| self.number(address));
+        let mut random = Seed::new(scenario.seed).with("spread").with(&flow.name).random();
         for stream in 0..flow.streams {
             let local_port = ports.take(hosts[0], number, client_port(flow, stream, &path)?, &path)?;
             let ports = [local_port, flow.port.unwrap_or(0)];
@@ -184,11 +192,13 @@ impl Traffic {
                 flow: index,
                 number: stream + 1,
                 local_port,
+                offset: Duration(random.up_to(flow.spread_ns)),
                 // Only the client asks for a code point.
                 ways: ends.ways(network, numbers, number, ports, [flow.dscp, 0]),
                 kind,
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
+                delays: Delays::default(),
             });
         }
         if let Some(gap) = gap {
@@ -237,6 +247,8 @@ impl Traffic {
         } else {
             for (number, stream) in all.enumerate() {
                 let seed = seed.wrapping_add(number as u64);
+                let offset = self.streams[self.datagrams[stream].stream].offset;
+                let (start, duration_ns) = (start + offset, duration_ns - offset.0);
                 self.sources.push(Source::new(flow, gap, stream..stream + 1, seed, start, duration_ns));
             }
         }

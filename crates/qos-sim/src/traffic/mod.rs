@@ -1,5 +1,6 @@
 //! The flows and their streams: who sends to whom, when, and what arrived.
 
+mod delay;
 pub(crate) mod layout;
 mod report;
 pub(crate) mod tcp;
@@ -10,6 +11,7 @@ use std::net::IpAddr;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, Duration, Network, Time};
 
+use self::delay::Delays;
 use self::tcp::Transfer;
 use self::udp::{Source, UdpStream};
 use crate::packet::{Content, Packet, Way, INITIAL_TTL};
@@ -38,12 +40,15 @@ pub(crate) struct Stream {
     /// From 1.
     pub number: u32,
     pub local_port: u16,
+    /// Time of its start after that of the flow.
+    pub offset: Duration,
     /// Forward and back.
     pub ways: [Direction; 2],
     pub kind: Kind,
     /// The result is there.
     complete: bool,
     pub arrivals: Arrivals,
+    pub delays: Delays,
 }
 
 /// What a stream is, by its number among those of its kind.

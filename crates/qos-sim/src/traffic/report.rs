@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::delay::Delays;
 use super::tcp::Transfer;
 use super::udp::UdpStream;
 use super::{Arrivals, Course, Kind, Stream, Traffic};
@@ -15,13 +16,19 @@ impl Traffic {
 
     fn report_flow(&self, flow: &Course) -> FlowReport {
         let mut report = FlowReport::default();
+        let (mut delays, mut writes) = (Delays::default(), Delays::default());
         for stream in &self.streams[flow.first..flow.first + flow.streams] {
             report.streams.push(match stream.kind {
                 Kind::Udp(number) => report_udp(flow, stream, &self.datagrams[number]),
                 Kind::Tcp(number) => report_tcp(flow, stream, &self.transfers[number]),
             });
             report.intervals.extend(stream.arrivals.report(stream.number, flow.duration_ns));
+            delays.add(&stream.delays);
+            if let Kind::Tcp(number) = stream.kind {
+                writes.add(self.transfers[number].write_times());
+            }
         }
+        (report.delay, report.writes) = (delays.report(true), writes.report(true));
         report
     }
 }
@@ -69,6 +76,7 @@ fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
         datagrams: Some(udp.sent),
         lost: Some(udp.sent - udp.sequence.received),
         jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
+        delay: stream.delays.report(false),
     }
 }
 
@@ -78,7 +86,7 @@ fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamRepo
         local_port: stream.local_port,
         connected: transfer.connected(),
         complete: stream.complete,
-        seconds: seconds(flow.duration_ns),
+        seconds: seconds(flow.duration_ns - stream.offset.0),
         bytes: transfer.counted,
         sender_bytes: transfer.sent_bytes,
         retransmits: Some(transfer.retransmits()),
@@ -87,5 +95,6 @@ fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamRepo
         datagrams: None,
         lost: None,
         jitter_ms: None,
+        delay: stream.delays.report(false),
     }
 }

@@ -1,9 +1,12 @@
 //! A TCP stream: the two ends of a connection and the applications on them, which are iperf's. Pure.
 
+use std::collections::VecDeque;
+
 use flood::pace::{Gap, Next, Pacer};
 use qos_core::ConfigError;
 use qos_core::{Duration, Time};
 
+use super::delay::Delays;
 use crate::packet::{ip_header, Way, IPV4_HEADER, MTU};
 use crate::report::TcpReport;
 use crate::scenario::{Flow, RateLayer};
@@ -26,6 +29,10 @@ pub(crate) struct Transfer {
     /// Of an application that does not send as fast as it can: what it writes at once, and how far apart.
     writes: Option<(u32, Gap)>,
     pacer: Option<Pacer>,
+    /// Bytes written so far; of each write that has not arrived in full, its last byte and time.
+    written: u64,
+    writing: VecDeque<(u64, Time)>,
+    write_times: Delays,
     /// When each end had the connection.
     since: [Option<Time>; 2],
     /// What the receiver's application got in all, and in its time.
@@ -89,9 +96,12 @@ impl Transfer {
     /// A stream of a flow, of which the connection is still to be opened.
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
-        for (field, found) in
-            [("gap_ns", flow.gap_ns.is_some()), ("take_turns", flow.take_turns), ("seed", flow.seed.is_some())]
-        {
+        for (field, found) in [
+            ("gap_ns", flow.gap_ns.is_some()),
+            ("frames", !flow.frames.is_empty()),
+            ("take_turns", flow.take_turns),
+            ("seed", flow.seed.is_some()),
+        ] {
             if found {
                 return wrong(field, "found on a TCP flow, expected on UDP flows only".to_owned());
             }
@@ -128,6 +138,9 @@ impl Transfer {
             due: [None, None],
             writes,
             pacer: None,
+            written: 0,
+            writing: VecDeque::new(),
+            write_times: Delays::default(),
             since: [None, None],
             received: 0,
             counted: 0,
@@ -186,9 +199,13 @@ impl Transfer {
     }
 
     /// What has reached the receiver's application since this was asked last.
-    pub fn take_received(&mut self) -> u64 {
+    pub fn take_received(&mut self, now: Time) -> u64 {
         let Some(server) = &self.ends[1] else { return 0 };
         let before = std::mem::replace(&mut self.received, server.received());
+        while let Some((_, at)) = self.writing.front().filter(|(last, _)| *last <= self.received) {
+            self.write_times.record(now.since(*at).0);
+            self.writing.pop_front();
+        }
         self.received - before
     }
 
@@ -211,11 +228,20 @@ impl Transfer {
         let (bytes, _) = self.writes?;
         loop {
             match self.pacer.as_mut()?.at(now.0) {
-                Next::Send(_) => self.offer(now, u64::from(bytes), out),
+                Next::Send(_) => {
+                    self.written += u64::from(bytes);
+                    self.writing.push_back((self.written, now));
+                    self.offer(now, u64::from(bytes), out);
+                }
                 Next::Wait(due) => return Some(Time(due)),
                 Next::Done => return None,
             }
         }
+    }
+
+    /// Times of the writes that arrived in full; empty without a rate.
+    pub fn write_times(&self) -> &Delays {
+        &self.write_times
     }
 
     fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {

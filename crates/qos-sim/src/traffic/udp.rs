@@ -12,6 +12,11 @@ use crate::network::LONGEST_NS;
 use crate::packet::{ip_header, MTU, UDP_HEADER};
 use crate::scenario::{Flow, RateLayer};
 
+/// Frames in a cycle.
+const MOST_FRAMES: usize = 10_000;
+/// Bytes of a frame.
+const LARGEST_FRAME: u32 = 10_000_000;
+
 /// A sender of datagrams over one stream, or over several by turns.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -20,6 +25,12 @@ pub(crate) struct Source {
     pacer: Pacer,
     draw: Draw,
     turn: usize,
+    /// Bytes of frames in a cycle, the next one, and what is left to send of the last one.
+    frames: Vec<u32>,
+    frame: usize,
+    left: u32,
+    /// Most payload of a datagram of a frame.
+    most: u32,
 }
 
 /// A datagram to be sent.
@@ -56,6 +67,7 @@ pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigErro
             return wrong("payload_bytes", message);
         }
     }
+    check_frames(flow, path)?;
     let gap = match (flow.rate_bps, flow.gap_ns, flow.payload_bytes) {
         (Some(_), Some(_), _) | (None, None, _) => {
             return wrong("rate_bps", "a UDP flow needs either rate_bps or gap_ns".to_owned());
@@ -82,6 +94,24 @@ pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigErro
     }
 }
 
+fn check_frames(flow: &Flow, path: &str) -> Result<(), ConfigError> {
+    if flow.frames.is_empty() {
+        return Ok(());
+    }
+    let wrong = |field: &str, message: &str| Err(ConfigError::new(format!("{path}.{field}"), message));
+    if flow.frames.len() > MOST_FRAMES || flow.frames.iter().any(|bytes| !(1..=LARGEST_FRAME).contains(bytes)) {
+        let message = format!("expected at most {MOST_FRAMES} frames of 1 to {LARGEST_FRAME} bytes");
+        return wrong("frames", &message);
+    }
+    if flow.gap_ns.is_none() || flow.payload_bytes.is_none() {
+        return wrong("frames", "found without gap_ns and payload_bytes, expected both");
+    }
+    if flow.take_turns {
+        return wrong("take_turns", "found with frames, expected false: each stream has its own frames");
+    }
+    Ok(())
+}
+
 impl Source {
     pub fn new(flow: &Flow, gap: Gap, streams: Range<usize>, seed: u64, start: Time, duration_ns: u64) -> Source {
         debug_assert!(duration_ns <= 2 * LONGEST_NS, "a scenario's times are bounded");
@@ -91,13 +121,25 @@ impl Source {
             pacer: Pacer::new(start.0, gap, Some(duration_ns), 0),
             draw: Draw::new(flow.port, flow.payload_bytes, seed),
             turn: 0,
+            frames: flow.frames.clone(),
+            frame: 0,
+            left: 0,
+            most: flow.payload_bytes.unwrap_or(0),
         }
     }
 
     pub fn step(&mut self, now: Time) -> Step {
+        if self.left > 0 {
+            return Step::Send(self.part_of_frame());
+        }
         match self.pacer.at(now.0) {
             Next::Wait(due) => Step::Wait(Time(due)),
             Next::Done => Step::Done,
+            Next::Send(_) if !self.frames.is_empty() => {
+                self.left = self.frames[self.frame];
+                self.frame = (self.frame + 1) % self.frames.len();
+                Step::Send(self.part_of_frame())
+            }
             Next::Send(_) => {
                 let stream = self.streams.start + self.turn;
                 self.turn = (self.turn + 1) % self.streams.len();
@@ -105,6 +147,16 @@ impl Source {
                 Step::Send(Datagram { stream, port, payload })
             }
         }
+    }
+}
+
+impl Source {
+    /// The next datagram of the frame that is being sent.
+    fn part_of_frame(&mut self) -> Datagram {
+        let payload = self.left.min(self.most);
+        self.left -= payload;
+        let (port, _) = self.draw.next();
+        Datagram { stream: self.streams.start, port, payload }
     }
 }
 

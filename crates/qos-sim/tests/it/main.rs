@@ -1,5 +1,6 @@
 //! The simulator's integration tests, one program: each file is a module, `common` and `scene` what they share.
 
+mod bursts;
 mod common;
 mod congestion_notification;
 mod datagrams;

@@ -1,0 +1,36 @@
+"""Kinds of traffic in experiment files: keys of flows that the catalogue fills in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qoslab.model.traffic_kinds import KINDS, flow_keys
+
+
+def with_kinds(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the plain values of an experiment with the keys that `kind` of a flow stands for; a copy where needed."""
+    made = dict(data)
+    if isinstance(made.get("traffic"), list):
+        made["traffic"] = [_flow(each) for each in made["traffic"]]
+    if isinstance(made.get("arms"), list):
+        made["arms"] = [_arm(each) for each in made["arms"]]
+    return made
+
+
+def _arm(arm: Any) -> Any:
+    if not isinstance(arm, dict) or not isinstance(arm.get("traffic"), list):
+        return arm
+    return arm | {"traffic": [_flow(each) for each in arm["traffic"]]}
+
+
+def _flow(flow: Any) -> Any:
+    if not isinstance(flow, dict) or "kind" not in flow:
+        return flow
+    kind = KINDS.get(str(flow["kind"]))
+    if kind is None:
+        # Only its name is wrong: not the lack of what it would have filled in.
+        return {"tool": "iperf3", **flow}
+    keys = flow_keys(kind)
+    if flow.get("rate") is not None:
+        keys.pop("delay", None)
+    return {**keys, **flow}

@@ -1,0 +1,142 @@
+"""The answer to a trial: a pasted configuration and its traffic, before and after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.ios.rules import descendants
+from qoslab.policy.rate import listed
+from qoslab.trial.change import Changed, apply_changes
+from qoslab.trial.edge import Edge
+from qoslab.trial.outcome import ClassResult, KindResult, Outcome, Path, outcome, paths_of
+from qoslab.trial.scenario import look_up_scenario, traffic_scenario
+
+if TYPE_CHECKING:
+    from qoslab import formats
+    from qoslab.trial.demand import Demand
+
+Simulate = Callable[[Sequence["formats.Scenario"]], list["formats.SimulationReport"]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Results of all variants."""
+
+    interface: str
+    direction: str
+    policy: str
+    line_bps: int
+    seconds: float
+    rtt_ms: float
+    notes: tuple[str, ...]
+    changes: tuple[str, ...]
+    """Lines of the change, with their position."""
+    variants: tuple[Outcome, ...]
+    findings: tuple[str, ...]
+
+
+def try_policy(
+    edge: Edge,
+    demands: Sequence[Demand],
+    changes: Sequence[str],
+    simulate: Simulate,
+    *,
+    seconds: float,
+    rtt_s: float,
+) -> Trial:
+    """Return the results of the configuration, and of the changed one. Raise UserError for a change that is refused."""
+    devices: list[tuple[str, Device]] = [("before" if changes else "", edge.device)]
+    lines: tuple[str, ...] = ()
+    if changes:
+        changed: Changed = apply_changes(edge.device, changes, edge.scope)
+        lines = changed.lines
+        devices.append(("after", changed.device))
+    scenarios = [look_up_scenario(edge, device, demands) for _, device in devices]
+    scenarios += [traffic_scenario(edge, device, demands, seconds=seconds, rtt_s=rtt_s) for _, device in devices]
+    reports = simulate(scenarios)
+    variants = []
+    for number, (label, _) in enumerate(devices):
+        paths = paths_of(reports[number], edge, demands)
+        variants.append(outcome(label, reports[len(devices) + number], edge, demands, paths, seconds))
+    return Trial(
+        edge.tried,
+        edge.direction,
+        edge.policy,
+        edge.tried_bps,
+        seconds,
+        rtt_s * 1000,
+        edge.notes,
+        lines,
+        tuple(variants),
+        tuple(_findings(devices[-1][1], edge, variants[-1])),
+    )
+
+
+def class_path(kind: KindResult, direction: str) -> Path:
+    """Return the class of the tried policy that a kind of traffic met."""
+    return kind.path if direction == "output" else kind.input_path
+
+
+def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
+    """Yield mismatches of traffic and classes."""
+    paths = [class_path(each, edge.direction) for each in found.kinds]
+    default = [
+        f"{each.name} ({dscp_text(each.dscp)})"
+        for each, path in zip(found.kinds, paths, strict=True)
+        if each.dscp and all(name == CLASS_DEFAULT for name in path)
+    ]
+    if default:
+        yield f"no class matches {listed(default, 8)}: this traffic is in class-default"
+    met = {name for path in paths for name in path}
+    interface = device.interfaces[edge.tried]
+    name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
+    policies = descendants(device, device.policy_maps[name or edge.policy])
+    names = dict.fromkeys(each.name for policy in policies for each in policy.classes)
+    idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
+    if idle:
+        yield f"no traffic met class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
+    yield from _drops(found.input_classes, f"{edge.lan} input, ")
+    yield from _drops(found.classes, "after the change, " if found.label else "")
+    for each in found.kinds:
+        if each.voice is not None and each.voice.loss_percent > 1:
+            yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets come too late or not at all"
+
+
+REASONS = {
+    "police": "by the policer",
+    "priority": "by the policer of the priority class",
+    "tail": "at the full queue",
+    "flow": "at the full queue of a flow",
+    "random": "by WRED",
+    "random_tail": "by WRED above the maximum threshold",
+    "purged": "at the shutdown of the interface",
+}
+"""Words for the reasons of drops."""
+
+
+def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
+    """Yield the drops of the innermost classes, with their reasons."""
+    for each in classes:
+        if not each.drops or any(other.path[:-1] == each.path for other in classes):
+            continue
+        parts = [
+            f"{100 * packets / each.offered_packets:.1f} % {REASONS.get(reason, reason)}"
+            for reason, packets in each.drops.items()
+        ]
+        yield f"{place}class {each.path[-1]} drops {', '.join(parts)}"
+
+
+def to_json(trial: Trial) -> dict[str, Any]:
+    """Return the trial as plain values; rates are b/s, delays milliseconds, losses parts of 1."""
+    made = asdict(trial)
+    for plain, variant in zip(made["variants"], trial.variants, strict=True):
+        for kind in plain["kinds"]:
+            del kind["histogram"]
+        for each, source in zip(plain["classes"], variant.classes, strict=True):
+            each["loss"] = source.loss
+    return made

@@ -1,0 +1,161 @@
+"""Traffic in words, such as `voice 20 calls, video 4, web 50, backup`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from ipaddress import IPv4Address, IPv4Network
+
+from qoslab.errors import UserError
+from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
+from qoslab.units import DSCP_NUMBERS, QuantityError, Rate, dscp_number
+
+OWN_NETWORK = IPv4Network("198.18.0.0/15")
+"""Network of the trial itself (RFC 2544)."""
+MOST_SOURCES = 2000
+"""Sources of all kinds together."""
+_SHORT = re.compile(r"(\d+(?:\.\d+)?)([kmg])", re.IGNORECASE)
+_FACTORS = {"k": 10**3, "m": 10**6, "g": 10**9}
+_FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One kind of traffic with its number of sources."""
+
+    name: str
+    """Unique among the demands."""
+    kind: TrafficKind
+    count: int
+    dscp: int
+    port: int
+    rate_bps: int | None = None
+    """Payload rate of each source in place of the catalogue's; None: as in the catalogue."""
+    source: IPv4Address | None = None
+    """Address of the sender, for access lists; None: any."""
+    destination: IPv4Address | None = None
+
+
+def parse_traffic(text: str) -> list[Demand]:
+    """Return the demands of a list in words. Raise UserError naming the part that is not understood."""
+    parts = [part.strip() for part in re.split(r"[,;\n]", text) if part.strip()]
+    if not parts:
+        raise UserError("--traffic: found no kind of traffic", hint="give a list such as: voice 20 calls, web 50")
+    found: list[Demand] = []
+    for part in parts:
+        demand = _demand(part, {each.name for each in found}, {each.port for each in found})
+        found.append(demand)
+    total = sum(each.count for each in found)
+    if total > MOST_SOURCES:
+        raise UserError(f"--traffic: found {total} sources, expected at most {MOST_SOURCES}")
+    return found
+
+
+def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
+    words = part.split()
+    if words[0].isdigit() and len(words) > 1:
+        words[0], words[1] = words[1], words[0]
+    kind = _kind(words[0], part)
+    count, options = 1, dict[str, str]()
+    rest = words[1:]
+    while rest:
+        word = rest.pop(0).lower()
+        if word.isdigit():
+            count = int(word)
+        elif word in ("rate", "dscp", "port", "from", "to") and rest:
+            options[word] = rest.pop(0)
+            if word == "rate" and rest and rest[0].lower().endswith("b/s"):
+                options[word] += f" {rest.pop(0)}"
+        elif word not in _units(kind):
+            raise UserError(f'--traffic: found "{word}" in "{part}", expected {_FORM}')
+    if count < 1:
+        raise UserError(f'--traffic: found {count} in "{part}", expected at least 1')
+    name, number = str(kind.name), 2
+    while name in names:
+        name, number = f"{kind.name}-{number}", number + 1
+    port = _port(options.get("port"), part, kind.port)
+    while port in ports and "port" not in options:
+        port += 2
+    if port in ports:
+        raise UserError(f'--traffic: found port {port} in "{part}" a second time, expected another port for each kind')
+    dscp, rate_bps = _dscp(options.get("dscp"), kind.dscp), _rate(options.get("rate"), kind, part)
+    source, destination = (_address(options.get(word), part) for word in ("from", "to"))
+    return Demand(name, kind, count, dscp, port, rate_bps, source, destination)
+
+
+def _units(kind: TrafficKind) -> set[str]:
+    """Return the words that may follow a count."""
+    words = {kind.unit, "flows", "streams", "sources"}
+    return words | {word.removesuffix("s") for word in words}
+
+
+def _kind(word: str, part: str) -> TrafficKind:
+    name = word.lower()
+    found = KINDS.get(name) or KINDS.get(name.removesuffix("s"))
+    if found is not None:
+        return found
+    near = get_close_matches(name, KINDS, 1)
+    known = ", ".join(each.name for each in CATALOGUE)
+    hint = f"did you mean {near[0]}?" if near else ""
+    raise UserError(f'--traffic: found "{word}" in "{part}", expected one of {known}', hint=hint)
+
+
+def _dscp(word: str | None, default: int) -> int:
+    if word is None:
+        return default
+    try:
+        number = int(word) if word.isdigit() else dscp_number(word)
+    except QuantityError:
+        number = None
+    if not isinstance(number, int) or not 0 <= number <= 63:
+        raise UserError(f'--traffic: found DSCP "{word}", expected 0 to 63, or one of {", ".join(DSCP_NUMBERS)}')
+    return number
+
+
+def _port(word: str | None, part: str, default: int) -> int:
+    if word is None:
+        return default
+    if not word.isdigit() or not 1 <= int(word) <= 65535:
+        raise UserError(f'--traffic: found port "{word}" in "{part}", expected 1 to 65535')
+    return int(word)
+
+
+def _address(word: str | None, part: str) -> IPv4Address | None:
+    if word is None:
+        return None
+    try:
+        address = IPv4Address(word)
+    except ValueError:
+        address = None
+    if (
+        address is None
+        or address.is_multicast
+        or address.is_reserved
+        or address in OWN_NETWORK
+        or int(address) >> 24 == 0
+    ):
+        raise UserError(
+            f'--traffic: found address "{word}" in "{part}", expected an IPv4 address of a host, not in {OWN_NETWORK}'
+        )
+    return address
+
+
+def _rate(word: str | None, kind: TrafficKind, part: str) -> int | None:
+    if word is None:
+        return None
+    if kind.codec is not None:
+        raise UserError(f'--traffic: found a rate in "{part}", expected none: a codec has its own')
+    try:
+        return parse_rate(word)
+    except QuantityError as error:
+        raise UserError(f"--traffic: {error}", hint="give a rate such as 2m or 1.5 Mb/s") from None
+
+
+def parse_rate(text: str) -> int:
+    """Return a rate such as 20m or 1.5 Mb/s in b/s. Raise QuantityError."""
+    short = _SHORT.fullmatch(text.strip())
+    bps = round(float(short[1]) * _FACTORS[short[2].lower()]) if short else Rate.parse(text).bps
+    if bps < 1:
+        raise QuantityError(f'found "{text}", expected a rate above 0')
+    return bps

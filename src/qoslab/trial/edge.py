@@ -1,0 +1,356 @@
+"""The interface whose policy is tried: found in a pasted configuration, or assumed for a lone policy-map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface
+
+from qoslab.errors import UserError
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.session import Position
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
+from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, PolicyMap
+from qoslab.ios.rules import descendants
+from qoslab.model.framing import Framing
+from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.rate import bps_text, listed
+from qoslab.trial.change import Scope
+
+ASSUMED = "GigabitEthernet0/0/0"
+"""Interface of a lone policy-map, or in place of one without a line of its own."""
+LAN = "TenGigabitEthernet0/9/9"
+"""Interface to the senders if the configuration has none with an input policy."""
+LAN_ADDRESS = IPv4Interface("198.18.0.1/30")
+WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
+"""Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
+LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
+"""Rates of the line from the senders: the first that is above that of the tried interface."""
+
+
+MOST_UNREAD = 3
+"""Lines that are not read, in the notes."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A device with the policy on an interface, ready for traffic."""
+
+    device: Device
+    wan: str
+    """Interface by which the traffic leaves."""
+    lan: str
+    """Interface by which the traffic comes in."""
+    direction: str
+    """Direction of the tried policy."""
+    policy: str
+    line_bps: int
+    lan_bps: int
+    framing: Framing
+    lan_framing: Framing
+    notes: tuple[str, ...]
+    subinterface: str | None = None
+    """Subinterface of `wan` by which the traffic leaves, with its VLAN tag."""
+
+    @property
+    def tried(self) -> str:
+        """The interface of the policy."""
+        return (self.subinterface or self.wan) if self.direction == "output" else self.lan
+
+    @property
+    def far_router(self) -> bool:
+        """True if a second router is needed: a host takes neither a serial line nor a VLAN tag."""
+        return self.framing != "ethernet" or self.subinterface is not None
+
+    @property
+    def tried_bps(self) -> int:
+        """Rate of the line of this interface."""
+        return self.line_bps if self.direction == "output" else self.lan_bps
+
+    @property
+    def scope(self) -> Scope:
+        """The parts of the configuration that have an effect."""
+        policies: list[str] = []
+        for name in (self.policy, self.device.interfaces[self.lan].service_policy_input):
+            if name in self.device.policy_maps:
+                policies += [each.name for each in descendants(self.device, self.device.policy_maps[name])]
+        return Scope(tuple(dict.fromkeys((self.tried, self.wan))), tuple(dict.fromkeys(policies)))
+
+
+def find_edge(configuration: Configuration, interface: str | None, rate_bps: int | None) -> Edge:
+    """Return the interface to try, by its name or the only one that it can be. Raise UserError."""
+    if configuration.device.switch is not None:
+        raise UserError("found a configuration of a Catalyst switch, expected one of a router")
+    at = _attachment(configuration, interface)
+    if at is None:
+        at = _lone(configuration)
+    unread = _unread(configuration)
+    if at.refused:
+        reason = " ".join(at.refused.split())
+        raise UserError(
+            f"{at.interface} refuses `service-policy {at.direction} {at.policy}` (line {at.line}): {reason}",
+            hint="correct the policy; `qoslab policy` lists all findings",
+        )
+    if at.policy not in configuration.device.policy_maps:
+        raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
+    edge = _prepared(configuration, at, rate_bps)
+    return replace(edge, notes=(*edge.notes, *unread))
+
+
+def _unread(configuration: Configuration) -> tuple[str, ...]:
+    """Return notes on lines of policies and classes that are refused, or not read."""
+    own = [
+        each
+        for each in configuration.reading.unread
+        if each.place and each.place[0].startswith(("policy-map", "class-map"))
+    ]
+    notes = [f"line {each.number}: `{each.text}` is not read: tried without it." for each in own[:MOST_UNREAD]]
+    if len(own) > MOST_UNREAD:
+        notes.append(f"{len(own) - MOST_UNREAD} more lines are not read; `qoslab policy` lists them.")
+    return tuple(notes)
+
+
+def _attachment(configuration: Configuration, wanted: str | None) -> Attachment | None:
+    """Return the attached policy to try; None if none is attached."""
+    found = configuration.attachments
+    if wanted is not None:
+        name = interface_name(wanted) or wanted
+        own = [each for each in found if each.interface == name]
+        if not own:
+            known = listed([each.interface for each in found], 8) or "none"
+            raise UserError(f"--interface: found no policy on {name}, expected an interface with one: {known}")
+        return min(own, key=lambda each: each.direction != "output")
+    for direction in ("output", "input"):
+        here = [each for each in found if each.direction == direction]
+        if len({each.policy for each in here}) > 1:
+            names = listed([f"{each.interface} ({each.policy})" for each in here], 8)
+            raise UserError(
+                f"found {len(here)} interfaces with an {direction} policy: {names}",
+                hint="choose one with --interface",
+            )
+        if here:
+            return here[0]
+    return None
+
+
+def _lone(configuration: Configuration) -> Attachment:
+    """Return the outermost policy-map of a configuration without a service-policy, on an assumed interface."""
+    device = configuration.device
+    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
+    outer = [name for name in device.policy_maps if name not in children]
+    if not outer:
+        raise UserError(
+            "found no policy-map that can be tried, expected one", hint="paste a policy-map with its classes"
+        )
+    if len(outer) != 1:
+        raise UserError(
+            f"found {len(outer)} policy-maps on no interface: {listed(outer, 8)}; expected one",
+            hint="add the lines `interface GigabitEthernet0/0` and `service-policy output NAME`",
+        )
+    return Attachment("", "output", outer[0], configuration.line_of(outer[0]))
+
+
+def _shaped(policy: PolicyMap) -> bool:
+    """Return whether a policy limits everything by a shaper in b/s: the rate of the line matters little."""
+    default = policy.find(CLASS_DEFAULT)
+    return default is not None and default.shape is not None and default.shape.rate.unit == "bps"
+
+
+def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None) -> Edge:
+    device = configuration.device.copy()
+    notes: list[str] = []
+    own = device.interfaces.get(at.interface)
+    if own is not None and own.vlan is not None and own.parent is not None and at.direction == "output":
+        return _of_subinterface(configuration, device, own, at, rate_bps)
+    modelled = at.interface in device.interfaces
+    interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
+    speed = configuration.speed_mbps(at.interface.partition(".")[0])
+    line = line_rate(device, interface, rate_bps, speed) if modelled or rate_bps is not None else None
+    rate = line[0].bps if line is not None else base_kbps * 1000
+    line_bps = max(int(rate), 1)
+    if speed is not None and interface.bandwidth_kbps is None:
+        interface.bandwidth_kbps = speed * 1000
+    other, other_bps = _other_interface(configuration, device, interface, at, line_bps, notes)
+    for each, address in ((interface, WAN_ADDRESS), (other, LAN_ADDRESS)):
+        _connect(device, each, address)
+    if at.direction == "input":
+        return Edge(
+            device,
+            other.name,
+            interface.name,
+            "input",
+            at.policy,
+            other_bps,
+            line_bps,
+            _framing(other),
+            _framing(interface),
+            tuple(notes),
+        )
+    return Edge(
+        device,
+        interface.name,
+        other.name,
+        "output",
+        at.policy,
+        line_bps,
+        other_bps,
+        _framing(interface),
+        _framing(other),
+        tuple(notes),
+    )
+
+
+def _of_subinterface(
+    configuration: Configuration, device: Device, own: Interface, at: Attachment, rate_bps: int | None
+) -> Edge:
+    """Return the edge of an output policy on a subinterface with a VLAN."""
+    notes: list[str] = []
+    port = device.interfaces[own.parent or own.name]
+    speed = configuration.speed_mbps(port.name)
+    base, _ = base_rate(port, at, rate_bps, speed)
+    line = line_rate(device, own, rate_bps, speed)
+    line_bps = max(int(base.bps if line is None else line[0].bps), 1)
+    if speed is not None and port.bandwidth_kbps is None:
+        port.bandwidth_kbps = speed * 1000
+    other, other_bps = _other_interface(configuration, device, port, at, line_bps, notes)
+    for each, address in ((own, WAN_ADDRESS), (other, LAN_ADDRESS)):
+        _connect(device, each, address)
+    port.address, port.shutdown = None, False
+    return Edge(
+        device,
+        port.name,
+        other.name,
+        "output",
+        at.policy,
+        line_bps,
+        other_bps,
+        _framing(port),
+        _framing(other),
+        tuple(notes),
+        own.name,
+    )
+
+
+def _tried_interface(
+    configuration: Configuration, device: Device, at: Attachment, rate_bps: int | None, notes: list[str]
+) -> tuple[Interface, float]:
+    """Return the interface with the policy, and its bandwidth in kb/s; one is made where the input has none."""
+    found = device.interfaces.get(at.interface)
+    if found is not None and found.parent is None:
+        base, _ = base_rate(found, at, rate_bps, configuration.speed_mbps(found.name))
+        return found, base.bps / 1000
+    base, _ = base_rate(found, at, rate_bps, None)
+    kbps = base.bps / 1000
+    if not base.known:
+        policy = device.policy_maps[at.policy]
+        if not _shaped(policy):
+            raise UserError(
+                f"policy-map {at.policy}: found no rate of the line, expected --rate",
+                hint="give a rate such as --rate 20m, or the line `bandwidth`",
+            )
+        kbps = 1_000_000.0
+        notes.append(f"No rate of the line: {bps_text(kbps * 1000)} assumed; choose with --rate.")
+    port = None if found is None else device.interfaces[found.parent or found.name]
+    if port is None:
+        port = _new_interface(device, ASSUMED)
+        place = f"on {at.interface}" if at.interface else "on no interface"
+        line_bps = kbps * 1000 if rate_bps is None else rate_bps
+        notes.append(f"policy-map {at.policy} {place}: tried on an Ethernet line of {bps_text(line_bps)}.")
+    else:
+        notes.append(f"{at.interface}: the policy is tried on {port.name} without its VLAN tag.")
+        for each in device.subinterfaces(port.name):
+            del device.interfaces[each.name]
+    if port.bandwidth_kbps is None:
+        port.bandwidth_kbps = max(round(kbps), 1)
+    _attach(device, port, at)
+    return port, kbps
+
+
+def _new_interface(device: Device, name: str) -> Interface:
+    """Add an interface to a device."""
+    device.hardware = replace(device.hardware, interfaces=tuple(dict.fromkeys((*device.hardware.interfaces, name))))
+    return device.interfaces.setdefault(name, Interface(name))
+
+
+def _attach(device: Device, port: Interface, at: Attachment) -> None:
+    """Type `service-policy` at an interface. Raise UserError where the device refuses it."""
+    port.service_policy_input = port.service_policy_output = None
+    session = ConfigSession(device)
+    session.position = Position("interface", (port.name,))
+    try:
+        session.execute(f"service-policy {at.direction} {at.policy}")
+    except CliError as error:
+        said = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
+        raise UserError(
+            f"{port.name} refuses `service-policy {at.direction} {at.policy}`: {said}",
+            hint="correct the policy; `qoslab policy` lists all findings",
+        ) from None
+
+
+def _other_interface(
+    configuration: Configuration, device: Device, tried: Interface, at: Attachment, line_bps: int, notes: list[str]
+) -> tuple[Interface, int]:
+    """Return the interface on the other side, and its rate; one with an input policy if there is one."""
+    rate = next((each for each in LAN_RATES_BPS if each > line_bps), LAN_RATES_BPS[-1])
+    matched = _matched_interface(device, tried.name)
+    if matched is not None and matched.kind.endswith(("Ethernet", "GigE")):
+        notes.append(f"{matched.name}: the traffic comes in here, because a class-map matches it.")
+        return matched, rate
+    if at.direction == "output":
+        marking = [
+            device.interfaces[each.interface]
+            for each in configuration.attachments
+            if each.direction == "input" and not each.refused and each.interface != tried.name
+            if each.interface in device.interfaces and device.interfaces[each.interface].parent is None
+        ]
+        if marking and marking[0].kind.endswith(("Ethernet", "GigE")):
+            notes.append(f"{marking[0].name}: the traffic comes in here, by its input policy.")
+            return marking[0], rate
+    return _new_interface(device, LAN), rate
+
+
+def _matched_interface(device: Device, tried: str) -> Interface | None:
+    """Return the first other interface of a `match input-interface`."""
+    names = [each.name for one in device.class_maps.values() for each in one.criteria if each.type == "input_interface"]
+    found = (device.interfaces[name] for name in names if name in device.interfaces and name != tried)
+    return next((each for each in found if each.parent is None), None)
+
+
+def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
+    """Return the device without `match input-interface` of interfaces that are not part of the trial."""
+    made = device.copy()
+    for name, class_map in device.class_maps.items():
+        criteria = tuple(
+            replace(each, type="unseen", name=NOTHING)
+            if each.type == "input_interface" and each.name not in wired
+            else each
+            for each in class_map.criteria
+        )
+        made.class_maps[name] = replace(class_map, criteria=criteria)
+    return made
+
+
+def _connect(device: Device, interface: Interface, address: IPv4Interface) -> None:
+    """Put an interface into the network of the trial: up, with an address, without filters."""
+    for each in (*device.interfaces.values(),):
+        if each.name != interface.name and each.address is not None and each.address.network.overlaps(address.network):
+            each.address = None
+    interface.address = address
+    interface.secondary_addresses = interface.ipv6_addresses = ()
+    interface.filters = interface.ipv6_filters = NO_ACCESS_GROUPS
+    interface.mtu = interface.ip_mtu = interface.ipv6_mtu = None
+    interface.shutdown = False
+
+
+def _framing(interface: Interface) -> Framing:
+    if interface.atm:
+        raise UserError(
+            f"{interface.name}: found an ATM interface, expected an Ethernet or serial one",
+            hint="paste the policy-map alone, with --rate",
+        )
+    if interface.serial:
+        return "ppp" if interface.encapsulation == "ppp" else "hdlc"
+    return "ethernet"

@@ -1,0 +1,67 @@
+"""Hosts with the addresses that the traffic of a trial asks for, each behind a router without policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Interface
+from typing import TYPE_CHECKING
+
+from qoslab.errors import UserError
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+BPS = 100_000_000_000
+"""Rate of the lines to the hosts: nothing waits there."""
+UPLINK = "uplink"
+
+
+def host_name(host: str, address: IPv4Address | None) -> str:
+    """Return the name of the host with an address; that of the ordinary host without."""
+    return host if address is None else f"{host}-{address}"
+
+
+def add_hosts(
+    made: formats.Scenario,
+    link: formats.Link,
+    host: str,
+    network: IPv4Interface,
+    addresses: Sequence[IPv4Address],
+    chain: Sequence[tuple[str, str]],
+) -> None:
+    """Put a router between a link and its host, and hosts with further addresses behind the router.
+
+    `network` is the router's address towards the ordinary host, and `chain` has the routers on the way to the new one
+    with the next hop of each. Raise UserError for addresses that are too close to each other.
+    """
+    name = f"{host}-router"
+    own, other = sorted(link["ends"], key=lambda each: each["node"] != host)
+    own["node"], own["interface"] = name, UPLINK
+    gateway = str(IPv4Interface(other.get("address") or "").ip)
+    made["nodes"][name] = {"kind": "router", "routes": [{"prefix": "0.0.0.0/0", "via": gateway}]}
+    ends = [(host, network, IPv4Interface((network.network[2], network.network.prefixlen)))]
+    for address in addresses:
+        # The only network of two addresses.
+        near = IPv4Interface((int(address) ^ 1, 31))
+        ends.append((host_name(host, address), near, IPv4Interface((address, 31))))
+    networks = [near.network for _, near, _ in ends]
+    for number, (each, near, far) in enumerate(ends):
+        if near.network in networks[:number]:
+            raise UserError(
+                f"--traffic: found {far.ip} next to another address, expected addresses in different networks"
+            )
+        made["nodes"][each] = {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(near.ip)}]}
+        made["links"].append(
+            {
+                "name": f"to {each}",
+                "rate_bps": BPS,
+                "framing": "ethernet",
+                "ends": [
+                    {"node": name, "interface": f"port{number}", "address": str(near)},
+                    {"node": each, "interface": "eth0", "address": str(far)},
+                ],
+            }
+        )
+        for router, hop in chain:
+            routes = made["nodes"][router].setdefault("routes", [])
+            routes.append({"prefix": str(near.network), "via": hop})

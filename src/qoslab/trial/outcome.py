@@ -1,0 +1,236 @@
+"""Results of a trial: values of each kind of traffic and of each class, from the result of `qos-sim`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from qoslab.model.traffic_kinds import IP_AND_UDP
+from qoslab.model.voice import VoiceScore, score
+from qoslab.trial.demand import Demand
+from qoslab.trial.edge import Edge
+from qoslab.trial.scenario import ROUTER
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+Path = tuple[str, ...]
+"""Names of the classes above a class, and its own."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """One-way delays in milliseconds, from the sending host to the receiving one."""
+
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """Values of one kind of traffic."""
+
+    name: str
+    summary: str
+    count: int
+    dscp: int
+    path: Path
+    """Class that it met; empty without a class."""
+    input_path: Path
+    """Class of the input policy that it met."""
+    sent_bps: float
+    """UDP: rate of IP packets sent. TCP: payload that the sender sent first."""
+    received_bps: float
+    """UDP: rate of IP packets received. TCP: payload."""
+    loss: float | None
+    """Part of the datagrams that did not arrive; None for TCP."""
+    retransmits: int | None
+    """TCP segments sent again."""
+    delay: Delays | None
+    jitter_ms: float | None
+    """Interarrival jitter of RFC 3550, the greatest of the sources."""
+    voice: VoiceScore | None
+    voice_assumed: bool
+    """True if the score rests on assumed values of the codec."""
+    pages: Delays | None
+    """TCP with pauses: time from a write to the arrival of its last byte."""
+    histogram: tuple[tuple[int, int], ...] = field(repr=False, default=())
+    """Delays in nanoseconds with their number of packets."""
+
+
+@dataclass(frozen=True)
+class ClassResult:
+    """Values of a class during the time of the traffic. Bytes are those that the router counts."""
+
+    path: Path
+    offered_bps: float
+    sent_bps: float
+    offered_packets: int
+    dropped_packets: int
+    drops: Mapping[str, int]
+    """Dropped packets by reason."""
+    delay: Delays | None
+    """Of the packets of all kinds of traffic in the class."""
+
+    @property
+    def loss(self) -> float:
+        """Part of the packets that were dropped."""
+        return self.dropped_packets / self.offered_packets if self.offered_packets else 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Results of one variant."""
+
+    label: str
+    kinds: tuple[KindResult, ...]
+    classes: tuple[ClassResult, ...]
+    input_classes: tuple[ClassResult, ...]
+    """Classes of the policy by which the traffic comes in, if another one is tried."""
+    line_bps: float
+    """Bits per second that the interface sent, as the router counts them."""
+    events: int
+
+
+def paths_of(report: formats.SimulationReport, edge: Edge, demands: Sequence[Demand]) -> list[tuple[Path, Path]]:
+    """Return the classes of the output and of the input policy that each kind of traffic met alone."""
+    samples = report["routers"][ROUTER]["samples"]
+    found = []
+    for number in range(len(demands)):
+        before, after = samples[2 * number + 1], samples[2 * number + 2]
+        output = _grown(_output_policy(before, edge), _output_policy(after, edge))
+        input_ = _grown(*(each["interfaces"][edge.lan]["policy_input"] for each in (before, after)))
+        found.append((output, input_))
+    return found
+
+
+def _output_policy(sample: formats.Counters, edge: Edge) -> formats.PolicyCounters | None:
+    port = sample["interfaces"][edge.wan]
+    return (
+        port["policy_output"]
+        if edge.subinterface is None
+        else port["subinterfaces"][edge.subinterface]["policy_output"]
+    )
+
+
+def _grown(before: formats.PolicyCounters | None, after: formats.PolicyCounters | None) -> Path:
+    """Return the path of the innermost class that has counted packets."""
+    if before is None or after is None:
+        return ()
+    for one, other in zip(before["classes"], after["classes"], strict=True):
+        if other["packets"] > one["packets"]:
+            return (other["name"], *_grown(one["child"], other["child"]))
+    return ()
+
+
+def outcome(
+    label: str,
+    report: formats.SimulationReport,
+    edge: Edge,
+    demands: Sequence[Demand],
+    paths: Sequence[tuple[Path, Path]],
+    seconds: float,
+) -> Outcome:
+    """Return the values of a variant."""
+    kinds = tuple(
+        _kind(demand, path, report["flows"][demand.name], seconds) for demand, path in zip(demands, paths, strict=True)
+    )
+    samples = report["routers"][ROUTER]["samples"]
+    end = next(each for each in samples if each["time_ns"] - samples[0]["time_ns"] >= round(seconds * 1e9))
+    output = edge.direction == "output"
+    by_path: dict[Path, list[KindResult]] = {}
+    by_input: dict[Path, list[KindResult]] = {}
+    for each in kinds:
+        by_path.setdefault(each.path, []).append(each)
+        by_input.setdefault(each.input_path, []).append(each)
+    going_out, coming_in = _output_policy(end, edge), end["interfaces"][edge.lan]["policy_input"]
+    outer = tuple(_classes(going_out, (), by_path, seconds)) if going_out is not None else ()
+    inner = tuple(_classes(coming_in, (), by_input, seconds)) if coming_in is not None else ()
+    sent = end["interfaces"][edge.wan]["output"]["bytes"]
+    classes, others = (outer, inner) if output else (inner, ())
+    return Outcome(label, kinds, classes, others, sent * 8 / seconds, report["events"])
+
+
+def _kind(demand: Demand, paths: tuple[Path, Path], flow: formats.FlowReport, seconds: float) -> KindResult:
+    streams, kind = flow["streams"], demand.kind
+    datagrams = sum(each["datagrams"] or 0 for each in streams)
+    lost = sum(each["lost"] or 0 for each in streams)
+    udp = kind.protocol == "udp"
+    header = IP_AND_UDP if udp else 0
+    received = sum(each["bytes"] for each in streams) + header * (datagrams - lost)
+    sent = sum(each["sender_bytes"] for each in streams) + header * datagrams
+    histogram = tuple((delay, packets) for delay, packets in (flow["delay"] or {"histogram": []})["histogram"])
+    jitters = [each["jitter_ms"] for each in streams if each["jitter_ms"] is not None]
+    return KindResult(
+        name=demand.name,
+        summary=kind.summary,
+        count=demand.count,
+        dscp=demand.dscp,
+        path=paths[0],
+        input_path=paths[1],
+        sent_bps=sent * 8 / seconds,
+        received_bps=received * 8 / seconds,
+        loss=lost / datagrams if udp and datagrams else None,
+        retransmits=None if udp else sum(each["retransmits"] or 0 for each in streams),
+        delay=_delays(flow["delay"]),
+        jitter_ms=max(jitters, default=None),
+        voice=None if kind.codec is None else score(kind.codec, histogram, datagrams),
+        voice_assumed=kind.codec is not None and kind.codec.assumed,
+        pages=_delays(flow["writes"]) if kind.sizes else None,
+        histogram=histogram,
+    )
+
+
+def _delays(report: formats.DelayReport | None) -> Delays | None:
+    if report is None:
+        return None
+    return Delays(report["p50_ns"] / 1e6, report["p99_ns"] / 1e6, report["max_ns"] / 1e6)
+
+
+def _classes(
+    policy: formats.PolicyCounters, above: Path, kinds: Mapping[Path, Sequence[KindResult]], seconds: float
+) -> Iterator[ClassResult]:
+    for each in policy["classes"]:
+        path = (*above, each["name"])
+        inner = () if each["child"] is None else tuple(_classes(each["child"], path, kinds, seconds))
+        counts = cast("dict[str, formats.Count]", each["drops"])
+        drops = {reason: count["packets"] for reason, count in counts.items() if count["packets"]}
+        dropped_bytes = sum(count["bytes"] for count in counts.values())
+        queued = 0 if each["queue"] is None else each["queue"]["depth_bytes"]
+        sent = each["bytes"] - dropped_bytes - queued
+        # Drops and queue of a class include those of its children.
+        dropped = sum(drops.values())
+        yield ClassResult(
+            path,
+            each["bytes"] * 8 / seconds,
+            sent * 8 / seconds,
+            each["packets"],
+            dropped,
+            drops,
+            merged([one for found, ones in kinds.items() if found[: len(path)] == path for one in ones]),
+        )
+        yield from inner
+
+
+def merged(kinds: Sequence[KindResult]) -> Delays | None:
+    """Return the delays of the packets of several kinds of traffic together."""
+    counts: dict[int, int] = {}
+    for each in kinds:
+        for delay, packets in each.histogram:
+            counts[delay] = counts.get(delay, 0) + packets
+    if not counts:
+        return None
+    ordered = sorted(counts.items())
+    total = sum(counts.values())
+    return Delays(_quantile(ordered, 0.5 * total), _quantile(ordered, 0.99 * total), ordered[-1][0] / 1e6)
+
+
+def _quantile(ordered: Sequence[tuple[int, int]], rank: float) -> float:
+    below = 0
+    for delay, packets in ordered:
+        below += packets
+        if below >= rank:
+            return delay / 1e6
+    return ordered[-1][0] / 1e6

@@ -1,0 +1,155 @@
+"""Text of a trial: tables of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from qoslab.ios.model.names import dscp_text
+from qoslab.policy.rate import UNITS, bps_text, number
+from qoslab.trial.answer import Trial, class_path
+from qoslab.trial.outcome import ClassResult, Delays, KindResult
+
+WIDTH = 80
+NAME = 20
+"""Columns of the name of a class; a longer one is cut."""
+KIND_NAME = 16
+KIND_CLASS = 12
+AFTER = "after"
+CLASS_HEAD = ("class", "offered", "sent", "dropped", "p50", "p99", "max")
+KIND_HEAD = ("traffic", "class", "received", "lost", "p99", "time", "R", "MOS")
+ASSUMED = "?"
+
+
+def trial_text(trial: Trial) -> str:
+    """Return the whole answer as text."""
+    head = [
+        f"{trial.interface} {trial.direction}: policy-map {trial.policy}",
+        f"line {bps_text(trial.line_bps)}, round trip {number(trial.rtt_ms)} ms, {number(trial.seconds)} s of traffic",
+    ]
+    head += list(trial.notes)
+    if trial.changes:
+        head.append(f"Change: {'; '.join(trial.changes)}")
+    parts = ["\n".join(map(_wrapped, head)), _classes_text(trial), _kinds_text(trial), _legend(trial)]
+    if trial.findings:
+        parts.append("\n".join(["Findings", *(_wrapped(f"  {each}", "    ") for each in trial.findings)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """Return a table; the first `left` columns are flush left, empty columns are left out."""
+    used = [index for index in range(len(head)) if index < left or any(row[index] not in ("", "-") for row in rows)]
+    lines = [[line[index] for index in used] for line in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    made = []
+    for line in lines:
+        cells = [
+            cell.ljust(width) if index < left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        made.append("  ".join(cells).rstrip())
+    return "\n".join(made)
+
+
+def _classes_text(trial: Trial) -> str:
+    """Return the table of classes: one row for each variant."""
+    variants = [{one.path: one for one in each.classes} for each in trial.variants]
+    paths = dict.fromkeys(path for classes in variants for path in classes)
+    rows = []
+    for path in paths:
+        indent = "  " * (len(path) - 1)
+        for name, classes in zip((path[-1], f"  {AFTER}"), variants, strict=False):
+            rows.append((_cut(indent + name, NAME), *_class_cells(classes.get(path))))
+    for name, variant in zip(("total on the line", f"  {AFTER}"), trial.variants, strict=False):
+        rows.append((name, "", _rate(variant.line_bps), "", "", "", ""))
+    return _table(CLASS_HEAD, rows, 1)
+
+
+def _class_cells(each: ClassResult | None) -> tuple[str, ...]:
+    if each is None:
+        return ("-",) * 6
+    return (
+        _rate(each.offered_bps),
+        _rate(each.sent_bps),
+        _share(each.loss) if each.offered_packets else "-",
+        *_delay_cells(each.delay),
+    )
+
+
+def _kinds_text(trial: Trial) -> str:
+    """Return the table of kinds of traffic: one row for each variant."""
+    rows = []
+    for index, kind in enumerate(trial.variants[0].kinds):
+        names = (f"{kind.count} {kind.name} {dscp_text(kind.dscp)}", f"  {AFTER}")
+        for name, variant in zip(names, trial.variants, strict=False):
+            each = variant.kinds[index]
+            path = class_path(each, trial.direction)
+            rows.append((_cut(name, KIND_NAME), _cut(path[-1] if path else "none", KIND_CLASS), *_kind_cells(each)))
+    return _table(KIND_HEAD, rows, 2)
+
+
+def _kind_cells(each: KindResult) -> tuple[str, ...]:
+    voice = each.voice
+    time_ms = each.jitter_ms if each.pages is None else each.pages.p50_ms
+    return (
+        _rate(each.received_bps),
+        "-" if each.loss is None else _share(each.loss),
+        "-" if each.delay is None else _ms(each.delay.p99_ms),
+        "-" if time_ms is None else _ms(time_ms),
+        "-" if voice is None else f"{max(voice.rating, 0):.0f}",
+        "-" if voice is None else f"{voice.mos:.2f}{ASSUMED if each.voice_assumed else ''}",
+    )
+
+
+def _delay_cells(delays: Delays | None) -> tuple[str, str, str]:
+    if delays is None:
+        return ("-", "-", "-")
+    return (_ms(delays.p50_ms), _ms(delays.p99_ms), _ms(delays.max_ms))
+
+
+def _share(part: float) -> str:
+    if part >= 0.9995:
+        return "100 %" if part == 1 else ">99 %"
+    return "0 %" if part == 0 else f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"
+
+
+def _ms(value: float) -> str:
+    if value < 1:
+        return "<0.01 ms" if 0 < value < 0.01 else f"{value:.2f} ms"
+    return f"{number(value, 3)} ms" if value < 1000 else f"{number(value / 1000, 3)} s"
+
+
+def _rate(bps: float) -> str:
+    """Return a rate with three digits that count."""
+    for size, unit in UNITS:
+        if bps >= size:
+            return f"{number(bps / size, 3)} {unit}"
+    return f"{number(bps, 3)} b/s"
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _legend(trial: Trial) -> str:
+    return "\n".join(map(_wrapped, _legend_lines(trial)))
+
+
+def _legend_lines(trial: Trial) -> Iterator[str]:
+    if trial.changes:
+        yield f"{AFTER}: with the change; the row above it is without."
+    yield (
+        "Classes: rates with layer 2 as the router counts it. p50, p99, max: one-way delay from host to host, "
+        f"{number(trial.rtt_ms / 2)} ms of it on the line."
+    )
+    kinds = trial.variants[0].kinds
+    page = "; of TCP the median time until a page or answer has arrived" if any(each.pages for each in kinds) else ""
+    yield f"Traffic: UDP as IP packets, TCP as payload. time: jitter by RFC 3550{page}."
+    if any(each.voice for each in kinds):
+        yield "R and MOS: ITU-T G.107 with the best playout buffer; R above 80: users are satisfied (G.109)."
+    if any(each.voice_assumed for each in kinds):
+        yield f"{ASSUMED} ITU-T G.113 has no values of the codec; those of G.711 are assumed."

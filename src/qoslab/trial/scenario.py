@@ -1,0 +1,221 @@
+"""A tried interface and its traffic as the scenario that `qos-sim run` reads (docs/internals/simulator.md).
+
+One router between two hosts: the traffic goes from `sender` to `receiver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Interface
+from typing import TYPE_CHECKING, cast
+
+from qoslab.ios.compile import compile_device
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.parse import parse_config
+from qoslab.trial.demand import Demand
+from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, without_other_inputs
+from qoslab.trial.hosts import add_hosts, host_name
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+FORMAT = 1
+ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiver"
+FAR_ADDRESS = IPv4Interface("198.18.0.9/30")
+"""Address of the second router towards the receiver."""
+FAR_PORT, FAR_LAN = "TenGigabitEthernet0/0", "TenGigabitEthernet0/1"
+BEHIND_LAN, BEHIND_WAN = IPv4Interface("198.18.0.13/30"), IPv4Interface("198.18.0.17/30")
+"""Addresses of the routers in front of hosts with addresses of their own."""
+FAR_BPS = 100_000_000_000
+SECOND_NS = 10**9
+SEED = 1
+CUT_OFF_NS = SECOND_NS
+"""Time after the end of the traffic at which a connection is closed that is not done."""
+SLOT_NS = 2 * SECOND_NS
+"""Time of each kind of traffic when its class is looked up."""
+LOOK_UP_BYTES = 100
+
+
+def traffic_scenario(
+    edge: Edge, device: Device, demands: Sequence[Demand], *, seconds: float, rtt_s: float
+) -> formats.Scenario:
+    """Return the scenario in which all sources send for some seconds."""
+    duration_ns = round(seconds * SECOND_NS)
+    made = _network(edge, device, rtt_s, demands)
+    made["flows"] = [_flow(each, duration_ns) for each in demands]
+    made["sample_ns"] = max(duration_ns, SECOND_NS)
+    made["sample_at_ns"] = [duration_ns]
+    return made
+
+
+def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> formats.Scenario:
+    """Return the scenario in which each kind of traffic sends alone: the counters of its slot show its class.
+
+    Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, behind the first sample.
+    """
+    made = _network(edge, device, 0.001, demands)
+    made["host_jitter_ns"] = made["start_jitter_ns"] = 0
+    made["flows"] = [_look_up_flow(number, each) for number, each in enumerate(demands)]
+    made["sample_ns"] = 10**6 * SECOND_NS
+    made["sample_at_ns"] = [
+        at for number in range(len(demands)) for at in (number * SLOT_NS + 1, (number + 1) * SLOT_NS - 1)
+    ]
+    return made
+
+
+def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> formats.Scenario:
+    sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
+    router: formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
+    lan: formats.Link = {
+        "name": "lan",
+        "rate_bps": edge.lan_bps,
+        "framing": edge.lan_framing,
+        "ends": [
+            {"node": SENDER, "interface": "eth0", "address": f"{sender}/{LAN_ADDRESS.network.prefixlen}"},
+            {"node": ROUTER, "interface": edge.lan, "address": str(LAN_ADDRESS)},
+        ],
+    }
+    wan: formats.Link = {
+        "name": "wan",
+        "rate_bps": edge.line_bps,
+        "framing": edge.framing,
+        "delay_ns": round(rtt_s / 2 * SECOND_NS),
+        "ends": [
+            {"node": ROUTER, "interface": edge.wan, "address": str(WAN_ADDRESS)},
+            {"node": RECEIVER, "interface": "eth0", "address": str(peer)},
+        ],
+    }
+    made: formats.Scenario = {
+        "format": FORMAT,
+        "seed": SEED,
+        "nodes": {SENDER: _host(LAN_ADDRESS), RECEIVER: _host(WAN_ADDRESS), ROUTER: router},
+        "links": [lan, wan],
+        "flows": [],
+    }
+    if edge.far_router:
+        _add_far_router(made, edge, device, peer)
+    sources = list(dict.fromkeys(each.source for each in demands if each.source is not None))
+    destinations = list(dict.fromkeys(each.destination for each in demands if each.destination is not None))
+    if sources:
+        add_hosts(made, lan, SENDER, BEHIND_LAN, sources, [(ROUTER, str(sender))])
+    if destinations:
+        chain = [(ROUTER, str(peer.ip))]
+        if edge.far_router:
+            chain.append((FAR_ROUTER, str(FAR_ADDRESS.network[2])))
+        add_hosts(made, made["links"][2] if edge.far_router else wan, RECEIVER, BEHIND_WAN, destinations, chain)
+    return made
+
+
+def _host(gateway: IPv4Interface) -> formats.NodeConfig:
+    return {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(gateway.ip)}]}
+
+
+def _engine(device: Device, wired: Sequence[str]) -> formats.RouterConfig:
+    """Return the configuration of a router's data plane, of the interfaces with a link."""
+    config = compile_device(without_other_inputs(device, wired))
+    engine = {key: value for key, value in config.items() if key not in ("process_ns", "ip_sla")}
+    engine["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
+    return cast("formats.RouterConfig", engine)
+
+
+def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
+    """Put a router without policies between the tried line and the receiver."""
+    wan = made["links"][1]
+    near, far = wan["ends"][0], wan["ends"][1]
+    port = edge.wan if edge.framing != "ethernet" else FAR_PORT
+    lines = [f"interface {port}", "no shutdown"]
+    if edge.framing == "ppp":
+        lines.append("encapsulation ppp")
+    if edge.subinterface is None:
+        lines.append(f"ip address {peer.ip} {peer.netmask}")
+    else:
+        own = device.interfaces[edge.subinterface]
+        sub = f"{port}.{edge.subinterface.partition('.')[2]}"
+        native = " native" if own.native else ""
+        lines += [f"interface {sub}", f"encapsulation dot1Q {own.vlan}{native}", f"ip address {peer.ip} {peer.netmask}"]
+        wan["vlans"] = [
+            {
+                "vlan": own.vlan or 0,
+                "native": own.native,
+                "ends": [
+                    {"interface": edge.subinterface, "address": str(WAN_ADDRESS)},
+                    {"interface": sub, "address": str(peer)},
+                ],
+            }
+        ]
+        del near["address"], far["address"]
+    lines += [f"interface {FAR_LAN}", f"ip address {FAR_ADDRESS.ip} {FAR_ADDRESS.netmask}", "no shutdown"]
+    hardware = Hardware("", (port, FAR_LAN), generation=device.generation, version=device.hardware.version)
+    far["node"], far["interface"] = FAR_ROUTER, port
+    engine = _engine(parse_config("\n".join(lines), hardware), (port, FAR_LAN))
+    made["nodes"][FAR_ROUTER] = {
+        "kind": "router",
+        "configuration": engine,
+        "routes": [{"prefix": "0.0.0.0/0", "via": str(WAN_ADDRESS.ip)}],
+    }
+    made["nodes"][ROUTER]["routes"] = [{"prefix": str(FAR_ADDRESS.network), "via": str(peer.ip)}]
+    made["nodes"][RECEIVER] = _host(FAR_ADDRESS)
+    made["links"].append(
+        {
+            "name": "far",
+            "rate_bps": FAR_BPS,
+            "framing": "ethernet",
+            "ends": [
+                {"node": FAR_ROUTER, "interface": FAR_LAN, "address": str(FAR_ADDRESS)},
+                {
+                    "node": RECEIVER,
+                    "interface": "eth0",
+                    "address": f"{FAR_ADDRESS.network[2]}/{FAR_ADDRESS.network.prefixlen}",
+                },
+            ],
+        }
+    )
+
+
+def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
+    kind = demand.kind
+    flow: formats.Flow = {
+        "name": demand.name,
+        "protocol": kind.protocol,
+        "source": host_name(SENDER, demand.source),
+        "destination": host_name(RECEIVER, demand.destination),
+        "port": demand.port,
+        "streams": demand.count,
+        "duration_ns": duration_ns,
+        "cut_off_ns": CUT_OFF_NS,
+        "dscp": demand.dscp,
+    }
+    if not kind.sizes:
+        flow["spread_ns"] = kind.spread_ns(duration_ns)
+        flow["rate_bps"] = demand.rate_bps
+        return flow
+    flow["spread_ns"] = kind.spread_ns(duration_ns, demand.rate_bps)
+    if kind.protocol == "tcp":
+        flow["rate_bps"] = round(demand.rate_bps or kind.rate_bps or 0)
+        flow["payload_bytes"] = kind.sizes[0]
+        return flow
+    flow["gap_ns"] = kind.interval_ns(demand.rate_bps)
+    flow["payload_bytes"] = kind.largest
+    flow["frames"] = list(kind.sizes)
+    return flow
+
+
+def _look_up_flow(number: int, demand: Demand) -> formats.Flow:
+    flow: formats.Flow = {
+        "name": demand.name,
+        "protocol": demand.kind.protocol,
+        "source": host_name(SENDER, demand.source),
+        "destination": host_name(RECEIVER, demand.destination),
+        "port": demand.port,
+        "start_ns": number * SLOT_NS + 2,
+        "duration_ns": SLOT_NS // 20,
+        "cut_off_ns": SLOT_NS // 4,
+        "dscp": demand.dscp,
+    }
+    if demand.kind.protocol == "udp":
+        flow["payload_bytes"] = min(demand.kind.sizes[0], demand.kind.largest)
+        flow["gap_ns"] = SECOND_NS
+    else:
+        flow["rate_bps"] = LOOK_UP_BYTES * 8
+        flow["payload_bytes"] = LOOK_UP_BYTES
+    return flow

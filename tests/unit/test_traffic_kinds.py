@@ -1,0 +1,135 @@
+"""Kinds of traffic in experiment files: the keys that they stand for, and the labs that send them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+
+from qoslab.errors import ExperimentError
+from qoslab.labs import LABS
+from qoslab.model.experiment import Flow
+from qoslab.model.traffic_kinds import CATALOGUE, KINDS, KindName
+from qoslab.plan import Options, make_plan
+from qoslab.programs import SIMULATOR, own_program
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
+from qoslab.schema.json_schema import experiment_schema
+from qoslab.simulation.result import read_flow, read_result
+from qoslab.simulation.scenario import build_scenario, configured_routers
+
+EXPERIMENT = """\
+name: kinds
+title: Kinds
+topology:
+  nodes:
+    office: {{platform: host}}
+    R1: {{platform: ios, model: "3725"}}
+    server: {{platform: host}}
+  links:
+    - name: lan
+      rate: 100 Mb/s
+      ends:
+        - {{node: office, interface: eth0, address: 192.168.1.2/24}}
+        - {{node: R1, interface: FastEthernet0/0, address: 192.168.1.1/24}}
+    - name: uplink
+      rate: 10 Mb/s
+      delay: 30 ms
+      ends:
+        - {{node: R1, interface: FastEthernet0/1, address: 192.168.2.1/24}}
+        - {{node: server, interface: eth0, address: 192.168.2.2/24}}
+duration: 4 s
+traffic:
+{traffic}
+arms:
+  - {{name: only}}
+"""
+
+
+def file_with(folder: Path, *flows: str) -> Path:
+    lines = [f"  - {{name: f{number}, from: office, to: server, {flow}}}" for number, flow in enumerate(flows)]
+    file = folder / "kinds.yml"
+    file.write_text(EXPERIMENT.format(traffic="\n".join(lines)), encoding="utf-8")
+    return file
+
+
+def flows_of(folder: Path, *flows: str, lab: str = "simulated") -> tuple[Flow, ...]:
+    return load_sweep(file_with(folder, *flows), None, LABS[lab].check).experiment.traffic
+
+
+def findings_of(folder: Path, *flows: str, lab: str) -> list[str]:
+    with pytest.raises(ExperimentError) as error:
+        flows_of(folder, *flows, lab=lab)
+    return [each.message for each in error.value.findings]
+
+
+def test_names_are_those_of_the_catalogue() -> None:
+    assert get_args(KindName) == tuple(each.name for each in CATALOGUE)
+
+
+def test_a_kind_fills_in_the_keys_of_a_flow(tmp_path: Path) -> None:
+    voice, backup, business = flows_of(tmp_path, "kind: voice, streams: 20", "kind: backup", "kind: transactions")
+    assert (voice.tool, voice.protocol, voice.streams, voice.dscp, voice.port) == ("flood", "udp", 20, 46, 16384)
+    assert voice.delay is not None
+    assert voice.size is not None
+    assert (voice.delay.ns, voice.size.bytes) == (20_000_000, 200)
+    assert (backup.tool, backup.protocol, backup.rate, backup.dscp) == ("iperf3", "tcp", None, 10)
+    assert business.rate is not None
+    assert (business.rate.bps, business.dscp) == (80_000, 18)
+
+
+def test_keys_of_the_flow_replace_those_of_its_kind(tmp_path: Path) -> None:
+    (voice,) = flows_of(tmp_path, "kind: voice, dscp: cs5, port: 4000, rate: 40 kb/s")
+    assert (voice.dscp, voice.port, voice.delay) == (40, 4000, None)
+
+
+@pytest.mark.parametrize("lab", ["virtual", "external"])
+def test_sources_in_bursts_are_refused_outside_of_the_simulation(lab: str, tmp_path: Path) -> None:
+    found = findings_of(tmp_path, "kind: voice", "kind: video", "kind: web", lab=lab)
+    assert [each.split(",")[0] for each in found] == ["found video", "found web"]
+    assert flows_of(tmp_path, *(f"kind: {each.name}" for each in CATALOGUE if not each.bursts), lab=lab)
+
+
+def test_a_misspelt_kind_is_one_finding(tmp_path: Path) -> None:
+    (found,) = findings_of(tmp_path, "kind: vioce", lab="simulated")
+    assert found.startswith('found "vioce", expected one of voice, g729')
+
+
+def test_schema_for_editors_takes_a_kind_in_place_of_a_tool() -> None:
+    schema = experiment_schema()
+    flow = {"$ref": "#/$defs/Flow", "$defs": schema["$defs"]}
+    good: dict[str, Any] = {"name": "a", "from": "office", "to": "server"}
+    jsonschema.validate(good | {"kind": "voice", "streams": 3}, flow)
+    jsonschema.validate(good | {"tool": "iperf3"}, flow)
+    for bad in (good, good | {"kind": "vioce"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, flow)
+
+
+def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) -> None:
+    file = file_with(tmp_path, "kind: voice, streams: 3", "kind: streaming, rate: 2 Mb/s", "kind: web, streams: 2")
+    plan = make_plan(load_sweep(file, None, LABS["simulated"].check), Options(lab="simulated"))
+    task = make_task(plan.cells[0], {"qos-sim": "qos-sim 0.1.0"})
+    routers = configured_routers(task.experiment, task.configurations)
+    scenario = build_scenario(task.experiment, routers, 1, task.demand)
+    flows = {each["name"]: each for each in scenario["flows"]}
+    assert flows["f1"]["frames"] == list(KINDS["streaming"].sizes)
+    assert flows["f1"]["gap_ns"] == pytest.approx(80_000_000, rel=0.001)
+    assert flows["f2"]["spread_ns"] == 3_800_000_000
+    done = subprocess.run(
+        [own_program(SIMULATOR), "run"], input=json.dumps(scenario), capture_output=True, text=True, check=True
+    )
+    result = read_result(done.stdout)
+    voice, streaming, _ = (read_flow(each, result.flow_text(each.name)) for each in task.experiment.traffic)
+    for call in voice.streams:
+        assert call.delay_p50_ms is not None
+        assert call.voice_r is not None
+        # 30 ms on the line, and pictures in front at 10 Mb/s.
+        assert 30 < call.delay_p50_ms < 60
+        assert 80 < call.voice_r < 92
+    assert streaming.streams[0].voice_r is None
+    assert streaming.streams[0].goodput_bps == pytest.approx(2_000_000, rel=0.15)
