@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
@@ -513,6 +514,10 @@ impl<P> Egress<P> {
         let later = !self.scheduler.is_classic();
         let shown = classes.filter(|_| later);
         self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), shown))
+    }
+
+    pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
+        self.policy.as_ref().map_or_else(Vec::new, |policy| policy.buckets(now))
     }
 
     pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {
