@@ -1,0 +1,90 @@
+"""Packet N of a capture: its headers, and its time in a run."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qoslab.errors import UserError
+from qoslab.explain.packet import ECHO, TCP, IpAddress, Packet
+from qoslab.simulation.scenario import EPOCH_NS
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from qoslab.results import Cell
+
+EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
+
+
+def captured_packet(given: str, cell: Cell | None) -> tuple[Packet, int | None]:
+    """Return packet N of a capture, and its time from the start of the run if the capture is of a cell.
+
+    `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError where there is no such packet.
+    """
+    name, _, number = given.rpartition(":")
+    if not name or not number.isdigit() or int(number) < 1:
+        raise UserError(f'--packet: found "{given}", expected {EXPECTED}')
+    file, of_run = _file(name, cell)
+    row = _row(file, int(number))
+    time_ns = row["time_ns"] - EPOCH_NS
+    return _packet(row, f"{file}: packet {number}"), time_ns if of_run and time_ns >= 0 else None
+
+
+def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
+    """Return the file of a capture, and whether it is one of the cell."""
+    if cell is not None:
+        points = [point.name for point in cell.experiment().captures]
+        if name in points:
+            return cell.capture(name), True
+        known = f", or a capture of the run: {', '.join(points)}" if points else ""
+    else:
+        known = ""
+    file = Path(name)
+    if not file.is_file():
+        raise UserError(f'--packet: found "{name}", expected the file of a capture{known}')
+    return file, cell is not None and cell.path.resolve() in file.resolve().parents
+
+
+def _row(file: Path, number: int) -> dict[str, Any]:
+    """Return the columns of a packet."""
+    from qoslab.pcap import read_packets
+
+    first = 1
+    with closing(read_packets(file)) as pieces:
+        for piece in pieces:
+            if number < first + piece.num_rows:
+                return _columns(piece, number - first)
+            first += piece.num_rows
+    raise UserError(f"--packet: found number {number}, expected 1 to {first - 1}, the packets of {file}")
+
+
+def _columns(piece: pa.RecordBatch, index: int) -> dict[str, Any]:
+    return {name: piece.column(name)[index].as_py() for name in piece.schema.names}
+
+
+def _packet(row: dict[str, Any], place: str) -> Packet:
+    if row["version"] not in (4, 6):
+        raise UserError(f"{place}: found no IP packet, expected one", hint="choose another number")
+    protocol = row["protocol"]
+    ports = (row["source_port"], row["destination_port"])
+    return Packet(
+        protocol,
+        _address(row, "source"),
+        _address(row, "destination"),
+        *(None if port < 0 else port for port in ports),
+        # The reader of captures has no type of ICMP and no flags of TCP: the most frequent ones.
+        icmp_type=ECHO.get(protocol),
+        icmp_code=0 if protocol in ECHO else None,
+        established=protocol == TCP,
+        dscp=row["tos"] >> 2,
+        ecn=row["tos"] & 3,
+        length=row["network_bytes"],
+    )
+
+
+def _address(row: dict[str, Any], side: str) -> IpAddress:
+    low, high = row[side] % (1 << 64), row[f"{side}_high"] % (1 << 64)
+    return IPv4Address(low) if row["version"] == 4 else IPv6Address(high << 64 | low)
