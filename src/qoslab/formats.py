@@ -606,8 +606,8 @@ class Hour(TypedDict):
 class InputPassage(TypedDict):
     """A packet's way in."""
 
-    after: State
-    before: State
+    after: InterfaceState
+    before: InterfaceState
     came: Marks
     dropped: str | None
     went: Marks
@@ -784,6 +784,15 @@ class InterfaceShaperCounters(TypedDict):
     limit_packets: int
     max_conversations: int
     shape: ShapeCounters
+
+
+@final
+class InterfaceState(TypedDict):
+    """An interface at some moment."""
+
+    access_lists: dict[str, list[AccessEntryCounters]]
+    buckets: list[ClassBuckets]
+    interface: InterfaceCounters
 
 
 @final
@@ -1066,10 +1075,9 @@ class OperationReport(TypedDict):
 class OutputPassage(TypedDict):
     """A packet's way out."""
 
-    after: State
-    before: State
+    after: InterfaceState
+    before: InterfaceState
     came: Marks
-    done: State | None
     dropped: str | None
     left: Marks | None
     sent_ns: int | None
@@ -1883,15 +1891,6 @@ class StartAt(TypedDict):
     """At a time of day, UTC."""
 
     at: TimeOfDay
-
-
-@final
-class State(TypedDict):
-    """An interface at some moment."""
-
-    access_lists: dict[str, list[AccessEntryCounters]]
-    buckets: list[ClassBuckets]
-    interface: InterfaceCounters
 
 
 @final

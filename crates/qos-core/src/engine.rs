@@ -348,6 +348,17 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].admit(now, descriptor, &mut self.shared.lists)
     }
 
+    /// Settles the way out of a router's port up to `now`, as the arrival of a packet there does. For those who ask about
+    /// one packet: its queues are then those that a packet of that moment finds.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn settle_out(&mut self, now: Time, port: PortId) {
+        let index = usize::from(port.0);
+        self.ports[index].settle_out(now, &mut self.shared.outputs);
+        self.note_out(index);
+    }
+
     /// What the token buckets of a router port's policy hold at `now`: of the input policy ([`Side::Inside`]) or of the
     /// output policy, by class, a parent before its children.
     ///

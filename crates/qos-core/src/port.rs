@@ -145,6 +145,13 @@ impl<P> NamedPort<P> {
         }
     }
 
+    /// Settles a router port's way out up to `now`, as the arrival of a packet does.
+    pub fn settle_out(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        if let Port::Router(port) = &mut self.port {
+            port.egress.settle(now, outputs);
+        }
+    }
+
     /// Passes inside what has arrived by `now`.
     pub fn advance_in(&mut self, now: Time, shared: &mut Shared<P>) {
         each!(&mut self.port, port => port.ingress.advance(now, &mut shared.lists, &mut shared.outputs));

@@ -134,7 +134,7 @@ pub enum End {
 
 /// An interface at some moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct State {
+pub struct InterfaceState {
     /// What it has counted, and its queues.
     pub interface: InterfaceCounters,
     /// What the token buckets of its policy in this direction hold, a parent class before its children.
@@ -177,9 +177,9 @@ pub struct InputPassage {
     /// Why it was dropped, by the name of the counters.
     pub dropped: Option<String>,
     /// The interface before it.
-    pub before: State,
+    pub before: InterfaceState,
     /// The interface after it.
-    pub after: State,
+    pub after: InterfaceState,
 }
 
 /// A packet's way out.
@@ -196,11 +196,9 @@ pub struct OutputPassage {
     /// When its last bit was on the wire; null where it was not, or the link's delay varies.
     pub sent_ns: Option<u64>,
     /// The interface before it.
-    pub before: State,
+    pub before: InterfaceState,
     /// The interface just after it came: it waits, has left its queue, or was dropped.
-    pub after: State,
-    /// The interface when it had left or was dropped.
-    pub done: Option<State>,
+    pub after: InterfaceState,
 }
 
 impl Question {

@@ -83,7 +83,7 @@ def command(
             router, packet = config, router
         elif router != config:
             raise UserError(f'found "{router}" and --config {config}, expected only one of the two')
-        experiment = _none_with_file(experiment, run)
+        _none_with_file(experiment, run)
         subject, cell = _pasted(config, rate, model), None
     elif Path(router).is_file() or router == "-":
         _none_with_file(experiment, run)

@@ -69,12 +69,13 @@ def _packet(row: dict[str, Any], place: str) -> Packet:
     if row["version"] not in (4, 6):
         raise UserError(f"{place}: found no IP packet, expected one", hint="choose another number")
     protocol = row["protocol"]
-    ports = (row["source_port"], row["destination_port"])
+    ports = [None if row[side] < 0 else row[side] for side in ("source_port", "destination_port")]
     return Packet(
         protocol,
         _address(row, "source"),
         _address(row, "destination"),
-        *(None if port < 0 else port for port in ports),
+        source_port=ports[0],
+        destination_port=ports[1],
         # The reader of captures has no type of ICMP and no flags of TCP: the most frequent ones.
         icmp_type=ECHO.get(protocol),
         icmp_code=0 if protocol in ECHO else None,

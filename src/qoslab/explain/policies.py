@@ -57,8 +57,8 @@ class Direction:
     passage: Passage
     name: Literal["input", "output"]
     interface_name: str
-    before: formats.State
-    after: formats.State
+    before: formats.InterfaceState
+    after: formats.InterfaceState
 
     @property
     def device(self) -> Device:

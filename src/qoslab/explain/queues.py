@@ -77,8 +77,10 @@ def _queue(direction: Direction, output: formats.OutputPassage) -> Step:
     before, after = found.before, found.after
     size, limit = _amounts(before)
     joined = after["depth_packets"] > before["depth_packets"]
-    flows = "" if before["flows"] is None else f" in {before['flows']} flows"
-    text = f"{found.name}, {DISCIPLINES[before['discipline']]}: {size}{flows} wait, limit {limit}"
+    flows = "" if before["flows"] is None else f" in {_count(before['flows'], 'flow')}"
+    text = f"{found.name}, {DISCIPLINES[before['discipline']]}: holds {size}{flows}, limit {limit}"
+    if before.get("per_flow_limit") is not None:
+        text += f", {before['per_flow_limit']} of a flow"
     if output["dropped"] is None:
         text += f"; position {before['depth_packets'] + 1}" if joined else "; it goes straight to the transmit ring"
     lines = [direction.lines.of_class(found.policy, found.owner, each) for each in QUEUE_COMMANDS]
@@ -127,17 +129,21 @@ def _shared_priority(level: Level) -> _Queue | None:
     return _Queue(name, level.policy, level.name, {**common, **before[0]}, {**common, **after[0]})
 
 
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def _amounts(queue: Mapping[str, Any]) -> tuple[str, str]:
     """Return the depth and the limit of a queue in the unit of the limit."""
     if queue["limit_bytes"] is None or queue["limit_packets"]:
-        return f"{queue['depth_packets']} packets", f"{queue['limit_packets']} packets"
+        return _count(queue["depth_packets"], "packet"), f"{queue['limit_packets']} packets"
     typed = ""
     if queue["limit_ms"] is not None:
         typed = f" ({queue['limit_ms']} ms)"
     elif queue["limit_us"] is not None:
         typed = f" ({queue['limit_us']} us)"
     return (
-        f"{queue['depth_packets']} packets with {queue['depth_bytes']} bytes",
+        f"{_count(queue['depth_packets'], 'packet')} of {queue['depth_bytes']} bytes",
         f"{queue['limit_bytes']} bytes{typed}",
     )
 
@@ -146,7 +152,7 @@ def _interface_queue(direction: Direction, output: formats.OutputPassage) -> Ste
     before, after = direction.before["interface"]["queue"], direction.after["interface"]["queue"]
     port = direction.interface.parent or direction.interface.name
     joined = after["depth"] > before["depth"]
-    text = f"{port}, {STRATEGIES[before['strategy']]}: {before['depth']} packets wait, limit {before['limit']} packets"
+    text = f"{port}, {STRATEGIES[before['strategy']]}: holds {_count(before['depth'], 'packet')}, limit {before['limit']} packets"
     if output["dropped"] is None:
         text += f"; position {before['depth'] + 1}" if joined else "; it goes straight to the transmit ring"
     commands = ("hold-queue", "fair-queue", "priority-group", "custom-queue-list")

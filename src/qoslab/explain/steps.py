@@ -239,7 +239,8 @@ def _verdict(passage: Passage, directions: dict[str, Direction], steps: list[Ste
     found = passage.found
     result, reason = _result(found)
     if found["end"] in ENDS:
-        return Step("verdict", "Verdict", ENDS[found["end"]], _some(passage.route and passage.route.line))
+        line = None if passage.route is None else passage.route.line
+        return Step("verdict", "Verdict", ENDS[found["end"]], _some(line), {"result": result, "reason": reason})
     if result == "dropped":
         direction = directions["output" if found["end"] == "dropped_at_output" else "input"]
         text = f"dropped at the {direction.name} of {direction.interface.name}: {REASONS[reason]}"

@@ -140,13 +140,14 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     config = compile_device(device)
     engine = cast("formats.RouterConfig", {k: v for k, v in config.items() if k not in ("process_ns", "ip_sla")})
     ports = tuple(config["interfaces"])
+    nodes: dict[str, formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
+    nodes |= {_peer(number): {"kind": "router"} for number in range(len(ports))}
     scenario: formats.Scenario = {
         "format": FORMAT,
         "seed": 1,
         "drain_ns": LONG_NS,
         "sample_ns": LONG_NS,
-        "nodes": {ROUTER: {"kind": "router", "configuration": engine}}
-        | {_peer(number): {"kind": "router"} for number in range(len(ports))},
+        "nodes": nodes,
         "links": [_link(configuration, number, port, rate_bps) for number, port in enumerate(ports)],
         "flows": [],
     }

@@ -427,6 +427,12 @@ impl<P> Egress<P> {
         self.fill(now);
     }
 
+    /// Settles everything up to `now`, as the arrival of a packet does.
+    pub fn settle(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        self.run(now);
+        self.drop_refused(outputs);
+    }
+
     /// Passes on what has reached the other end by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {

@@ -80,6 +80,11 @@ impl Engines {
         self.stations[station].engine.admit(now, port, descriptor)
     }
 
+    /// Settles a port's way out, as the arrival of a packet there does.
+    pub fn settle_out(&mut self, station: usize, now: Time, port: PortId) {
+        self.stations[station].engine.settle_out(now, port);
+    }
+
     /// What the token buckets of a port's policy hold.
     pub fn buckets(&self, station: usize, now: Time, port: PortId, side: Side) -> Vec<ClassBuckets> {
         self.stations[station].engine.buckets(now, port, side)

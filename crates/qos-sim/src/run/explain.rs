@@ -9,7 +9,7 @@ use qos_core::{Descriptor, Output, PortId, Side, Time};
 
 use super::Run;
 use crate::event_queue::Event;
-use crate::explain::{Asked, End, Explanation, InputPassage, Marks, Next, OutputPassage, Port, State};
+use crate::explain::{Asked, End, Explanation, InputPassage, InterfaceState, Marks, Next, OutputPassage, Port};
 use crate::packet::{Content, Packet, PacketId, Way, INITIAL_TTL};
 
 /// No port of any router: a packet from there is none of the router's own, and no `match input-interface` means it.
@@ -123,6 +123,7 @@ impl<W: Write> Run<'_, W> {
             Some(vlan) => descriptor.tagged(Some(vlan), DOT1Q_COS),
             None => Descriptor { cos: 0, vlan: 0, tags: 0, ..descriptor }.framed(at.framing),
         };
+        self.world.engines.settle_out(station, now, id);
         let before = self.state(station, id, Side::Wire, now);
         self.world.engines.transmit(station, now, id, descriptor, packet);
         let passage = OutputPassage {
@@ -133,18 +134,17 @@ impl<W: Write> Run<'_, W> {
             sent_ns: None,
             before,
             after: self.state(station, id, Side::Wire, now),
-            done: None,
         };
         ((station, id), passage)
     }
 
-    fn state(&mut self, station: usize, port: PortId, side: Side, now: Time) -> State {
+    fn state(&mut self, station: usize, port: PortId, side: Side, now: Time) -> InterfaceState {
         let pool = &self.world.pool;
         let rest = |packet: &PacketId| HeaderRest { id: 0, ttl: pool.get(*packet).ttl };
         let counters = self.world.engines.interface_counters(station, now, port, &rest);
         let interface = counters.interfaces.into_values().next().expect("the port has counters");
         let buckets = self.world.engines.buckets(station, now, port, side);
-        State { interface, buckets, access_lists: counters.access_lists }
+        InterfaceState { interface, buckets, access_lists: counters.access_lists }
     }
 
     /// The packet of the question has come out of an engine.
@@ -157,11 +157,9 @@ impl<W: Write> Run<'_, W> {
                 Output::Dropped(dropped) => dropped.time,
             };
             let start = asking.asked.start;
-            let done = self.state(station, port, Side::Wire, time);
             let delay = self.world.engines.delay_out(station, port);
             if let Some(passage) = &mut answer.output {
                 passage.time_ns = Some(time.since(start).0);
-                passage.done = Some(done);
                 match output {
                     Output::Departure(departure) => {
                         passage.left = Some(Marks::of(&departure.descriptor));

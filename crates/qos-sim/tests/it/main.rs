@@ -3,6 +3,7 @@
 mod common;
 mod congestion_notification;
 mod datagrams;
+mod explain;
 mod golden;
 mod interface_edges;
 mod invariants;
