@@ -152,7 +152,8 @@ def _interface_queue(direction: Direction, output: formats.OutputPassage) -> Ste
     before, after = direction.before["interface"]["queue"], direction.after["interface"]["queue"]
     port = direction.interface.parent or direction.interface.name
     joined = after["depth"] > before["depth"]
-    text = f"{port}, {STRATEGIES[before['strategy']]}: holds {_count(before['depth'], 'packet')}, limit {before['limit']} packets"
+    size, limit = _count(before["depth"], "packet"), f"{before['limit']} packets"
+    text = f"{port}, {STRATEGIES[before['strategy']]}: holds {size}, limit {limit}"
     if output["dropped"] is None:
         text += f"; position {before['depth'] + 1}" if joined else "; it goes straight to the transmit ring"
     commands = ("hold-queue", "fair-queue", "priority-group", "custom-queue-list")
@@ -162,7 +163,7 @@ def _interface_queue(direction: Direction, output: formats.OutputPassage) -> Ste
         "interface": port,
         "discipline": before["strategy"],
         "depth_packets": before["depth"],
-        "limit": f"{before['limit']} packets",
+        "limit": limit,
         "position": before["depth"] + 1 if joined else None,
     }
     return Step("queue", "Queue", text, tuple(known), values)
