@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from qoslab.cli import main
+from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
 from qoslab.explain.ask import ask
 from qoslab.explain.packet import PacketError, parse_packet
@@ -207,6 +208,15 @@ def test_source_without_a_route_is_reported_and_meets_no_input_policy() -> None:
     assert given.classes["input"] == ["VOICE"]
 
 
+def test_paste_without_routes_uses_the_only_interface_with_a_policy() -> None:
+    text = "".join(line for line in EDGE.splitlines(keepends=True) if not line.startswith("ip route"))
+    found = traced(text, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B")
+    assert found.classes == {"input": ["VOICE"], "output": ["class-default", "VOICE"]}
+    assert "the only interface with an output policy" in steps(found, "route")[0]["text"]
+    dynamic = EDGE.replace("ip route 0.0.0.0 0.0.0.0 192.0.2.2", "router ospf 1")
+    assert traced(dynamic, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
+
+
 def test_ipv6_packet_finds_its_route_and_list() -> None:
     text = """\
 version 15.2
@@ -239,6 +249,35 @@ def test_policy_map_alone_is_taken_to_be_on_an_interface() -> None:
     found = traced(text, "udp 10.0.0.1:1 > 10.0.0.2:2 1500 B")
     assert (found.result, found.reason) == ("dropped", "police")
     assert any("is taken to be on" in note for note in found.notes)
+
+
+def test_lines_that_are_not_read_are_noted() -> None:
+    text = EDGE.replace(" match dscp ef\n", " match dscp ef\n match protocol webex-meeting\n")
+    found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
+    assert any("class VOICE" in note and "match protocol webex-meeting" in note for note in found.notes)
+    assert any("not read or are undecided" in note for note in found.notes)
+
+
+def test_page_shows_the_way_through_its_configuration() -> None:
+    page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
+    configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)
+    shown = re.search(r"## Follow one packet.*?```text\n(.*?)```", page, re.DOTALL)
+    typed = re.search(r'qoslab explain configs/wan.txt "(.*?)" --from', page)
+    assert configuration and shown and typed
+    subject = pasted_subject(read_configuration(configuration[1], routes=True), "configs/wan.txt", None)
+    found = trace(ask(subject, parse_packet(typed[1]), source="Gi0/0"), IDLE)
+    assert trace_text(found) == shown[1]
+
+
+PASTES = sorted((TOP / "tests" / "goldens" / "policy").glob("*.ios"))
+
+
+@pytest.mark.parametrize("path", PASTES, ids=lambda path: path.stem)
+def test_any_paste_has_a_verdict_or_an_error(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["explain", str(path), VOICE])
+    printed = capsys.readouterr()
+    assert "Verdict" in printed.out if status == 0 else "expected" in printed.err
+    assert "Traceback" not in printed.err
 
 
 def test_text_has_80_columns_and_numbers() -> None:

@@ -68,9 +68,12 @@ def ask(
 
 def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> tuple[str | None, str]:
     if given is not None:
-        return subject.interface(given, "--from").name, "as asked for"
+        return subject.interface(given, "--from").name, "given by --from"
     index = nearest(routes, packet.source)
     if index is None:
+        with_policy = _with_policy(subject, "input")
+        if subject.partial and len(with_policy) == 1:
+            return with_policy[0], f"no route to {packet.source}; the only interface with an input policy"
         return None, f"not known: no route to the source {packet.source}"
     name = routes[index].interface
     return name, f"route to the source {packet.source}" if name else f"not known: {packet.source} is routed to Null0"
@@ -78,17 +81,22 @@ def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | N
 
 def _output(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> list[Route]:
     if given is not None:
-        return led_to(packet, subject.interface(given, "--interface").name, "as asked for")
+        return led_to(packet, subject.interface(given, "--interface").name, "given by --interface")
     if nearest(routes, packet.destination) is not None or packet.destination in subject.addresses():
         return routes
-    with_policy = [
+    with_policy = _with_policy(subject, "output")
+    if not subject.partial or len(with_policy) != 1:
+        return routes
+    return led_to(packet, with_policy[0], f"no route to {packet.destination}; the only interface with an output policy")
+
+
+def _with_policy(subject: Subject, direction: str) -> list[str]:
+    """Return the interfaces with a policy in a direction."""
+    return [
         each.name
         for each in subject.device.interfaces.values()
-        if each.service_policy_output is not None and (each.parent or each.name) in subject.ports
+        if getattr(each, f"service_policy_{direction}") is not None and (each.parent or each.name) in subject.ports
     ]
-    if routes or len(with_policy) != 1:
-        return routes
-    return led_to(packet, with_policy[0], "the configuration has no routes; the only interface with an output policy")
 
 
 def explanation(scenario: formats.Scenario, question: formats.Question) -> formats.Explanation:

@@ -86,7 +86,7 @@ def _queue(direction: Direction, output: formats.OutputPassage) -> Step:
     lines = [direction.lines.of_class(found.policy, found.owner, each) for each in QUEUE_COMMANDS]
     known = [each for each in lines if each is not None]
     if not any(each.text.startswith("queue-limit") for each in known):
-        known.append(Line(0, f"queue-limit {limit}"))
+        known.append(Line(0, f"queue limit {limit}"))
     values = {
         "class": found.owner,
         "discipline": before["discipline"],
@@ -158,7 +158,7 @@ def _interface_queue(direction: Direction, output: formats.OutputPassage) -> Ste
         text += f"; position {before['depth'] + 1}" if joined else "; it goes straight to the transmit ring"
     commands = ("hold-queue", "fair-queue", "priority-group", "custom-queue-list")
     lines = [direction.lines.of_interface(port, each) for each in commands]
-    known = [each for each in lines if each is not None] or [Line(0, f"hold-queue {before['limit']} out")]
+    known = [each for each in lines if each is not None] or [Line(0, f"queue limit {limit}")]
     values = {
         "interface": port,
         "discipline": before["strategy"],

@@ -32,10 +32,10 @@ class Step:
 
 
 def ms(nanoseconds: int) -> str:
-    """Return a time in milliseconds, of a second or more in seconds."""
+    """Return a time in microseconds, milliseconds or seconds."""
     if nanoseconds >= 10**9:
         return f"{number(nanoseconds / 1e9, 5)} s"
-    return f"{nanoseconds / 1e6:.3f} ms"
+    return f"{number(nanoseconds / 1e6, 5)} ms" if nanoseconds >= 10**6 else f"{number(nanoseconds / 1e3, 4)} µs"
 
 
 def marks_text(old: formats.Marks, new: formats.Marks) -> str:

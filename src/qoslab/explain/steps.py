@@ -11,6 +11,7 @@ from qoslab.explain.lines import Line
 from qoslab.explain.policies import Direction, policy_steps, step_of
 from qoslab.explain.queues import queue_steps
 from qoslab.explain.step import Step, marks_text, ms
+from qoslab.ios.commands.class_map import match_line
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -97,7 +98,7 @@ def trace(passage: Passage, state: str) -> Trace:
         passage.subject.title,
         str(passage.packet),
         state,
-        tuple(passage.subject.notes),
+        (*passage.subject.notes, *_undecided(passage)),
         tuple(steps),
         result,
         reason,
@@ -105,6 +106,24 @@ def trace(passage: Passage, state: str) -> Trace:
         _departure(found),
         {name: each for name, each in classes.items() if each},
     )
+
+
+def _undecided(passage: Passage) -> Iterator[str]:
+    """Yield the classes ahead of the packet's whose match lines decide nothing here."""
+    device = passage.subject.device
+    for direction in _directions(passage):
+        for level in direction.levels:
+            for each in device.policy_maps[level.policy].classes:
+                if each.name == level.name:
+                    break
+                class_map = device.class_maps.get(each.name)
+                criteria = () if class_map is None else class_map.criteria
+                open_lines = [match_line(criterion) for criterion in criteria if criterion.undecided]
+                if open_lines:
+                    yield (
+                        f"class {each.name} of policy-map {level.policy}: no packet matches "
+                        f'"{open_lines[0]}" here; a router may decide otherwise'
+                    )
 
 
 def _result(found: formats.Explanation) -> tuple[str, str]:
@@ -180,7 +199,8 @@ def _routed(passage: Passage) -> Step:
     if end == "received":
         return Step("route", "Route", f"{destination} is an address of the router")
     if route is None:
-        return Step("route", "Route", f"no route to {destination}")
+        hint = "; give --interface" if passage.subject.partial else ""
+        return Step("route", "Route", f"no route to {destination} in the configuration{hint}")
     if route.chosen:
         text = f"output interface {route.interface} ({route.chosen})"
     elif route.interface is None:

@@ -20,6 +20,7 @@ from qoslab.model.framing import Framing
 from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS
 from qoslab.policy.configuration import Attachment, Configuration
 from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.ignored import ignored_lines
 from qoslab.simulation.scenario import FORMAT
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Subject:
     ports: tuple[str, ...]
     """Ports with a link."""
     notes: list[str] = field(default_factory=list)
+    partial: bool = False
+    """True if routes may be missing: the configuration has no static ones, or it has a routing protocol."""
 
     def routes(self) -> list[Route]:
         """Return the table: connected networks, then static routes with the nearest first."""
@@ -153,8 +156,23 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     }
     release = f", release {configuration.release}" if configuration.release else ""
     title = f"{source}, {GENERATIONS[device.generation].title}{release}"
+    notes += _notes(configuration, source)
     lines = Lines(device, [("", configuration.reading)])
-    return Subject(ROUTER, title, device, lines, scenario, ports, notes)
+    routed = any(each.text.startswith("router ") for each in configuration.reading.unread)
+    return Subject(ROUTER, title, device, lines, scenario, ports, notes, routed or not device.routes)
+
+
+def _notes(configuration: Configuration, source: str) -> Iterator[str]:
+    """Yield what of a configuration is left out."""
+    for each in configuration.attachments:
+        if each.refused:
+            reason = each.refused.removeprefix("% ")
+            yield f"line {each.line}: the release refuses policy-map {each.policy} on {each.interface}: {reason}"
+    ignored = ignored_lines(configuration)
+    if ignored:
+        first = f"line {ignored[0].line}: {ignored[0].text}"
+        more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
+        yield f"QoS lines that are not read or are undecided: {first}{more}; `qoslab policy {source}` lists them"
 
 
 def _device(configuration: Configuration) -> Device:
