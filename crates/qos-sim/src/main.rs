@@ -140,7 +140,7 @@ fn explain(question: &Path, file: Option<PathBuf>) -> Result<(), Failure> {
     let scenario = read(file)?;
     let simulation = Simulation::for_question(&scenario);
     let simulation = simulation.map_err(|error| Failure::Failed(format!("scenario: {error}")))?;
-    let answer = simulation.explain(&scenario, &asked);
+    let answer = simulation.explain::<BufWriter<File>>(&scenario, &asked);
     print_json(&answer.map_err(|error| Failure::Failed(format!("question: {error}")))?)
 }
 

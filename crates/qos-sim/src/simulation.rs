@@ -83,18 +83,19 @@ impl Simulation {
     }
 
     /// Runs until the packet of a question has left its router: what became of it. `scenario` is the one that this
-    /// comes from. No captures are written.
+    /// comes from. No captures are written: `W` is the writer of [`run`](Simulation::run) in the same program, so that
+    /// it has the code of a run once.
     ///
     /// # Errors
     /// The path and reason of what the question names and the scenario does not have, or when the run ends before.
-    pub fn explain(self, scenario: &Scenario, question: &Question) -> Result<Explanation, ConfigError> {
+    pub fn explain<W: Write>(self, scenario: &Scenario, question: &Question) -> Result<Explanation, ConfigError> {
         let start = Time(scenario.epoch_ns);
         let asked = question.resolve(scenario, self.world.network(), start)?;
         let late = || {
             let at_s = question.at_ns as f64 / 1e9;
             ConfigError::new("at_ns", format!("found {at_s} s, expected a time before the end of the run"))
         };
-        let recorders = self.captures.record(Vec::<io::Sink>::new());
+        let recorders = self.captures.record(Vec::<W>::new());
         let answer = recorders.and_then(|recorders| {
             let mut watch = |_: &str, _: &Counters| Ok(());
             Run::new(self.world, recorders, &mut watch).explain(asked)

@@ -58,7 +58,8 @@ impl Engines {
         self.stations[station].engine.receive(time, port, descriptor, packet);
     }
 
-    /// A packet is to go out by a port.
+    /// A packet is to go out by a port. Apart, so that the engine's part of it is in one place.
+    #[inline(never)]
     pub fn transmit(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
     }

@@ -23,7 +23,6 @@ pub(super) struct Asking {
     /// By which station and port it goes out.
     output: Option<(usize, PortId)>,
     answer: Option<Explanation>,
-    done: bool,
 }
 
 impl<W: Write> Run<'_, W> {
@@ -46,14 +45,8 @@ impl<W: Write> Run<'_, W> {
         });
         self.traced = packet;
         self.world.events.put(asked.at, Event::Question);
-        self.asking = Some(Box::new(Asking { asked, packet, output: None, answer: None, done: false }));
-        self.world.begin();
-        while let Some((now, event)) = self.world.events.take() {
-            self.happen(now, event)?;
-            if event == Event::End || self.asking.as_ref().is_none_or(|asking| asking.done) {
-                break;
-            }
-        }
+        self.asking = Some(Box::new(Asking { asked, packet, output: None, answer: None }));
+        self.pass_time()?;
         Ok(self.asking.and_then(|asking| asking.answer))
     }
 
@@ -81,7 +74,9 @@ impl<W: Write> Run<'_, W> {
             }
         };
         let at_ns = now.since(asking.asked.start).0;
-        asking.done = output.is_none();
+        if output.is_none() {
+            self.world.events.put(now, Event::End);
+        }
         asking.answer = Some(Explanation { at_ns, input, route, end, output });
         self.asking = Some(asking);
         // What was dropped at once comes out now.
@@ -149,7 +144,7 @@ impl<W: Write> Run<'_, W> {
 
     /// The packet of the question has come out of an engine.
     #[cold]
-    pub(super) fn answered(&mut self, output: &Output<PacketId>) {
+    pub(super) fn answered(&mut self, now: Time, output: &Output<PacketId>) {
         let Some(mut asking) = self.asking.take() else { return };
         if let (Some((station, port)), Some(answer)) = (asking.output, &mut asking.answer) {
             let time = match output {
@@ -173,7 +168,7 @@ impl<W: Write> Run<'_, W> {
                 }
             }
         }
-        asking.done = true;
         self.asking = Some(asking);
+        self.world.events.put(now, Event::End);
     }
 }

@@ -45,7 +45,7 @@ impl<W: Write> Run<'_, W> {
             Output::Departure(departure) => departure,
             Output::Dropped(dropped) => {
                 if dropped.payload == self.traced {
-                    self.answered(output);
+                    self.answered(now, output);
                     return Ok(());
                 }
                 if dropped.towards == Side::Inside && dropped.reason != DropReason::Lost {
@@ -59,7 +59,7 @@ impl<W: Write> Run<'_, W> {
         debug_assert!(departure.time <= now);
         let Departure { time, port, side, ref descriptor, payload } = *departure;
         if payload == self.traced {
-            self.answered(output);
+            self.answered(now, output);
             return Ok(());
         }
         match (side, self.world.engines.runs(station)) {

@@ -16,7 +16,7 @@ fn question(at_ns: u64) -> Value {
 fn ask(scenario: &Value, question: &Value) -> Explanation {
     let scenario = read(scenario);
     let question = Question::from_json(&question.to_string()).unwrap();
-    Simulation::for_question(&scenario).unwrap().explain(&scenario, &question).unwrap()
+    Simulation::for_question(&scenario).unwrap().explain::<Vec<u8>>(&scenario, &question).unwrap()
 }
 
 fn policed(flows: Value) -> Value {
@@ -70,7 +70,7 @@ fn a_question_that_does_not_fit_is_refused() {
         *asked.pointer_mut(path).unwrap() = value;
         let scenario = read(&policed(json!([])));
         let asked = Question::from_json(&asked.to_string()).unwrap();
-        Simulation::for_question(&scenario).unwrap().explain(&scenario, &asked).unwrap_err().to_string()
+        Simulation::for_question(&scenario).unwrap().explain::<Vec<u8>>(&scenario, &asked).unwrap_err().to_string()
     };
     assert!(refused("/router", json!("R9")).starts_with("router: found \"R9\""));
     assert!(refused("/router", json!("client")).starts_with("router: found \"client\", a host"));
