@@ -177,6 +177,30 @@ def test_nested_policy_has_a_step_for_each_level_and_the_priority_queue() -> Non
     assert texts(found, "shape") == ["shape average 1000000"]
 
 
+def test_class_without_a_queue_shares_that_of_class_default() -> None:
+    text = EDGE.replace("  bandwidth 300\n  random-detect dscp-based\n", "  set cos 3\n")
+    found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    (queue,) = steps(found, "queue")
+    assert queue["class"] == "class-default"
+    assert "as class WEB has none of its own" in queue["text"]
+    assert "fair-queue" in [line["text"] for line in queue["lines"]]
+
+
+def test_child_that_only_polices_leaves_the_queue_to_its_parent() -> None:
+    child = "policy-map CHILD\n class WEB\n  police cir 8000 bc 1600\n"
+    start, end = EDGE.index("policy-map CHILD"), EDGE.index("policy-map PARENT")
+    found = traced(EDGE[:start] + child + EDGE[end:], "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    assert found.classes["output"] == ["class-default", "WEB"]
+    assert [each["class"] for each in steps(found, "queue")] == ["class-default"]
+    assert steps(found, "queue")[0]["position"] is None
+
+
+def test_interface_without_a_policy_has_its_own_queue() -> None:
+    found = traced(EDGE.replace(" service-policy output PARENT\n", ""), VOICE)
+    assert "output" not in found.classes
+    assert steps(found, "queue")[0]["interface"] == "FastEthernet0/1"
+
+
 def test_wred_names_its_thresholds() -> None:
     found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     (red,) = steps(found, "random_detect")

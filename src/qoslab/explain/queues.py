@@ -99,28 +99,27 @@ def _queue(direction: Direction, output: formats.OutputPassage) -> Step:
 
 
 def _own_queue(direction: Direction) -> _Queue | None:
-    """Return the queue of the innermost class, or the one that this class shares."""
-    if not direction.levels:
-        return None
+    """Return the queue that a packet joins: the shared one of priority classes, else that of the innermost class that
+    has one, or shares that of the class-default next to it."""
+    shared = (_shared_priority(level) for level in reversed(direction.levels))
+    if (found := next((each for each in shared if each is not None), None)) is not None:
+        return found
     for level in reversed(direction.levels):
-        if level.before["priority"] is not None:
-            found = _shared_priority(level)
-            if found is not None:
-                return found
-    level = direction.levels[-1]
-    if level.before["queue"] is not None and level.after["queue"] is not None:
-        return _Queue(f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"])
-    before, after = (policy["classes"][-1] for policy in level.around)
-    if before["queue"] is not None and after["queue"] is not None:
-        name = f"that of {before['name']}, as class {level.name} has none of its own"
-        return _Queue(name, level.policy, before["name"], before["queue"], after["queue"])
+        if level.before["queue"] is not None and level.after["queue"] is not None:
+            return _Queue(f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"])
+        before, after = (policy["classes"][-1] for policy in level.around)
+        if before["queue"] is not None and after["queue"] is not None:
+            name = f"that of {before['name']}, as class {level.name} has none of its own"
+            return _Queue(name, level.policy, before["name"], before["queue"], after["queue"])
     return None
 
 
 def _shared_priority(level: Level) -> _Queue | None:
     """Return the queue that the priority classes of a policy-map share, of the level of a class."""
     own = level.before["priority"]
-    wanted = 1 if own is None else own["level"]
+    if own is None:
+        return None
+    wanted = own["level"]
     before, after = ([each for each in policy["priority_queues"] if each["level"] == wanted] for policy in level.around)
     if not before or not after:
         return None

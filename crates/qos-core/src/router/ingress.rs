@@ -58,7 +58,7 @@ impl<P> Ingress<P> {
     }
 
     /// Filters, classifies, marks and polices a packet that has come from the link at `now`: why it may not pass.
-    #[inline]
+    #[inline(always)]
     pub fn refuses(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
         if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(descriptor)) {
             return Some(DropReason::Disabled);

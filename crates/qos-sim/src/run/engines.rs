@@ -44,22 +44,25 @@ impl Engines {
     }
 
     /// What has come in up to now goes on to the way out.
+    #[inline(always)]
     pub fn poll_inside(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
     }
 
     /// All that happens in an engine up to now.
+    #[inline(always)]
     pub fn poll(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll(now, outputs);
     }
 
     /// A frame comes in by a port, from `time` on.
+    #[inline(always)]
     pub fn receive(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.receive(time, port, descriptor, packet);
     }
 
-    /// A packet is to go out by a port. Apart, so that the engine's part of it is in one place.
-    #[inline(never)]
+    /// A packet is to go out by a port.
+    #[inline(always)]
     pub fn transmit(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
     }
