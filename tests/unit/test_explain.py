@@ -201,6 +201,61 @@ def test_interface_without_a_policy_has_its_own_queue() -> None:
     assert steps(found, "queue")[0]["interface"] == "FastEthernet0/1"
 
 
+VLANS = """\
+version 12.3
+class-map match-any GOLD
+ match cos 5
+ match ip precedence 5
+policy-map SUBIN
+ class GOLD
+  set dscp ef
+policy-map SUBOUT
+ class GOLD
+  set cos 5
+  police 64000 4000 conform-action transmit exceed-action drop
+interface FastEthernet0/0
+ no ip address
+interface FastEthernet0/0.10
+ encapsulation dot1Q 10
+ ip address 10.1.10.1 255.255.255.0
+ service-policy input SUBIN
+interface FastEthernet0/0.20
+ encapsulation dot1Q 20
+ ip address 10.1.20.1 255.255.255.0
+ service-policy output SUBOUT
+interface Serial0/0
+ ip address 10.9.0.1 255.255.255.252
+ encapsulation ppp
+ clock rate 512000
+ rate-limit output access-group 101 128000 8000 16000 conform-action set-prec-transmit 3 exceed-action drop
+ rate-limit output 256000 8000 16000 conform-action transmit exceed-action drop
+ fair-queue
+ip route 10.50.0.0 255.255.0.0 10.9.0.2
+access-list 101 permit udp any any
+"""
+
+
+def test_subinterfaces_have_their_policies_tags_and_routes() -> None:
+    found = traced(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 cos 5 500 B")
+    assert found.classes == {"input": ["GOLD"], "output": ["GOLD"]}
+    assert [step["interface"] for step in (*steps(found, "input_interface"), *steps(found, "route"))] == [
+        "FastEthernet0/0.10",
+        "FastEthernet0/0.20",
+    ]
+    # 14 bytes of Ethernet and 4 of the tag count.
+    assert "518 bytes" in steps(found, "police")[0]["text"]
+    assert [each["cos"] for each in steps(found, "marked")] == [5, 5]
+    assert traced(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 500 B").classes["input"] == ["class-default"]
+
+
+def test_rate_limit_names_the_line_that_decides() -> None:
+    (limit,) = steps(traced(VLANS, "udp 10.1.10.5:1 > 10.50.0.7:2 500 B"), "rate_limit")
+    assert limit["colour"] == "conforms"
+    assert "access-group 101" in limit["lines"][0]["text"]
+    (second,) = steps(traced(VLANS, "icmp 10.1.10.5 > 10.50.0.7 500 B"), "rate_limit")
+    assert second["lines"][0]["text"].startswith("rate-limit output 256000")
+
+
 def test_wred_names_its_thresholds() -> None:
     found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     (red,) = steps(found, "random_detect")
@@ -341,7 +396,7 @@ def test_packet_error_names_found_and_expected(packet: str, found: str, expected
         VOICE,
         "tcp [2001:db8::1]:40 > [2001:db8::2]:80 dscp default syn 60 B",
         "icmp 10.0.0.1 > 10.0.0.2 type 8 dscp cs6 64 B",
-        "esp 10.0.0.1 > 10.0.0.2 dscp 3 ecn 1 100 B",
+        "esp 10.0.0.1 > 10.0.0.2 dscp 3 ecn 1 cos 5 100 B",
     ],
 )
 def test_packet_is_printed_as_it_is_read(text: str) -> None:

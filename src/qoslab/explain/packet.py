@@ -84,6 +84,8 @@ class Packet:
         words.append(f"dscp {dscp_name(self.dscp)}")
         if self.ecn:
             words.append(f"ecn {self.ecn}")
+        if self.cos:
+            words.append(f"cos {self.cos}")
         if self.protocol == TCP and not self.established:
             words.append("syn")
         return " ".join([*words, f"{self.length} B"])
