@@ -294,6 +294,8 @@ def test_paste_without_routes_uses_the_only_interface_with_a_policy() -> None:
     assert "the only interface with an output policy" in steps(found, "route")[0]["text"]
     dynamic = EDGE.replace("ip route 0.0.0.0 0.0.0.0 192.0.2.2", "router ospf 1")
     assert traced(dynamic, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
+    dialer = EDGE.replace("0.0.0.0 192.0.2.2", "0.0.0.0 Dialer1")
+    assert traced(dialer, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
 
 
 def test_ipv6_packet_finds_its_route_and_list() -> None:

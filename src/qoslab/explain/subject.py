@@ -65,7 +65,7 @@ class Subject:
     """Ports with a link."""
     notes: list[str] = field(default_factory=list)
     partial: bool = False
-    """True if routes may be missing: the configuration has no static ones, or it has a routing protocol."""
+    """True if routes may be missing, as those of a routing protocol."""
 
     def routes(self) -> list[Route]:
         """Return the table: connected networks, then static routes with the nearest first."""
@@ -158,8 +158,14 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     title = f"{source}, {GENERATIONS[device.generation].title}{release}"
     notes += _notes(configuration, source)
     lines = Lines(device, [("", configuration.reading)])
-    routed = any(each.text.startswith("router ") for each in configuration.reading.unread)
-    return Subject(ROUTER, title, device, lines, scenario, ports, notes, routed or not device.routes)
+    return Subject(ROUTER, title, device, lines, scenario, ports, notes, _partial(configuration, device))
+
+
+def _partial(configuration: Configuration, device: Device) -> bool:
+    """Return whether the router may have routes that the configuration does not show."""
+    # A route by a tunnel or a dialer is not read, or not in the table.
+    unread = any(each.text.startswith(("router ", "ip route ", "ipv6 route ")) for each in configuration.reading.unread)
+    return unread or not device.routes or len(installable_routes(device)) < len(device.routes)
 
 
 def _notes(configuration: Configuration, source: str) -> Iterator[str]:
