@@ -96,6 +96,10 @@ def command(
         raise UserError("found --at without --during, expected the run whose state is used")
     asked, captured_ns = _packet(packet, captured, cell)
     at_ns = _time(at, captured_ns, cell)
+    if captured is not None and captured_ns == at_ns and cell is not None:
+        from qoslab.explain.captured import place_note
+
+        subject.notes.append(place_note(captured, cell))
     found = trace(ask(subject, asked, interface=interface, source=source, at_ns=at_ns), _state(cell, at_ns))
     if as_json:
         echo(json.dumps(found.as_dict(), indent=2))

@@ -33,6 +33,15 @@ def captured_packet(given: str, cell: Cell | None) -> tuple[Packet, int | None]:
     return _packet(row, f"{file}: packet {number}"), time_ns if of_run and time_ns >= 0 else None
 
 
+def place_note(given: str, cell: Cell) -> str:
+    """Return a note about the place at which a capture of a cell has the time of its packets."""
+    name = given.rpartition(":")[0]
+    points = cell.experiment().captures
+    found = next((point for point in points if name in (point.name, str(cell.capture(point.name)))), None)
+    where = name if found is None else f"{found.node} {found.interface}"
+    return f"the time is that of the packet at {where}; --at chooses another"
+
+
 def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
     """Return the file of a capture, and whether it is one of the cell."""
     if cell is not None:
