@@ -339,6 +339,12 @@ def test_lines_that_are_not_read_are_noted() -> None:
     assert any("not read or are undecided" in note for note in found.notes)
 
 
+def test_packet_longer_than_the_mtu_is_noted() -> None:
+    notes = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1501 B").notes
+    assert any("longer than the MTU of FastEthernet0/1, 1500 bytes" in note for note in notes)
+    assert traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1500 B").notes == ()
+
+
 def test_page_shows_the_way_through_its_configuration() -> None:
     page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
     configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)

@@ -12,6 +12,7 @@ from qoslab.explain.policies import Direction, policy_steps, step_of
 from qoslab.explain.queues import queue_steps
 from qoslab.explain.step import Step, marks_text, ms
 from qoslab.ios.commands.class_map import match_line
+from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -98,7 +99,7 @@ def trace(passage: Passage, state: str) -> Trace:
         passage.subject.title,
         str(passage.packet),
         state,
-        (*passage.subject.notes, *_undecided(passage)),
+        (*passage.subject.notes, *_undecided(passage), *_too_long(passage)),
         tuple(steps),
         result,
         reason,
@@ -124,6 +125,18 @@ def _undecided(passage: Passage) -> Iterator[str]:
                         f"class {each.name} of policy-map {level.policy}: no packet matches "
                         f'"{open_lines[0]}" here; a router may decide otherwise'
                     )
+
+
+def _too_long(passage: Passage) -> Iterator[str]:
+    """Yield the output interface whose MTU is less than the packet: the engine does not fragment."""
+    packet = passage.packet
+    for direction in _directions(passage):
+        mtu = (ip_mtu if packet.source.version == 4 else ipv6_mtu)(direction.device, direction.interface)
+        if direction.name == "output" and packet.length > mtu:
+            yield (
+                f"the packet is longer than the MTU of {direction.interface.name}, {mtu} bytes; a router fragments or "
+                "drops it, here it stays whole"
+            )
 
 
 def _result(found: formats.Explanation) -> tuple[str, str]:
