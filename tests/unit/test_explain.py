@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from levels import examples
 from qoslab.cli import main
 from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
@@ -389,6 +392,8 @@ def test_text_has_80_columns_and_numbers() -> None:
         ("udp 10.0.0.1:1 > 10.0.0.2:2 20 B", "20 B", "28 to 65535"),
         ("udp 10.0.0.1:1 > [2001:db8::1]:2", "2001:db8::1", "IPv4"),
         ("icmp 10.0.0.1:1 > 10.0.0.2", "port 1", "no port"),
+        ("² 10.0.0.1 > 10.0.0.2", "²", "a protocol"),
+        ("udp 10.0.0.1:² > 10.0.0.2:1", "²", "0 to 65535"),
     ],
 )
 def test_packet_error_names_found_and_expected(packet: str, found: str, expected: str) -> None:
@@ -418,6 +423,20 @@ def test_packet_forms_are_equal() -> None:
     assert parse_packet("udp 10.0.0.1:4000->10.9.0.2:20000 DSCP 46 200") == packet
     assert parse_packet("17 10.0.0.1:4000>10.9.0.2:20000 tos 184 200 bytes") == packet
     assert parse_packet("udp 10.0.0.1:4000 > 10.9.0.2:20000 precedence 5 200B") == replace(packet, dscp=40)
+
+
+WORDS = ("udp", "tcp", "icmp", ">", "->", "10.0.0.1:4000", "10.0.0.2:5004", "[2001:db8::1]:1", "fe80::1", "dscp", "ef")
+WORDS += ("precedence", "tos", "ecn", "cos", "type", "syn", "200", "B", "200B", "-1", "999999", "[", ":", "²", "١")
+
+
+@settings(max_examples=examples(2000))
+@given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=12))
+def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
+    try:
+        packet = parse_packet(" ".join(words))
+    except PacketError:
+        return
+    assert parse_packet(str(packet)) == packet
 
 
 def test_interface_that_is_not_there_is_refused() -> None:

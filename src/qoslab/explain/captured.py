@@ -25,10 +25,10 @@ def captured_packet(given: str, cell: Cell | None) -> tuple[Packet, int | None]:
     `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError where there is no such packet.
     """
     name, _, number = given.rpartition(":")
-    if not name or not number.isdigit() or int(number) < 1:
+    if not name or not (number.isascii() and number.isdigit()) or int(number[:18]) < 1:
         raise UserError(f'--packet: found "{given}", expected {EXPECTED}')
     file, of_run = _file(name, cell)
-    row = _row(file, int(number))
+    row = _row(file, int(number[:18]))
     time_ns = row["time_ns"] - EPOCH_NS
     return _packet(row, f"{file}: packet {number}"), time_ns if of_run and time_ns >= 0 else None
 

@@ -27,8 +27,10 @@ TRANSPORT = {ICMP: 8, TCP: 20, UDP: 8, ICMPV6: 8}
 ECHO = {ICMP: 8, ICMPV6: 128}
 """Type of an echo request."""
 MOST_BYTES = 65_535
+_LONGEST = 10
+"""Digits from which on a word is no number."""
 _ENDPOINT = re.compile(r"\[(?P<v6>[^\]]+)\](?::(?P<port6>\S+))?|(?P<v4>[^:]+)(?::(?P<port4>[^:]+))?|(?P<bare>\S+)")
-_SIZE = re.compile(r"(\d+) *(?:b|bytes?)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,9}) *(?:b|bytes?)?", re.IGNORECASE | re.ASCII)
 _OPTIONS = "dscp, precedence, tos, ecn, cos, type, code, syn or a size such as 200 B"
 
 
@@ -140,7 +142,7 @@ def parse_packet(text: str) -> Packet:
 
 def _protocol(word: str) -> int:
     number = PROTOCOLS.get(word.lower(), -1)
-    if word.isdigit() and int(word) < 256:
+    if _is_number(word) and int(word) < 256:
         number = int(word)
     if number < 0:
         raise PacketError(word, f"a protocol: {', '.join(PROTOCOLS)}, or a number from 0 to 255")
@@ -210,7 +212,7 @@ def _dscp(packet: Packet, word: str) -> Packet:
     name = "default" if word.lower() == "be" else word.lower()
     if name in DSCP_NUMBERS:
         return replace(packet, dscp=DSCP_NUMBERS[name])
-    if not word.isdigit() or int(word) > 63:
+    if not _is_number(word) or int(word) > 63:
         raise PacketError(word, f"a DSCP: 0 to 63, or one of {', '.join(DSCP_NUMBERS)}")
     return replace(packet, dscp=int(word))
 
@@ -232,6 +234,10 @@ _VALUES: dict[str, Callable[[Packet, str], Packet]] = {
 
 
 def _number(word: str, most: int, name: str) -> int:
-    if not word.isdigit() or int(word) > most:
+    if not _is_number(word) or int(word) > most:
         raise PacketError(word, f"{name}, 0 to {most}")
     return int(word)
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < _LONGEST
