@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from levels import examples
 from qoslab.explain.ask import ask
-from qoslab.explain.captured import captured_packet
+from qoslab.explain.captured import arrival, captured_packet
 from qoslab.explain.experiments import experiment_subject, run_subject
 from qoslab.explain.packet import UDP, Packet, parse_packet
 from qoslab.explain.steps import Trace, trace
@@ -176,15 +177,22 @@ def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: Cell)
     assert step(drops[0], "verdict")["lines"][0]["text"] == "priority 100"
 
 
-def test_packet_of_a_capture_has_its_headers_and_time(loaded: Cell) -> None:
-    packet, at_ns = captured_packet("client:50", loaded)
+def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: Cell) -> None:
+    found = captured_packet("client:50", loaded)
+    packet = found.packet
     assert (packet.protocol, str(packet.source), str(packet.destination)) == (UDP, "10.0.0.10", "10.0.20.10")
     assert packet.destination_port in (5001, 5002, 5003)
-    assert at_ns is not None and 0 < at_ns < 3 * 10**9
-    of_file, without = captured_packet(f"{loaded.capture('client')}:50", None)
-    assert (of_file, without) == (packet, None)
-    found = trace(ask(run_subject(loaded, "R1", "run"), packet, at_ns=at_ns), "loaded")
-    assert found.classes["output"][0] == "class-default"
+    assert found.time_ns is not None and 0 < found.time_ns < 3 * 10**9
+    of_file = captured_packet(f"{loaded.capture('client')}:50", None)
+    assert (of_file.packet, of_file.time_ns) == (packet, None)
+    subject = run_subject(loaded, "R1", "run")
+    came = arrival(subject, found)
+    assert came is not None and came.interface == "FastEthernet0/0"
+    # The frame is on the line of 100 Mb/s: at most a full one before it, and itself.
+    assert 0 <= came.time_ns - found.time_ns <= 2 * 123_040
+    traced = trace(ask(subject, packet, at_ns=came.time_ns - 1), "loaded")
+    assert traced.classes["output"][0] == "class-default"
+    assert arrival(subject, replace(found, identity=1)) is None
 
 
 def test_same_question_has_the_same_answer(loaded: Cell) -> None:

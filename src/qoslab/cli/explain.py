@@ -15,6 +15,7 @@ from qoslab.errors import UserError
 from qoslab.printing import echo
 
 if TYPE_CHECKING:
+    from qoslab.explain.captured import Arrival
     from qoslab.explain.packet import Packet
     from qoslab.explain.subject import Subject
     from qoslab.results import Cell
@@ -94,12 +95,10 @@ def command(
         subject, cell = _of_experiment(experiment, router, arm, sets), None
     if at is not None and cell is None:
         raise UserError("found --at without --during, expected the run whose state is used")
-    asked, captured_ns = _packet(packet, captured, cell)
-    at_ns = _time(at, captured_ns, cell)
-    if captured is not None and captured_ns == at_ns and cell is not None:
-        from qoslab.explain.captured import place_note
-
-        subject.notes.append(place_note(captured, cell))
+    asked, arrived = _packet(packet, captured, subject, cell)
+    at_ns = _time(at, arrived, cell)
+    if source is None and arrived is not None and arrived.interface:
+        source = arrived.interface
     found = trace(ask(subject, asked, interface=interface, source=source, at_ns=at_ns), _state(cell, at_ns))
     if as_json:
         echo(json.dumps(found.as_dict(), indent=2))
@@ -163,8 +162,10 @@ def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
     return run_subject(cell, router, title), cell
 
 
-def _packet(text: str | None, captured: str | None, cell: Cell | None) -> tuple[Packet, int | None]:
-    """Return the packet, and its time in the run if it is one of a capture of the run."""
+def _packet(
+    text: str | None, captured: str | None, subject: Subject, cell: Cell | None
+) -> tuple[Packet, Arrival | None]:
+    """Return the packet, and its arrival at the router if it is one of a capture of the run."""
     from qoslab.explain.packet import EXAMPLE, parse_packet
 
     if captured is None:
@@ -173,12 +174,22 @@ def _packet(text: str | None, captured: str | None, cell: Cell | None) -> tuple[
         return parse_packet(text), None
     if text is not None:
         raise UserError(f'found "{text}" and --packet {captured}, expected only one of the two')
-    from qoslab.explain.captured import captured_packet
+    from qoslab.explain.captured import Arrival, arrival, captured_packet
 
-    return captured_packet(captured, cell)
+    found = captured_packet(captured, cell)
+    if found.time_ns is None:
+        return found.packet, None
+    arrived = arrival(subject, found)
+    if arrived is not None:
+        subject.notes.append(
+            f"{captured} came to {subject.name} at {arrived.time_ns / 1e9:.9f} s, 1 ns after this copy"
+        )
+        return found.packet, Arrival(max(arrived.time_ns - 1, 0), arrived.interface)
+    subject.notes.append(f"{captured} is not found at {subject.name}: the time is that of the capture")
+    return found.packet, Arrival(found.time_ns, "")
 
 
-def _time(at: str | None, captured_ns: int | None, cell: Cell | None) -> int:
+def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
     """Return the time of the packet from the start of the run, in nanoseconds; 0 for an idle router."""
     if cell is None:
         return 0
@@ -189,8 +200,8 @@ def _time(at: str | None, captured_ns: int | None, cell: Cell | None) -> int:
             return Duration.parse(at).ns
         except QuantityError as error:
             raise UserError(f"--at: {error}", hint="give a time such as 3.2 s") from None
-    if captured_ns is not None:
-        return captured_ns
+    if arrived is not None:
+        return arrived.time_ns
     from qoslab.explain.experiments import usual_time_ns
 
     return usual_time_ns(cell.experiment())

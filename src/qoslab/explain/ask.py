@@ -104,20 +104,31 @@ def explanation(scenario: formats.Scenario, question: formats.Question) -> forma
     with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
         file = Path(folder) / "question.json"
         file.write_text(json.dumps(question), encoding="utf-8")
-        done = subprocess.run(
-            [str(own_program(SIMULATOR)), "explain", str(file)],
-            input=json.dumps(scenario),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=LIMIT_S,
-            check=False,
-        )
+        answer: formats.Explanation = json.loads(_simulator(("explain", str(file)), scenario, Path(folder)))
+    return answer
+
+
+def simulate(scenario: formats.Scenario, folder: Path) -> None:
+    """Run a scenario; its captures go to a folder. Raise UserError if the simulator refuses it."""
+    _simulator(("run",), scenario, folder)
+
+
+def _simulator(arguments: tuple[str, ...], scenario: formats.Scenario, folder: Path) -> str:
+    """Return the output of the simulator."""
+    done = subprocess.run(
+        [str(own_program(SIMULATOR)), *arguments],
+        cwd=folder,
+        input=json.dumps(scenario),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=LIMIT_S,
+        check=False,
+    )
     if done.returncode == 0:
-        answer: formats.Explanation = json.loads(done.stdout)
-        return answer
+        return done.stdout
     reason = (done.stderr.strip().splitlines() or [""])[-1]
     for start in (QUESTION, SCENARIO):
         if reason.startswith(start):
             raise UserError(f"the simulator refuses it: {reason.removeprefix(start)}")
-    raise MachineError(f"{SIMULATOR} explain {how_ended(done.returncode)}: {reason or 'no message'}")
+    raise MachineError(f"{SIMULATOR} {arguments[0]} {how_ended(done.returncode)}: {reason or 'no message'}")

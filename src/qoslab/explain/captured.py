@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import UserError
+from qoslab.explain.ask import simulate
 from qoslab.explain.packet import ECHO, TCP, IpAddress, Packet
 from qoslab.simulation.scenario import EPOCH_NS
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
+    from qoslab import formats
+    from qoslab.explain.subject import Subject
     from qoslab.results import Cell
 
 EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
 
 
-def captured_packet(given: str, cell: Cell | None) -> tuple[Packet, int | None]:
-    """Return packet N of a capture, and its time from the start of the run if the capture is of a cell.
+@dataclass(frozen=True)
+class Captured:
+    """A packet of a capture."""
+
+    packet: Packet
+    time_ns: int | None
+    """Time from the start of the run; None if the capture is of no run."""
+    identity: int
+    """Hash of what routers leave alone; 0 if too little of the packet was captured."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Time and interface at which a packet of a run comes to a router."""
+
+    time_ns: int
+    interface: str
+
+
+def captured_packet(given: str, cell: Cell | None) -> Captured:
+    """Return packet N of a capture.
 
     `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError where there is no such packet.
     """
@@ -30,16 +55,49 @@ def captured_packet(given: str, cell: Cell | None) -> tuple[Packet, int | None]:
     file, of_run = _file(name, cell)
     row = _row(file, int(number[:18]))
     time_ns = row["time_ns"] - EPOCH_NS
-    return _packet(row, f"{file}: packet {number}"), time_ns if of_run and time_ns >= 0 else None
+    packet = _packet(row, f"{file}: packet {number}")
+    identity = 0 if row["behind"] >= 0 else row["identity"]
+    return Captured(packet, time_ns if of_run and time_ns >= 0 else None, identity)
 
 
-def place_note(given: str, cell: Cell) -> str:
-    """Return a note about the place at which a capture of a cell has the time of its packets."""
-    name = given.rpartition(":")[0]
-    points = cell.experiment().captures
-    found = next((point for point in points if name in (point.name, str(cell.capture(point.name)))), None)
-    where = name if found is None else f"{found.node} {found.interface}"
-    return f"the time is that of the packet at {where}; --at chooses another"
+def arrival(subject: Subject, captured: Captured) -> Arrival | None:
+    """Return when a packet of a run comes to the router; None if it does not, or is not recognised.
+
+    The run is simulated again with a capture at each port of the router.
+    """
+    if captured.time_ns is None or captured.identity == 0:
+        return None
+    with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
+        captures: list[formats.Capture] = [
+            {"name": port, "node": subject.name, "interface": port, "file": f"{number}.pcapng"}
+            for number, port in enumerate(subject.ports)
+        ]
+        simulate({**subject.scenario, "captures": captures}, Path(folder))
+        found = [
+            Arrival(time_ns, port)
+            for number, port in enumerate(subject.ports)
+            for time_ns in _times(Path(folder) / f"{number}.pcapng", captured)
+        ]
+    # A packet that is sent again has the same headers: the one next to the capture.
+    came = [each for each in found if not _left_before(each, found)]
+    return min(came, key=lambda each: abs(each.time_ns - (captured.time_ns or 0)), default=None)
+
+
+def _left_before(one: Arrival, found: list[Arrival]) -> bool:
+    """Return whether a sighting is that of a packet on its way out: it was seen at another port before."""
+    before = [each for each in found if each.time_ns <= one.time_ns and each.interface != one.interface]
+    return len(before) > sum(each.time_ns < one.time_ns and each.interface == one.interface for each in found)
+
+
+def _times(file: Path, captured: Captured) -> Iterator[int]:
+    from qoslab.pcap import read_packets
+
+    with closing(read_packets(file)) as pieces:
+        for piece in pieces:
+            same = piece.column("identity").to_pylist()
+            for index, identity in enumerate(same):
+                if identity == captured.identity:
+                    yield piece.column("time_ns")[index].as_py() - EPOCH_NS
 
 
 def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
