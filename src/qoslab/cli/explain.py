@@ -95,11 +95,11 @@ def command(
         subject, cell = _of_experiment(experiment, router, arm, sets), None
     if at is not None and cell is None:
         raise UserError("found --at without --during, expected the run whose state is used")
-    asked, arrived = _packet(packet, captured, subject, cell)
+    asked, arrived = _packet(packet, captured, at, subject, cell)
     at_ns = _time(at, arrived, cell)
-    if source is None and arrived is not None and arrived.interface:
-        source = arrived.interface
-    found = trace(ask(subject, asked, interface=interface, source=source, at_ns=at_ns), _state(cell, at_ns))
+    came = "" if arrived is None or source is not None else arrived.interface
+    passage = ask(subject, asked, interface=interface, source=source, came=came, at_ns=at_ns)
+    found = trace(passage, _state(cell, at_ns))
     if as_json:
         echo(json.dumps(found.as_dict(), indent=2))
     else:
@@ -163,7 +163,7 @@ def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
 
 
 def _packet(
-    text: str | None, captured: str | None, subject: Subject, cell: Cell | None
+    text: str | None, captured: str | None, at: str | None, subject: Subject, cell: Cell | None
 ) -> tuple[Packet, Arrival | None]:
     """Return the packet, and its arrival at the router if it is one of a capture of the run."""
     from qoslab.explain.packet import EXAMPLE, parse_packet
@@ -177,13 +177,12 @@ def _packet(
     from qoslab.explain.captured import Arrival, arrival, captured_packet
 
     found = captured_packet(captured, cell)
-    if found.time_ns is None:
+    if found.time_ns is None or at is not None:
         return found.packet, None
     arrived = arrival(subject, found)
     if arrived is not None:
-        subject.notes.append(
-            f"{captured} came to {subject.name} at {arrived.time_ns / 1e9:.9f} s, 1 ns after this copy"
-        )
+        time = f"{arrived.time_ns / 1e9:.9f} s"
+        subject.notes.append(f"{captured} came to {subject.name} at {time}, 1 ns after the copy that is shown")
         return found.packet, Arrival(max(arrived.time_ns - 1, 0), arrived.interface)
     subject.notes.append(f"{captured} is not found at {subject.name}: the time is that of the capture")
     return found.packet, Arrival(found.time_ns, "")

@@ -42,28 +42,34 @@ class Passage:
 
 
 def ask(
-    subject: Subject, packet: Packet, *, interface: str | None = None, source: str | None = None, at_ns: int = 0
+    subject: Subject,
+    packet: Packet,
+    *,
+    interface: str | None = None,
+    source: str | None = None,
+    came: str = "",
+    at_ns: int = 0,
 ) -> Passage:
     """Bring a packet to the router, and return what became of it.
 
     `interface` is the output interface in place of the route, `source` the input interface in place of that of the
-    route to the packet's source. Raise UserError for what cannot be asked.
+    route to the packet's source; `came` is the same of a packet of a run. Raise UserError for what cannot be asked.
     """
     routes = subject.routes()
-    came, reason = _input(subject, packet, routes, source)
+    entered, reason = (came, "as in the run") if came else _input(subject, packet, routes, source)
     routes = _output(subject, packet, routes, interface)
     question: formats.Question = {
         "router": subject.name,
         "at_ns": at_ns,
         "packet": packet.question(),
-        "input": None if came is None else subject.place(came),
+        "input": None if entered is None else subject.place(entered),
         "routes": [
             {"prefix": str(each.prefix), "output": None if each.interface is None else subject.place(each.interface)}
             for each in routes
         ],
         "addresses": [str(each) for each in subject.addresses()] if interface is None else [],
     }
-    return Passage(subject, packet, tuple(routes), came, reason, explanation(subject.scenario, question))
+    return Passage(subject, packet, tuple(routes), entered, reason, explanation(subject.scenario, question))
 
 
 def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> tuple[str | None, str]:
