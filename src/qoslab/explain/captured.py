@@ -74,9 +74,9 @@ def arrival(subject: Subject, captured: Captured) -> Arrival | None:
         ]
         simulate({**subject.scenario, "captures": captures}, Path(folder))
         found = [
-            Arrival(time_ns, port)
+            Arrival(time_ns, _interface(subject, port, vlan))
             for number, port in enumerate(subject.ports)
-            for time_ns in _times(Path(folder) / f"{number}.pcapng", captured)
+            for time_ns, vlan in _times(Path(folder) / f"{number}.pcapng", captured)
         ]
     # A packet that is sent again has the same headers: the one next to the capture.
     came = [each for each in found if not _left_before(each, found)]
@@ -89,7 +89,16 @@ def _left_before(one: Arrival, found: list[Arrival]) -> bool:
     return len(before) > sum(each.time_ns < one.time_ns and each.interface == one.interface for each in found)
 
 
-def _times(file: Path, captured: Captured) -> Iterator[int]:
+def _interface(subject: Subject, port: str, vlan: int) -> str:
+    """Return the interface of a frame at a port: that of its VLAN, or of its circuit."""
+    for each in subject.device.subinterfaces(port):
+        if each.vlan is not None and (each.vlan == vlan or (each.native and vlan < 0)):
+            return each.name
+    return subject.device.with_circuit(port).name
+
+
+def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
+    """Yield the times of a packet in a capture, and the VLAN of its tag; -1 without one."""
     from qoslab.pcap import read_packets
 
     with closing(read_packets(file)) as pieces:
@@ -97,7 +106,7 @@ def _times(file: Path, captured: Captured) -> Iterator[int]:
             same = piece.column("identity").to_pylist()
             for index, identity in enumerate(same):
                 if identity == captured.identity:
-                    yield piece.column("time_ns")[index].as_py() - EPOCH_NS
+                    yield piece.column("time_ns")[index].as_py() - EPOCH_NS, piece.column("vlan")[index].as_py()
 
 
 def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
