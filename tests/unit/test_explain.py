@@ -453,6 +453,11 @@ def test_command_reads_a_file_and_prints_json(tmp_path: Path, capsys: pytest.Cap
     assert [each["step"] for each in printed["steps"]] == list(range(1, len(printed["steps"]) + 1))
     assert main(["explain", "--config", str(file), VOICE]) == 0
     assert "Verdict" in capsys.readouterr().out
+    assert main(["explain", "EDGE", VOICE, "--config", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("EDGE: udp")
+    for options in (["--in", "hqf-nested"], ["--during", "x"], ["--arm", "x"], ["--set", "a=1"]):
+        assert main(["explain", str(file), VOICE, *options]) != 0
+        assert f"found {options[0]} with a configuration file" in capsys.readouterr().err
     assert main(["explain", str(file)]) != 0
     assert "expected one" in capsys.readouterr().err
     assert main(["explain", str(file), VOICE, "--at", "1s"]) != 0
@@ -464,5 +469,7 @@ def test_command_takes_a_router_of_an_experiment(capsys: pytest.CaptureFixture[s
     assert main(["explain", "a1", packet, "--in", "hqf-nested", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["classes"] == {"output": ["P5003", "class-default"]}
+    assert main(["explain", "a1", packet, "--in", "hqf-nested", "--rate", "1m"]) != 0
+    assert "found --rate with a router of an experiment" in capsys.readouterr().err
     assert main(["explain", "r9", packet, "--in", "hqf-nested"]) != 0
     assert "expected a router of hqf-nested: a1, a2" in capsys.readouterr().err

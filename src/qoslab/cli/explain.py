@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ IDLE = "Idle router: the token buckets are full, the queues are empty."
 
 
 @click.command()
-@click.argument("router", metavar="ROUTER|FILE")
+@click.argument("router", metavar="ROUTER|FILE", required=False)
 @click.argument("packet", required=False)
 @click.option(
     "--in",
@@ -52,7 +52,7 @@ IDLE = "Idle router: the token buckets are full, the queues are empty."
 )
 @json_option
 def command(
-    router: str,
+    router: str | None,
     packet: str | None,
     experiment: str | None,
     config: str | None,
@@ -69,7 +69,7 @@ def command(
 ) -> None:
     """Show the way of one packet through a router.
 
-    ROUTER is a router of an experiment, or FILE is a pasted configuration. With --config only the packet is given.
+    ROUTER is a router of an experiment, or FILE is a pasted configuration; with --config ROUTER may be left out.
     PACKET is typed as 'udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B': protocol, source, destination, marks, and the
     bytes of the IP packet. Each step is printed with the lines of the configuration that decide: interfaces, route,
     access lists, class, marking, policer with its bucket, queue, verdict and departure time. Without --during the
@@ -79,19 +79,18 @@ def command(
     from qoslab.explain.render import trace_text
     from qoslab.explain.steps import trace
 
+    router, packet, config = _arguments(router, packet, config, captured)
+    of_file: dict[str, object] = {"--rate": rate, "--model": model}
+    of_experiment: dict[str, object] = {"--in": experiment, "--set": sets or None}
     if config is not None:
-        if packet is None:
-            router, packet = config, router
-        elif router != config:
-            raise UserError(f'found "{router}" and --config {config}, expected only one of the two')
-        _none_with_file(experiment, run)
+        _refuse(of_experiment | {"--during": run, "--arm": arm}, "a configuration file")
         subject, cell = _pasted(config, rate, model), None
-    elif Path(router).is_file() or router == "-":
-        _none_with_file(experiment, run)
-        subject, cell = _pasted(router, rate, model), None
+        subject.label = router or subject.label
     elif run is not None:
+        _refuse(of_file | of_experiment, "--during")
         subject, cell = _of_run(run, router, arm)
     else:
+        _refuse(of_file, "a router of an experiment")
         subject, cell = _of_experiment(experiment, router, arm, sets), None
     if at is not None and cell is None:
         raise UserError("found --at without --during, expected the run whose state is used")
@@ -106,10 +105,27 @@ def command(
         echo(trace_text(found), nl=False)
 
 
-def _none_with_file(experiment: str | None, run: str | None) -> None:
-    for name, given in (("--in", experiment), ("--during", run)):
+def _arguments(
+    router: str | None, packet: str | None, config: str | None, captured: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return the name of the router, the packet, and the configuration file, if there is one.
+
+    A packet alone stands for both with `--config`; the name of the router may be that of a file.
+    """
+    if config is not None:
+        return ("", router, config) if packet is None and captured is None else (router or "", packet, config)
+    if router is None:
+        raise UserError("found no router, expected a router of an experiment, or the file of a configuration")
+    if Path(router).is_file() or router == "-":
+        return "", packet, router
+    return router, packet, None
+
+
+def _refuse(options: Mapping[str, object], what: str) -> None:
+    """Refuse options that have no effect."""
+    for name, given in options.items():
         if given is not None:
-            raise UserError(f"found {name} with a configuration file, expected a router of the experiment")
+            raise UserError(f"found {name} with {what}, expected it without", hint="qoslab explain --help")
 
 
 def _pasted(file: str, rate: str | None, model: str | None) -> Subject:

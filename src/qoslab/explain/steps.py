@@ -95,7 +95,7 @@ def trace(passage: Passage, state: str) -> Trace:
     result, reason = _result(found)
     classes = {each.name: each.classes for each in _directions(passage)}
     return Trace(
-        passage.subject.name,
+        passage.subject.label or passage.subject.name,
         passage.subject.title,
         str(passage.packet),
         state,

@@ -66,6 +66,8 @@ class Subject:
     notes: list[str] = field(default_factory=list)
     partial: bool = False
     """True if routes may be missing, as those of a routing protocol."""
+    label: str = ""
+    """Name that is shown, where it is not that of the scenario."""
 
     def routes(self) -> list[Route]:
         """Return the table: connected networks, then static routes with the nearest first."""
@@ -158,7 +160,8 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     title = f"{source}, {GENERATIONS[device.generation].title}{release}"
     notes += _notes(configuration, source)
     lines = Lines(device, [("", configuration.reading)])
-    return Subject(ROUTER, title, device, lines, scenario, ports, notes, _partial(configuration, device))
+    partial = _partial(configuration, device)
+    return Subject(ROUTER, title, device, lines, scenario, ports, notes, partial, device.hostname)
 
 
 def _partial(configuration: Configuration, device: Device) -> bool:
