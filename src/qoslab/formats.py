@@ -134,6 +134,15 @@ class Capture(TypedDict):
 
 
 @final
+class ClassBuckets(TypedDict):
+    """The token buckets of one class of an attached policy-map."""
+
+    path: list[str]
+    police: Tokens | None
+    priority: Tokens | None
+
+
+@final
 class ClassCounters(TypedDict):
     """One class of an attached policy-map."""
 
@@ -448,6 +457,17 @@ class DynamicCounters(TypedDict):
 
 
 @final
+class Explanation(TypedDict):
+    """What became of the packet."""
+
+    at_ns: int
+    end: End
+    input: InputPassage | None
+    output: OutputPassage | None
+    route: int | None
+
+
+@final
 class FairQueueConfig(TypedDict):
     """Fair queueing."""
 
@@ -598,6 +618,17 @@ class Hour(TypedDict):
     statistics: Statistics
     successes: int
     timeouts: int
+
+
+@final
+class InputPassage(TypedDict):
+    """A packet's way in."""
+
+    after: InterfaceState
+    before: InterfaceState
+    came: Marks
+    dropped: str | None
+    went: Marks
 
 
 @final
@@ -774,6 +805,15 @@ class InterfaceShaperCounters(TypedDict):
 
 
 @final
+class InterfaceState(TypedDict):
+    """An interface at some moment."""
+
+    access_lists: dict[str, list[AccessEntryCounters]]
+    buckets: list[ClassBuckets]
+    interface: InterfaceCounters
+
+
+@final
 class IntervalReport(TypedDict):
     """What the receiver of one stream got between two moments of its own time."""
 
@@ -938,6 +978,19 @@ class MapsConfig(TypedDict):
 
 
 @final
+class Marks(TypedDict):
+    """What a packet is at some point."""
+
+    cos: int
+    counted_bytes: int
+    dscp: int
+    ecn: int
+    line_bytes: int
+    qos_group: int
+    vlan: int | None
+
+
+@final
 class MemoryLink(TypedDict):
     """A link that is memory."""
 
@@ -1037,6 +1090,19 @@ class OperationReport(TypedDict):
 
 
 @final
+class OutputPassage(TypedDict):
+    """A packet's way out."""
+
+    after: InterfaceState
+    before: InterfaceState
+    came: Marks
+    dropped: str | None
+    left: Marks | None
+    sent_ns: int | None
+    time_ns: int | None
+
+
+@final
 class PacketsReport(TypedDict):
     """Where all packets went: offered = delivered + dropped + lost + queued."""
 
@@ -1045,6 +1111,14 @@ class PacketsReport(TypedDict):
     lost: int
     offered: int
     queued: int
+
+
+@final
+class Place(TypedDict):
+    """A port of the router, or a VLAN there."""
+
+    interface: str
+    vlan: NotRequired[int | None]
 
 
 @final
@@ -1286,6 +1360,44 @@ class PropagationCounters(TypedDict):
 
     in_flight: int
     lost: Count
+
+
+@final
+class Question(TypedDict):
+    """A packet that comes to a router at some moment."""
+
+    addresses: NotRequired[list[str]]
+    at_ns: NotRequired[int]
+    input: NotRequired[Place | None]
+    packet: QuestionPacket
+    router: str
+    routes: list[QuestionRoute]
+
+
+@final
+class QuestionPacket(TypedDict):
+    """The headers of a packet."""
+
+    cos: NotRequired[int]
+    destination: str
+    destination_port: NotRequired[int | None]
+    dscp: NotRequired[int]
+    ecn: NotRequired[int]
+    established: NotRequired[bool]
+    icmp_code: NotRequired[int | None]
+    icmp_type: NotRequired[int | None]
+    length: int
+    protocol: int
+    source: str
+    source_port: NotRequired[int | None]
+
+
+@final
+class QuestionRoute(TypedDict):
+    """A route."""
+
+    output: NotRequired[Place | None]
+    prefix: str
 
 
 @final
@@ -1969,6 +2081,14 @@ class TimeOfDay(TypedDict):
 
 
 @final
+class Tokens(TypedDict):
+    """Tokens of a policer at one moment, in whole bytes."""
+
+    committed_bytes: int
+    excess_bytes: int
+
+
+@final
 class TokensLost(TypedDict):
     """Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in
     neither) although there was demand: the packet before had come no longer ago than the idle time, 3 s or that of the
@@ -2022,6 +2142,15 @@ Criterion: TypeAlias = (
     | CriterionQosGroup
 )
 DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue"]
+End: TypeAlias = Literal[
+    "sent",
+    "dropped_at_output",
+    "dropped_at_input",
+    "received",
+    "no_route",
+    "null_route",
+    "waiting",
+]
 ExceedAction: TypeAlias = Literal["drop", "policed-dscp-transmit"]
 Framing: TypeAlias = Literal[
     "ethernet",

@@ -55,7 +55,7 @@ def of(name: str, text: str) -> str:
 
 def test_a_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
     ring = {"full": {"type": ["integer", "null"]}, "held": {"type": "array", "items": {"$ref": "#/$defs/Count"}}}
-    for schema in ("qos-router-counters", "qos-sim-result"):
+    for schema in ("qos-router-counters", "qos-sim-result", "qos-sim-explanation"):
         change(schemas, schema, lambda types: types["RingCounters"]["properties"].update(ring))
     assert of("RingCounters", formats_module(schemas)).splitlines()[-2:] == [
         "    full: int | None",

@@ -8,11 +8,13 @@ use crate::compile::configuration::{compile, Compiled};
 use crate::compile::{port, wiring};
 use crate::config::router::RouterConfig;
 use crate::config::wiring::PortsConfig;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::port::{AccessEntryCounters, Counters};
 use crate::counters::resolved::Resolved;
 use crate::counters::totals::PortTotals;
 use crate::error::ConfigError;
 use crate::frame::descriptor::{Descriptor, HeaderRest};
+use crate::frame::drop_reason::DropReason;
 use crate::frame::output::Output;
 use crate::frame::port::{PortId, Side};
 use crate::link::outputs::Outputs;
@@ -334,6 +336,45 @@ impl<P> Engine<P> {
             access_lists: self.access_list_numbers.iter().map(|(name, n)| (name.clone(), entries(n))).collect(),
             switch: (!self.shared.pools.is_empty()).then(|| BufferPool::counters(&self.shared.pools)),
         }
+    }
+
+    /// A router's port takes a packet in as if its last bit had come from the link at `now`: filters, marks and polices
+    /// it, and counts that in its policies and access lists, not in its link. Why it may not pass. For those who ask
+    /// about one packet; others [`receive`](Engine::receive) it. A switch's port only lets it pass.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn admit(&mut self, now: Time, port: PortId, descriptor: &mut Descriptor) -> Option<DropReason> {
+        self.ports[usize::from(port.0)].admit(now, descriptor, &mut self.shared.lists)
+    }
+
+    /// Settles the way out of a router's port up to `now`, as the arrival of a packet there does. For those who ask about
+    /// one packet: its queues are then those that a packet of that moment finds.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn settle_out(&mut self, now: Time, port: PortId) {
+        let index = usize::from(port.0);
+        self.ports[index].settle_out(now, &mut self.shared.outputs);
+        self.note_out(index);
+    }
+
+    /// What the token buckets of a router port's policy hold at `now`: of the input policy ([`Side::Inside`]) or of the
+    /// output policy, by class, a parent before its children.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn buckets(&self, now: Time, port: PortId, side: Side) -> Vec<ClassBuckets> {
+        self.ports[usize::from(port.0)].buckets(now, side)
+    }
+
+    /// The time that a frame takes from its last bit on the wire of a port to its departure on [`Side::Wire`]; `None`
+    /// where it varies.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn delay_out(&self, port: PortId) -> Option<Duration> {
+        self.ports[usize::from(port.0)].delay_out()
     }
 
     /// Zeroes the counters of one interface or, with `None`, of all and of the access lists. Queues and token buckets

@@ -5,6 +5,7 @@ use crate::classify::classifier::ClassIndex;
 use crate::classify::marking;
 use crate::config::classification::MatchMode;
 use crate::config::defaults;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::count::Count;
 use crate::counters::police::{ColourCounters, PoliceCounters};
 use crate::counters::policy::{
@@ -287,6 +288,21 @@ impl Policy {
         let Some(class) = self.states[class].priority_of else { return true };
         let Some(conditional) = &mut self.states[class].conditional else { return true };
         conditional.colour(now, bytes) == Colour::Conform || mistaken!(PriorityUnlimited)
+    }
+
+    /// What the token buckets of each class hold at `now`.
+    pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
+        let of_class = |class: usize| {
+            let mut path: Vec<_> = self.line(class).map(|class| self.plan.classes[class].name.clone()).collect();
+            path.reverse();
+            let state = &self.states[class];
+            ClassBuckets {
+                path,
+                police: state.meter.as_ref().map(|meter| meter.tokens_at(now)),
+                priority: state.conditional.as_ref().map(|conditional| conditional.tokens_at(now)),
+            }
+        };
+        (0..self.states.len()).map(of_class).collect()
     }
 
     /// The class and those around it.

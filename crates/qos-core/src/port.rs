@@ -4,10 +4,12 @@ use crate::catalyst::buffer_pool::BufferPool;
 use crate::catalyst::port::CatalystPort;
 use crate::classify::access_list::AccessList;
 use crate::config::wiring::PortConfig;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::count::Count;
 use crate::counters::port::InterfaceCounters;
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::{Descriptor, HeaderRest};
+use crate::frame::drop_reason::DropReason;
 use crate::frame::port::{PortId, Side};
 use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
@@ -143,6 +145,13 @@ impl<P> NamedPort<P> {
         }
     }
 
+    /// Settles a router port's way out up to `now`, as the arrival of a packet does.
+    pub fn settle_out(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        if let Port::Router(port) = &mut self.port {
+            port.egress.settle(now, outputs);
+        }
+    }
+
     /// Passes inside what has arrived by `now`.
     pub fn advance_in(&mut self, now: Time, shared: &mut Shared<P>) {
         each!(&mut self.port, port => port.ingress.advance(now, &mut shared.lists, &mut shared.outputs));
@@ -195,6 +204,31 @@ impl<P> NamedPort<P> {
     /// Zeroes the counters; queues and token buckets stay.
     pub fn clear(&mut self, now: Time) {
         each!(&mut self.port, port => port.clear(now));
+    }
+
+    /// A router's port decides on a packet as if its last bit had come from the link at `now`: why it may not pass.
+    pub fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
+        if !self.plan.enabled {
+            return Some(DropReason::Disabled);
+        }
+        match &mut self.port {
+            Port::Router(port) => port.ingress.refuses(now, descriptor, lists),
+            Port::Catalyst(_) => None,
+        }
+    }
+
+    /// What the token buckets of a router port's policy hold.
+    pub fn buckets(&self, now: Time, side: Side) -> Vec<ClassBuckets> {
+        match (&self.port, side) {
+            (Port::Router(port), Side::Inside) => port.ingress.buckets(now),
+            (Port::Router(port), Side::Wire) => port.egress.buckets(now),
+            (Port::Catalyst(_), _) => Vec::new(),
+        }
+    }
+
+    /// The time that the link takes from here, as far as this end does it; none where it varies.
+    pub fn delay_out(&self) -> Option<Duration> {
+        each!(&self.port, port => port.egress.outbound.delay())
     }
 
     /// Where the frames of one direction went.

@@ -41,6 +41,8 @@ pub(crate) enum Event {
     Sample,
     /// The routers' counters are read besides.
     Look,
+    /// A question about a packet is asked.
+    Question,
     /// The traffic has ended: from now on the run ends as soon as nothing is under way.
     Drain,
     /// The run ends.

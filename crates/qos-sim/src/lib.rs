@@ -6,6 +6,7 @@
 
 mod capture;
 mod event_queue;
+pub mod explain;
 mod network;
 mod packet;
 mod probes;
@@ -18,6 +19,7 @@ mod simulation;
 pub mod tcp;
 mod traffic;
 
+pub use explain::{Explanation, Question};
 pub use report::Report;
 pub use scenario::Scenario;
 pub use simulation::Simulation;

@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use netio::program::{end, print, print_json, Failure};
-use qos_sim::{schema, Scenario, Simulation};
+use qos_sim::{schema, Question, Scenario, Simulation};
 
 /// Simulates a network with the routers' own queueing engine and modelled TCP, in virtual time.
 #[derive(Debug, Parser)]
@@ -48,6 +48,13 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         watch: Option<PathBuf>,
     },
+    /// Bring a packet to a router of a scenario and print what became of it, as JSON (docs/internals/simulator.md)
+    Explain {
+        /// The question, JSON
+        question: PathBuf,
+        /// The scenario; standard input where absent
+        file: Option<PathBuf>,
+    },
     /// Check a scenario without running it
     Check {
         /// The scenario; standard input where absent
@@ -69,6 +76,10 @@ enum Schema {
     Scenario,
     /// The result
     Result,
+    /// A question about a packet
+    Question,
+    /// The answer to it
+    Explanation,
 }
 
 /// What a program that people use says of a mistake, whatever its name.
@@ -85,10 +96,13 @@ fn main() -> ExitCode {
     }
     let result = match cli.command {
         Command::Run { file, pretty, watch } => run(file, pretty, watch),
+        Command::Explain { question, file } => explain(&question, file),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
         Command::Schema { of } => print(&match of {
             Schema::Scenario => schema::scenario(),
             Schema::Result => schema::result(),
+            Schema::Question => schema::question(),
+            Schema::Explanation => schema::explanation(),
         }),
         #[cfg(feature = "mistakes")]
         Command::Mistakes => {
@@ -117,6 +131,17 @@ fn read(file: Option<PathBuf>) -> Result<Scenario, Failure> {
         }
     }
     Scenario::from_json(&text).map_err(|error| Failure::Failed(format!("scenario: {error}")))
+}
+
+fn explain(question: &Path, file: Option<PathBuf>) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(question);
+    let text = text.map_err(|error| format!("cannot read {}: {error}", question.display()))?;
+    let asked = Question::from_json(&text).map_err(|error| Failure::Failed(format!("question: {error}")))?;
+    let scenario = read(file)?;
+    let simulation = Simulation::for_question(&scenario);
+    let simulation = simulation.map_err(|error| Failure::Failed(format!("scenario: {error}")))?;
+    let answer = simulation.explain::<BufWriter<File>>(&scenario, &asked);
+    print_json(&answer.map_err(|error| Failure::Failed(format!("question: {error}")))?)
 }
 
 fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {

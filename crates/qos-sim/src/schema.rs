@@ -2,7 +2,7 @@
 
 use schemars::{schema_for, Schema};
 
-use crate::{Report, Scenario};
+use crate::{Explanation, Question, Report, Scenario};
 
 fn text(schema: &Schema) -> String {
     let mut text = serde_json::to_string_pretty(schema).expect("a schema is plain JSON");
@@ -18,4 +18,14 @@ pub fn scenario() -> String {
 /// Schema of the result.
 pub fn result() -> String {
     text(&schema_for!(Report))
+}
+
+/// Schema of a question about a packet.
+pub fn question() -> String {
+    text(&schema_for!(Question))
+}
+
+/// Schema of the answer to it.
+pub fn explanation() -> String {
+    text(&schema_for!(Explanation))
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use qos_core::{ConfigError, Counters, Time};
 
 use crate::capture::Captures;
+use crate::explain::{Explanation, Question};
 use crate::network::{Network, LONGEST_NS};
 use crate::probes;
 use crate::report::Report;
@@ -31,6 +32,18 @@ impl Simulation {
     /// # Errors
     /// The path and reason of the first thing that cannot be simulated.
     pub fn new(scenario: &Scenario) -> Result<Simulation, ConfigError> {
+        let simulation = Simulation::for_question(scenario)?;
+        if scenario.flows.is_empty() && scenario.probes.is_empty() {
+            return Err(ConfigError::new("flows", "found no flow, expected at least one"));
+        }
+        Ok(simulation)
+    }
+
+    /// As [`new`](Simulation::new), for a question about a packet: there may be no traffic but that packet.
+    ///
+    /// # Errors
+    /// The path and reason of the first thing that cannot be simulated.
+    pub fn for_question(scenario: &Scenario) -> Result<Simulation, ConfigError> {
         check(scenario)?;
         probes::check(scenario)?;
         let start = Time(scenario.epoch_ns);
@@ -67,6 +80,27 @@ impl Simulation {
     ) -> io::Result<Report> {
         let (world, end) = Run::new(self.world, self.captures.record(into)?, &mut watch).run()?;
         Ok(world.report(end))
+    }
+
+    /// Runs until the packet of a question has left its router: what became of it. `scenario` is the one that this
+    /// comes from. No captures are written: `W` is the writer of [`run`](Simulation::run) in the same program, so that
+    /// it has the code of a run once.
+    ///
+    /// # Errors
+    /// The path and reason of what the question names and the scenario does not have, or when the run ends before.
+    pub fn explain<W: Write>(self, scenario: &Scenario, question: &Question) -> Result<Explanation, ConfigError> {
+        let start = Time(scenario.epoch_ns);
+        let asked = question.resolve(scenario, self.world.network(), start)?;
+        let late = || {
+            let at_s = question.at_ns as f64 / 1e9;
+            ConfigError::new("at_ns", format!("found {at_s} s, expected a time before the end of the run"))
+        };
+        let recorders = self.captures.record(Vec::<W>::new());
+        let answer = recorders.and_then(|recorders| {
+            let mut watch = |_: &str, _: &Counters| Ok(());
+            Run::new(self.world, recorders, &mut watch).explain(asked)
+        });
+        answer.map_err(|error| ConfigError::new("", error.to_string()))?.ok_or_else(late)
     }
 }
 

@@ -16,6 +16,7 @@ READ = {
     "qos-router-ports": "PortsConfig",
     "qos-router-lab": "LabConfig",
     "qos-sim-scenario": "Scenario",
+    "qos-sim-question": "Question",
 }
 """Names of the input documents of programs, by schema in docs/schema/."""
 PRINTED = {
@@ -23,6 +24,7 @@ PRINTED = {
     "qos-router-resolve": "Resolved",
     "qos-router-ip-sla": "IpSlaReport",
     "qos-sim-result": "SimulationReport",
+    "qos-sim-explanation": "Explanation",
 }
 """The same of what a program prints: there a key that may be null is always present."""
 PARTS = ("DataPlaneConfig", "Flow", "InterfaceConfig", "OperationConfig", "PoliceConfig", "PolicyClass")

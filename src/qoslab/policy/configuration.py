@@ -122,10 +122,17 @@ _POLICY_MODES = ("policy-map", "policy-class", "police")
 
 
 def read_configuration(
-    pasted: str, *, family: Family | None = None, generation: Generation | None = None, source: str = "input"
+    pasted: str,
+    *,
+    family: Family | None = None,
+    generation: Generation | None = None,
+    source: str = "input",
+    routes: bool = False,
 ) -> Configuration:
-    """Read what was pasted. Raise UserError, one sentence, where it has no policy of Cisco IOS."""
-    text = _WITHOUT_QOS.sub("", configuration_text(pasted))
+    """Read what was pasted, static routes only on request. Raise UserError, one sentence, where it has no policy."""
+    text = configuration_text(pasted)
+    if not routes:
+        text = _WITHOUT_QOS.sub("", text)
     _check(text, source)
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:

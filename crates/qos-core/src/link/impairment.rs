@@ -82,6 +82,12 @@ impl Impairment {
         self.least
     }
 
+    /// The time that each frame takes; none where it varies.
+    pub fn always(&self) -> Option<Duration> {
+        let varies = self.varying.as_ref().is_some_and(|varying| varying.jitter.is_some());
+        (!varies).then_some(self.delay)
+    }
+
     /// A frame whose last bit is sent at `sent`. Frames come in order.
     #[inline]
     pub fn pass(&mut self, sent: Time) -> Fate {

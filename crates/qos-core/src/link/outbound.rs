@@ -15,7 +15,7 @@ use crate::link::serialiser::Serialiser;
 use crate::link::traffic::Traffic;
 use crate::meter::queueing_delay::QueueingDelay;
 use crate::plan::port::PortPlan;
-use crate::time::Time;
+use crate::time::{Duration, Time};
 
 /// The end of a link at which frames go out, without the queues in front of it. Routers' and switches' ports have the
 /// same.
@@ -92,6 +92,11 @@ impl<P> Outbound<P> {
     #[inline]
     pub fn reaches(&self, end: Time) -> Time {
         end + self.impairment.least()
+    }
+
+    /// The time from a frame's last bit on the wire to the other end; none where it varies.
+    pub fn delay(&self) -> Option<Duration> {
+        self.impairment.always()
     }
 
     /// Passes on what has reached the other end by `now`. To be called when all that is due has started: with jitter

@@ -1,6 +1,7 @@
 //! The policer of a class: token buckets of a fixed size, or one that finds its own.
 
 use crate::config::policy::PoliceAction;
+use crate::counters::buckets::Tokens;
 use crate::counters::police::{DynamicCounters, TokensLost};
 use crate::meter::dynamic_bucket::DynamicBucket;
 use crate::meter::token_bucket::TokenBuckets;
@@ -37,6 +38,14 @@ impl Meter {
         match self {
             Meter::Static(buckets) => buckets.colour(now, bytes),
             Meter::Dynamic(bucket) => bucket.colour(now, bytes),
+        }
+    }
+
+    /// The tokens at `now`.
+    pub fn tokens_at(&self, now: Time) -> Tokens {
+        match self {
+            Meter::Static(buckets) => buckets.tokens_at(now),
+            Meter::Dynamic(bucket) => Tokens { committed_bytes: bucket.counters(now).level_bytes, ..Tokens::default() },
         }
     }
 

@@ -4,6 +4,7 @@
 //! colour-blind). Buckets are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
 
 use crate::config::defaults::POLICE_IDLE_MS;
+use crate::counters::buckets::Tokens;
 use crate::counters::police::TokensLost;
 use crate::meter::token_loss::TokenLoss;
 use crate::meter::tokens::{at_most, Colour, UNITS_PER_BYTE};
@@ -126,6 +127,14 @@ impl TokenBuckets {
     /// Tokens that came while there was no room for them although there was demand.
     pub fn tokens_lost(&self) -> TokensLost {
         self.loss.counters()
+    }
+
+    /// The tokens at `now`, with those that have come since the last packet.
+    pub(crate) fn tokens_at(&self, now: Time) -> Tokens {
+        let mut filled = self.clone();
+        filled.colour(now, 0);
+        let (committed_bytes, excess_bytes) = filled.tokens();
+        Tokens { committed_bytes, excess_bytes }
     }
 
     /// Whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
@@ -426,6 +427,12 @@ impl<P> Egress<P> {
         self.fill(now);
     }
 
+    /// Settles everything up to `now`, as the arrival of a packet does.
+    pub fn settle(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        self.run(now);
+        self.drop_refused(outputs);
+    }
+
     /// Passes on what has reached the other end by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
@@ -513,6 +520,10 @@ impl<P> Egress<P> {
         let later = !self.scheduler.is_classic();
         let shown = classes.filter(|_| later);
         self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), shown))
+    }
+
+    pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
+        self.policy.as_ref().map_or_else(Vec::new, |policy| policy.buckets(now))
     }
 
     pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {

@@ -1,9 +1,11 @@
 //! A router port's ingress: the link, then access lists, `rate-limit` and the input policy.
 
 use crate::classify::access_list::AccessList;
+use crate::counters::buckets::ClassBuckets;
 use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 use crate::counters::rate_limit::RateLimitCounters;
+use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::link::inbound::Inbound;
 use crate::link::outputs::Outputs;
@@ -48,29 +50,36 @@ impl<P> Ingress<P> {
     /// Passes on what has arrived by `now`.
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
-            if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(&frame.descriptor)) {
-                self.inbound.refuse(DropReason::Disabled, frame, outputs);
-                continue;
+            match self.refuses(frame.arrives, &mut frame.descriptor, lists) {
+                None => self.inbound.decided(true, frame, outputs),
+                Some(reason) => self.inbound.refuse(reason, frame, outputs),
             }
-            if let Some(admission) = &mut self.admission {
-                if let Some(reason) = admission.refuses(frame.arrives, &mut frame.descriptor, lists) {
-                    self.inbound.refuse(reason, frame, outputs);
-                    continue;
-                }
-            }
-            let pass = match &mut self.policy {
-                Some(policy) => {
-                    let bytes = frame.descriptor.counted_len;
-                    let verdict = policy.apply(frame.arrives, &mut frame.descriptor, lists);
-                    if verdict.pass {
-                        policy.sent(verdict.class, bytes);
-                    }
-                    verdict.pass
-                }
-                None => true,
-            };
-            self.inbound.decided(pass, frame, outputs);
         }
+    }
+
+    /// Filters, classifies, marks and polices a packet that has come from the link at `now`: why it may not pass.
+    #[inline(always)]
+    pub fn refuses(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Option<DropReason> {
+        if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(descriptor)) {
+            return Some(DropReason::Disabled);
+        }
+        if let Some(admission) = &mut self.admission {
+            if let Some(reason) = admission.refuses(now, descriptor, lists) {
+                return Some(reason);
+            }
+        }
+        let policy = self.policy.as_mut()?;
+        let bytes = descriptor.counted_len;
+        let verdict = policy.apply(now, descriptor, lists);
+        if !verdict.pass {
+            return Some(DropReason::Police);
+        }
+        policy.sent(verdict.class, bytes);
+        None
+    }
+
+    pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
+        self.policy.as_ref().map_or_else(Vec::new, |policy| policy.buckets(now))
     }
 
     pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {

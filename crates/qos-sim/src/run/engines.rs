@@ -1,7 +1,8 @@
 //! The engines: one in each router, and one for each link between two hosts.
 
+use qos_core::counters::ClassBuckets;
 use qos_core::frame::HeaderRest;
-use qos_core::{Counters, Descriptor, Duration, Engine, Output, PortId, Time};
+use qos_core::{Counters, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
 
 use crate::event_queue::EventQueue;
 use crate::network::Runs;
@@ -43,23 +44,70 @@ impl Engines {
     }
 
     /// What has come in up to now goes on to the way out.
+    #[inline(always)]
     pub fn poll_inside(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
     }
 
     /// All that happens in an engine up to now.
+    #[inline(always)]
     pub fn poll(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll(now, outputs);
     }
 
     /// A frame comes in by a port, from `time` on.
+    #[inline(always)]
     pub fn receive(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.receive(time, port, descriptor, packet);
     }
 
     /// A packet is to go out by a port.
+    #[inline(always)]
     pub fn transmit(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
+    }
+
+    /// The router engine of a node.
+    pub fn of_node(&self, node: usize) -> usize {
+        let found = self.stations.iter().position(|station| station.runs == Runs::Router(node));
+        found.expect("a router has an engine")
+    }
+
+    /// A packet of a question comes in by a port: why it may not pass.
+    pub fn admit(
+        &mut self,
+        station: usize,
+        now: Time,
+        port: PortId,
+        descriptor: &mut Descriptor,
+    ) -> Option<DropReason> {
+        self.stations[station].engine.admit(now, port, descriptor)
+    }
+
+    /// Settles a port's way out, as the arrival of a packet there does.
+    pub fn settle_out(&mut self, station: usize, now: Time, port: PortId) {
+        self.stations[station].engine.settle_out(now, port);
+    }
+
+    /// What the token buckets of a port's policy hold.
+    pub fn buckets(&self, station: usize, now: Time, port: PortId, side: Side) -> Vec<ClassBuckets> {
+        self.stations[station].engine.buckets(now, port, side)
+    }
+
+    /// The time that a frame takes from a port to its departure; none where it varies.
+    pub fn delay_out(&self, station: usize, port: PortId) -> Option<Duration> {
+        self.stations[station].engine.delay_out(port)
+    }
+
+    /// What an engine counted at one port.
+    pub fn interface_counters(
+        &mut self,
+        station: usize,
+        now: Time,
+        port: PortId,
+        rest: &dyn Fn(&PacketId) -> HeaderRest,
+    ) -> Counters {
+        self.stations[station].engine.counters_with(now, Some(port), rest)
     }
 
     /// What an engine counted; `rest` tells of a packet's headers what the engine does not know.

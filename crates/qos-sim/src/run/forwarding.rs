@@ -23,7 +23,7 @@ impl<W: Write> Run<'_, W> {
     }
 
     /// Lets an engine do everything up to now, and takes on what comes out.
-    fn settle(&mut self, station: usize, now: Time) -> io::Result<()> {
+    pub(super) fn settle(&mut self, station: usize, now: Time) -> io::Result<()> {
         let mut outputs = std::mem::take(&mut self.outputs);
         // What has come in goes on to the way out before that is settled.
         self.world.engines.poll_inside(station, now, &mut outputs);
@@ -44,6 +44,10 @@ impl<W: Write> Run<'_, W> {
         let departure = match output {
             Output::Departure(departure) => departure,
             Output::Dropped(dropped) => {
+                if dropped.payload == self.traced {
+                    self.answered(now, output);
+                    return Ok(());
+                }
                 if dropped.towards == Side::Inside && dropped.reason != DropReason::Lost {
                     self.see_port(station, dropped.port, Side::Inside, now, dropped.time, dropped.payload)?;
                 }
@@ -54,6 +58,10 @@ impl<W: Write> Run<'_, W> {
         };
         debug_assert!(departure.time <= now);
         let Departure { time, port, side, ref descriptor, payload } = *departure;
+        if payload == self.traced {
+            self.answered(now, output);
+            return Ok(());
+        }
         match (side, self.world.engines.runs(station)) {
             (Side::Inside, Runs::Router(node)) => {
                 self.see_port(station, port, Side::Inside, now, time, payload)?;

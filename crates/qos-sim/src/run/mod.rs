@@ -4,6 +4,7 @@ mod agents;
 mod connections;
 mod datagrams;
 mod engines;
+mod explain;
 mod forwarding;
 mod hosts;
 mod interface;
@@ -37,11 +38,23 @@ pub(crate) struct Run<'a, W: Write> {
     /// What an engine and a connection have just put out, kept for their room.
     outputs: Vec<Output<PacketId>>,
     segments: Vec<Segment>,
+    /// The packet that a question is about; a number that no packet has where there is none.
+    traced: PacketId,
+    asking: Option<Box<explain::Asking>>,
 }
 
 impl<'a, W: Write> Run<'a, W> {
     pub fn new(world: World, recorders: Recorders<W>, watch: &'a mut Watch<'a>) -> Run<'a, W> {
-        Run { world, recorders, watch, draining: false, outputs: Vec::new(), segments: Vec::new() }
+        Run {
+            world,
+            recorders,
+            watch,
+            draining: false,
+            outputs: Vec::new(),
+            segments: Vec::new(),
+            traced: PacketId::MAX,
+            asking: None,
+        }
     }
 
     /// Lets time pass until the run ends; returns the network as it is then, and when.
@@ -94,6 +107,7 @@ impl<'a, W: Write> Run<'a, W> {
                 self.sample(now)?;
             }
             Event::Look => self.sample(now)?,
+            Event::Question => self.ask(now)?,
             Event::Drain => self.draining = true,
             Event::End => {}
         }

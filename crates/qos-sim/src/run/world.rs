@@ -64,6 +64,11 @@ impl World {
         }
     }
 
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// Puts in what begins by itself; returns when that is.
     pub(super) fn begin(&mut self) -> Time {
         self.events.put(self.start, Event::Sample);

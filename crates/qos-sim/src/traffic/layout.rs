@@ -53,12 +53,13 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
     let ends =
         scenario.flows.iter().zip(&starts).filter_map(|(flow, start)| Some(*start + Duration(flow.duration_ns?)));
     let probes = scenario.probes.iter().map(|probe| start + Duration(probe.end_ns));
-    let Some(end) = ends.chain(probes).max() else {
-        let message = match scenario.flows.len() {
-            0 => "found no flow, expected at least one",
-            _ => "found no flow with a duration, expected at least one: the others last as long as it",
-        };
-        return wrong("flows", message);
+    let end = match ends.chain(probes).max() {
+        Some(end) => end,
+        None if scenario.flows.is_empty() => start,
+        None => {
+            let message = "found no flow with a duration, expected at least one: the others last as long as it";
+            return wrong("flows", message);
+        }
     };
     let mut traffic = Traffic {
         flows: Vec::new(),

@@ -4,6 +4,7 @@ mod bursts;
 mod common;
 mod congestion_notification;
 mod datagrams;
+mod explain;
 mod golden;
 mod interface_edges;
 mod invariants;

@@ -24,3 +24,9 @@ fn the_schema_of_the_scenario_is_fresh() {
 fn the_schema_of_the_result_is_fresh() {
     compare("result", &schema::result());
 }
+
+#[test]
+fn the_schemas_of_a_question_and_its_answer_are_fresh() {
+    compare("question", &schema::question());
+    compare("explanation", &schema::explanation());
+}

@@ -1,0 +1,311 @@
+//! A question about one packet at a router, and the answer: what the router's counters, token buckets and queues were
+//! before and after it, and when it left. The JSON documents that `docs/internals/simulator.md` describes, as types.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use qos_core::counters::{AccessEntryCounters, ClassBuckets, InterfaceCounters};
+use qos_core::frame::flow_key;
+use qos_core::{ConfigError, Descriptor, Network as Family, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::network::{Network, LONGEST_NS};
+use crate::scenario::{NodeKind, Scenario};
+
+/// A packet that comes to a router at some moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// A name under `nodes`.
+    pub router: String,
+    /// When the packet's last bit has come in, after the start of the run.
+    #[serde(default)]
+    pub at_ns: u64,
+    /// The packet.
+    pub packet: QuestionPacket,
+    /// Where it comes in. Null: from no port; it passes no input policy, and what goes out takes it for one that is
+    /// forwarded.
+    #[serde(default)]
+    pub input: Option<Place>,
+    /// The router's routes, of which the longest prefix that has the destination decides; of equal ones the first.
+    pub routes: Vec<QuestionRoute>,
+    /// The router's own addresses.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A port of the router, or a VLAN there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The interface at the end of a link.
+    pub interface: String,
+    /// The VLAN of a frame's tag.
+    #[serde(default)]
+    pub vlan: Option<u16>,
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionRoute {
+    /// Destinations.
+    #[schemars(with = "String")]
+    pub prefix: IpNet,
+    /// Where it leads. Null: the packet is dropped.
+    #[serde(default)]
+    pub output: Option<Place>,
+}
+
+/// The headers of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionPacket {
+    /// IP protocol.
+    pub protocol: u8,
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, of the same family.
+    pub destination: IpAddr,
+    /// With TCP and UDP.
+    #[serde(default)]
+    pub source_port: Option<u16>,
+    /// With TCP and UDP.
+    #[serde(default)]
+    pub destination_port: Option<u16>,
+    /// With ICMP its type.
+    #[serde(default)]
+    pub icmp_type: Option<u8>,
+    /// With ICMP its code.
+    #[serde(default)]
+    pub icmp_code: Option<u8>,
+    /// TCP: it acknowledges or resets.
+    #[serde(default)]
+    pub established: bool,
+    /// Code point.
+    #[serde(default)]
+    pub dscp: u8,
+    /// Explicit congestion notification.
+    #[serde(default)]
+    pub ecn: u8,
+    /// Class of service of the tag with which it comes in.
+    #[serde(default)]
+    pub cos: u8,
+    /// Bytes of the IP packet.
+    pub length: u32,
+}
+
+/// What became of the packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// When it came in, after the start of the run.
+    pub at_ns: u64,
+    /// What happened to it as it came in; null where it came from no port.
+    pub input: Option<InputPassage>,
+    /// The index of the route that it took; null where it came to none.
+    pub route: Option<usize>,
+    /// Where it ended.
+    pub end: End,
+    /// What happened to it on its way out; null where it did not come to that.
+    pub output: Option<OutputPassage>,
+}
+
+/// Where a packet ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It left by the output interface.
+    Sent,
+    /// The output interface dropped it.
+    DroppedAtOutput,
+    /// The input interface dropped it.
+    DroppedAtInput,
+    /// It was for the router itself.
+    Received,
+    /// No route has its destination.
+    NoRoute,
+    /// Its route leads nowhere.
+    NullRoute,
+    /// It waits when the run ends.
+    Waiting,
+}
+
+/// An interface at some moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceState {
+    /// What it has counted, and its queues.
+    pub interface: InterfaceCounters,
+    /// What the token buckets of its policy in this direction hold, a parent class before its children.
+    pub buckets: Vec<ClassBuckets>,
+    /// Hits of all access lists.
+    pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
+}
+
+/// What a packet is at some point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Marks {
+    pub dscp: u8,
+    pub ecn: u8,
+    pub cos: u8,
+    pub qos_group: u16,
+    /// VLAN of its tag.
+    pub vlan: Option<u16>,
+    /// Bytes that policers and queues count.
+    pub counted_bytes: u32,
+    /// Bytes that it takes on the wire.
+    pub line_bytes: u32,
+}
+
+impl Marks {
+    pub(crate) fn of(descriptor: &Descriptor) -> Marks {
+        let Descriptor { dscp, ecn, cos, qos_group, counted_len, line_len, .. } = *descriptor;
+        let vlan = (descriptor.tags > 0).then_some(descriptor.vlan);
+        Marks { dscp, ecn, cos, qos_group, vlan, counted_bytes: counted_len, line_bytes: line_len }
+    }
+}
+
+/// A packet's way in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InputPassage {
+    /// The packet as it came.
+    pub came: Marks,
+    /// The packet as it went on.
+    pub went: Marks,
+    /// Why it was dropped, by the name of the counters.
+    pub dropped: Option<String>,
+    /// The interface before it.
+    pub before: InterfaceState,
+    /// The interface after it.
+    pub after: InterfaceState,
+}
+
+/// A packet's way out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputPassage {
+    /// The packet as it came.
+    pub came: Marks,
+    /// The packet as it left; null where it did not.
+    pub left: Option<Marks>,
+    /// Why it was dropped, by the name of the counters.
+    pub dropped: Option<String>,
+    /// When it was dropped, or had reached the other end of the link; after the start of the run.
+    pub time_ns: Option<u64>,
+    /// When its last bit was on the wire; null where it was not, or the link's delay varies.
+    pub sent_ns: Option<u64>,
+    /// The interface before it.
+    pub before: InterfaceState,
+    /// The interface just after it came: it waits, has left its queue, or was dropped.
+    pub after: InterfaceState,
+}
+
+impl Question {
+    /// Reads a question from JSON text.
+    ///
+    /// # Errors
+    /// The path and reason when the text is not JSON or not of this shape.
+    pub fn from_json(text: &str) -> Result<Question, ConfigError> {
+        qos_core::config::from_json(text)
+    }
+
+    /// The packet, as it is before a link frames it.
+    fn descriptor(&self) -> Descriptor {
+        let packet = &self.packet;
+        let mut descriptor = Descriptor {
+            network: if packet.source.is_ipv6() { Family::Ipv6 } else { Family::Ipv4 },
+            network_len: packet.length,
+            protocol: packet.protocol,
+            source: packet.source,
+            destination: packet.destination,
+            source_port: packet.source_port,
+            destination_port: packet.destination_port,
+            icmp: packet.icmp_type.map(|kind| (kind, packet.icmp_code.unwrap_or(0))),
+            established: packet.established,
+            dscp: packet.dscp,
+            ecn: packet.ecn,
+            ..Descriptor::UNKNOWN
+        };
+        descriptor.flow = flow_key(&descriptor);
+        descriptor
+    }
+
+    /// Finds what it names in the network.
+    pub(crate) fn resolve(&self, scenario: &Scenario, network: &Network, start: Time) -> Result<Asked, ConfigError> {
+        let wrong = |path: &str, message: String| Err(ConfigError::new(path, message));
+        let node = network.node(&self.router, "router")?;
+        let config = &scenario.nodes[&self.router];
+        if config.kind != NodeKind::Router {
+            return wrong("router", format!("found {:?}, a host, expected a router", self.router));
+        }
+        if config.configuration.as_ref().is_some_and(|config| config.switch.is_some()) {
+            return wrong("router", format!("found {:?}, a switch, expected a router", self.router));
+        }
+        if self.at_ns > LONGEST_NS {
+            return wrong("at_ns", format!("found more than {LONGEST_NS} ns, the longest time"));
+        }
+        let packet = &self.packet;
+        if packet.source.is_ipv4() != packet.destination.is_ipv4() {
+            return wrong("packet.destination", format!("found {}, of another family", packet.destination));
+        }
+        if packet.dscp > 63 || packet.ecn > 3 || packet.cos > 7 || packet.length > 65_535 {
+            return wrong("packet", "found a value out of range in dscp, ecn, cos or length".to_owned());
+        }
+        let find = |place: &Place, path: String| match network.interface(node, &place.interface) {
+            Some(end) => Ok(Port { end: network.physical(end), vlan: place.vlan }),
+            None => {
+                let message = format!("found {:?}, used by no link of {}", place.interface, self.router);
+                Err(ConfigError::new(path, message))
+            }
+        };
+        let input = self.input.as_ref().map(|place| find(place, "input.interface".into())).transpose()?;
+        let mut routes = Vec::new();
+        for (number, route) in self.routes.iter().enumerate() {
+            let output = route.output.as_ref().map(|place| find(place, format!("routes[{number}].output.interface")));
+            routes.push((route.prefix.trunc(), output.transpose()?));
+        }
+        let best = routes.iter().enumerate().filter(|(_, (prefix, _))| prefix.contains(&packet.destination));
+        // Of equal ones the last counts for `max_by_key`.
+        let best = best.rev().max_by_key(|(_, (prefix, _))| prefix.prefix_len());
+        let next = match best {
+            _ if self.addresses.contains(&packet.destination) => Next::Here,
+            None => Next::Nowhere,
+            Some((route, (_, output))) => Next::By(route, *output),
+        };
+        let cos = packet.cos;
+        Ok(Asked { node, at: Time(start.0 + self.at_ns), start, descriptor: self.descriptor(), cos, input, next })
+    }
+}
+
+/// A port of the router.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    /// The end of a link.
+    pub end: usize,
+    /// The VLAN of a frame's tag.
+    pub vlan: Option<u16>,
+}
+
+/// Where the packet goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// To the router itself.
+    Here,
+    /// No route.
+    Nowhere,
+    /// By the route of that index, to a port.
+    By(usize, Option<Port>),
+}
+
+/// A question, of which everything is found.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub node: usize,
+    pub at: Time,
+    pub start: Time,
+    pub descriptor: Descriptor,
+    pub cos: u8,
+    pub input: Option<Port>,
+    pub next: Next,
+}

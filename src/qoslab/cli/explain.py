@@ -1,0 +1,228 @@
+"""`qoslab explain`: the way of one packet through a router, with the configuration lines that decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from qoslab.cli.completion import experiments, runs
+from qoslab.cli.options import json_option, set_option
+from qoslab.errors import UserError
+from qoslab.printing import echo
+
+if TYPE_CHECKING:
+    from qoslab.explain.captured import Arrival
+    from qoslab.explain.packet import Packet
+    from qoslab.explain.subject import Subject
+    from qoslab.results import Cell
+
+IDLE = "Idle router: the token buckets are full, the queues are empty."
+
+
+@click.command()
+@click.argument("router", metavar="ROUTER|FILE", required=False)
+@click.argument("packet", required=False)
+@click.option(
+    "--in",
+    "experiment",
+    metavar="EXPERIMENT",
+    shell_complete=experiments,
+    help="Experiment of the router. [default: the only one in experiments/]",
+)
+@click.option(
+    "--config", "config", metavar="FILE", type=click.Path(allow_dash=True), help="Configuration of the router."
+)
+@click.option("--interface", metavar="NAME", help="Output interface. [default: by the route to the destination]")
+@click.option("--from", "source", metavar="NAME", help="Input interface. [default: by the route to the source]")
+@click.option("--rate", metavar="RATE", help="With a configuration: rate of the lines, such as 20m or 1.5 Mb/s.")
+@click.option("--model", metavar="MODEL", help="With a configuration: router model or release, as of qoslab policy.")
+@click.option("--during", "run", metavar="RUN", shell_complete=runs, help="Use the state of the router during a run.")
+@click.option("--at", metavar="TIME", help="With --during: time from the start of the run, such as 3.2s.")
+@click.option("--arm", metavar="ARM", help="Arm of the experiment or of the run. [default: the first]")
+@set_option
+@click.option(
+    "--packet",
+    "captured",
+    metavar="CAPTURE:N",
+    help="Packet N, from 1, of a capture file, or of a capture of the run; in place of PACKET.",
+)
+@json_option
+def command(
+    router: str | None,
+    packet: str | None,
+    experiment: str | None,
+    config: str | None,
+    interface: str | None,
+    source: str | None,
+    rate: str | None,
+    model: str | None,
+    run: str | None,
+    at: str | None,
+    arm: str | None,
+    sets: Sequence[str],
+    captured: str | None,
+    as_json: bool,
+) -> None:
+    """Show the way of one packet through a router.
+
+    ROUTER is a router of an experiment, or FILE is a pasted configuration; with --config ROUTER may be left out.
+    PACKET is typed as 'udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B': protocol, source, destination, marks, and the
+    bytes of the IP packet. Each step is printed with the lines of the configuration that decide: interfaces, route,
+    access lists, class, marking, policer with its bucket, queue, verdict and departure time. Without --during the
+    packet meets an idle router.
+    """
+    from qoslab.explain.ask import ask
+    from qoslab.explain.render import trace_text
+    from qoslab.explain.steps import trace
+
+    router, packet, config = _arguments(router, packet, config, captured)
+    of_file: dict[str, object] = {"--rate": rate, "--model": model}
+    of_experiment: dict[str, object] = {"--in": experiment, "--set": sets or None}
+    if config is not None:
+        _refuse(of_experiment | {"--during": run, "--arm": arm}, "a configuration file")
+        subject, cell = _pasted(config, rate, model), None
+        subject.label = router or subject.label
+    elif run is not None:
+        _refuse(of_file | of_experiment, "--during")
+        subject, cell = _of_run(run, router, arm)
+    else:
+        _refuse(of_file, "a router of an experiment")
+        subject, cell = _of_experiment(experiment, router, arm, sets), None
+    if at is not None and cell is None:
+        raise UserError("found --at without --during, expected the run whose state is used")
+    asked, arrived = _packet(packet, captured, at, subject, cell)
+    at_ns = _time(at, arrived, cell)
+    came = "" if arrived is None or source is not None else arrived.interface
+    passage = ask(subject, asked, interface=interface, source=source, came=came, at_ns=at_ns)
+    found = trace(passage, _state(cell, at_ns))
+    if as_json:
+        echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        echo(trace_text(found), nl=False)
+
+
+def _arguments(
+    router: str | None, packet: str | None, config: str | None, captured: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return the name of the router, the packet, and the configuration file, if there is one.
+
+    A packet alone stands for both with `--config`; the name of the router may be that of a file.
+    """
+    if config is not None:
+        return ("", router, config) if packet is None and captured is None else (router or "", packet, config)
+    if router is None:
+        raise UserError("found no router, expected a router of an experiment, or the file of a configuration")
+    if Path(router).is_file() or router == "-":
+        return "", packet, router
+    return router, packet, None
+
+
+def _refuse(options: Mapping[str, object], what: str) -> None:
+    """Refuse options that have no effect."""
+    for name, given in options.items():
+        if given is not None:
+            raise UserError(f"found {name} with {what}, expected it without", hint="qoslab explain --help")
+
+
+def _pasted(file: str, rate: str | None, model: str | None) -> Subject:
+    from qoslab.cli.policy import _model, _rate, _text
+    from qoslab.explain.subject import pasted_subject
+    from qoslab.policy.configuration import read_configuration
+
+    family, generation = _model(model)
+    source = "standard input" if file == "-" else file
+    configuration = read_configuration(_text(file), family=family, generation=generation, source=source, routes=True)
+    return pasted_subject(configuration, source, _rate(rate))
+
+
+def _of_experiment(given: str | None, router: str, arm: str | None, sets: Sequence[str]) -> Subject:
+    from qoslab.cli.places import open_sweep
+    from qoslab.explain.experiments import experiment_subject, rendered_title
+    from qoslab.plan import Options, make_plan
+
+    file, sweep = open_sweep(given or _only_experiment(router), sets, "simulated")
+    planned = make_plan(sweep, Options(arms=() if arm is None else (arm,))).cells[0]
+    experiment = planned.experiment
+    texts = sweep.configuration_text(experiment, experiment.arms[0])
+    return experiment_subject(experiment, texts, router, rendered_title(file, experiment, router))
+
+
+def _only_experiment(router: str) -> str:
+    from qoslab.cli.places import EXPERIMENTS
+
+    files = sorted(EXPERIMENTS.glob("*.yml"))
+    if len(files) == 1:
+        return str(files[0])
+    hint = "give --in EXPERIMENT, or the file of a pasted configuration"
+    if not files:
+        raise UserError(f'found "{router}", no file, and no experiment in {EXPERIMENTS}/', hint=hint)
+    raise UserError(f'found "{router}", no file, and {len(files)} experiments in {EXPERIMENTS}/', hint=hint)
+
+
+def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
+    from qoslab.cli.places import RUNS
+    from qoslab.explain.experiments import run_subject
+    from qoslab.results import find_run
+
+    folder = find_run(RUNS, given)
+    cells = [each for each in folder.cells() if arm in (None, each.arm)]
+    if not cells:
+        known = ", ".join(dict.fromkeys(each.arm for each in folder.cells())) or "none"
+        raise UserError(f'--arm: found "{arm}", expected an arm of the run with a complete cell: {known}')
+    cell = cells[0]
+    title = f"{folder.path}, cell {cell.name}: configuration of {router}"
+    return run_subject(cell, router, title), cell
+
+
+def _packet(
+    text: str | None, captured: str | None, at: str | None, subject: Subject, cell: Cell | None
+) -> tuple[Packet, Arrival | None]:
+    """Return the packet, and its arrival at the router if it is one of a capture of the run."""
+    from qoslab.explain.packet import EXAMPLE, parse_packet
+
+    if captured is None:
+        if text is None:
+            raise UserError("found no packet, expected one", hint=f"for example: '{EXAMPLE}'; or --packet CAPTURE:N")
+        return parse_packet(text), None
+    if text is not None:
+        raise UserError(f'found "{text}" and --packet {captured}, expected only one of the two')
+    from qoslab.explain.captured import Arrival, arrival, captured_packet
+
+    found = captured_packet(captured, cell)
+    if found.time_ns is None or at is not None:
+        return found.packet, None
+    arrived = arrival(subject, found)
+    if arrived is not None:
+        time = f"{arrived.time_ns / 1e9:.9f} s"
+        subject.notes.append(f"{captured} came to {subject.name} at {time}, 1 ns after the copy that is shown")
+        return found.packet, Arrival(max(arrived.time_ns - 1, 0), arrived.interface)
+    subject.notes.append(f"{captured} is not found at {subject.name}: the time is that of the capture")
+    return found.packet, Arrival(found.time_ns, "")
+
+
+def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
+    """Return the time of the packet from the start of the run, in nanoseconds; 0 for an idle router."""
+    if cell is None:
+        return 0
+    if at is not None:
+        from qoslab.units import Duration, QuantityError
+
+        try:
+            return Duration.parse(at).ns
+        except QuantityError as error:
+            raise UserError(f"--at: {error}", hint="give a time such as 3.2 s") from None
+    if arrived is not None:
+        return arrived.time_ns
+    from qoslab.explain.experiments import usual_time_ns
+
+    return usual_time_ns(cell.experiment())
+
+
+def _state(cell: Cell | None, at_ns: int) -> str:
+    if cell is None:
+        return IDLE
+    return f"State at {at_ns / 1e9:.6f} s of the run, simulated again; the packet comes in addition to its traffic."

@@ -1,0 +1,140 @@
+"""Question to the simulator: one packet at one router, and its answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qoslab.errors import MachineError, UserError
+from qoslab.explain.packet import Packet
+from qoslab.explain.subject import Route, Subject, led_to, nearest
+from qoslab.programs import SIMULATOR, how_ended, own_program
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
+"""First words of a refusal; the path and the reason follow."""
+LIMIT_S = 600.0
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A packet at a router: the routes that were asked for, and what the simulator found."""
+
+    subject: Subject
+    packet: Packet
+    routes: tuple[Route, ...]
+    input: str | None
+    """Interface that it came by; None if it is not known."""
+    input_reason: str
+    found: formats.Explanation
+
+    @property
+    def route(self) -> Route | None:
+        """The route that it took."""
+        index = self.found["route"]
+        return None if index is None else self.routes[index]
+
+
+def ask(
+    subject: Subject,
+    packet: Packet,
+    *,
+    interface: str | None = None,
+    source: str | None = None,
+    came: str = "",
+    at_ns: int = 0,
+) -> Passage:
+    """Bring a packet to the router, and return what became of it.
+
+    `interface` is the output interface in place of the route, `source` the input interface in place of that of the
+    route to the packet's source; `came` is the same of a packet of a run. Raise UserError for what cannot be asked.
+    """
+    routes = subject.routes()
+    entered, reason = (came, "as in the run") if came else _input(subject, packet, routes, source)
+    routes = _output(subject, packet, routes, interface)
+    question: formats.Question = {
+        "router": subject.name,
+        "at_ns": at_ns,
+        "packet": packet.question(),
+        "input": None if entered is None else subject.place(entered),
+        "routes": [
+            {"prefix": str(each.prefix), "output": None if each.interface is None else subject.place(each.interface)}
+            for each in routes
+        ],
+        "addresses": [str(each) for each in subject.addresses()] if interface is None else [],
+    }
+    return Passage(subject, packet, tuple(routes), entered, reason, explanation(subject.scenario, question))
+
+
+def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> tuple[str | None, str]:
+    if given is not None:
+        return subject.interface(given, "--from").name, "given by --from"
+    index = nearest(routes, packet.source)
+    if index is None:
+        with_policy = _with_policy(subject, "input")
+        if subject.partial and len(with_policy) == 1:
+            return with_policy[0], f"no route to {packet.source}; the only interface with an input policy"
+        return None, f"not known: no route to the source {packet.source}"
+    name = routes[index].interface
+    return name, f"route to the source {packet.source}" if name else f"not known: {packet.source} is routed to Null0"
+
+
+def _output(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> list[Route]:
+    if given is not None:
+        return led_to(packet, subject.interface(given, "--interface").name, "given by --interface")
+    if nearest(routes, packet.destination) is not None or packet.destination in subject.addresses():
+        return routes
+    with_policy = _with_policy(subject, "output")
+    if not subject.partial or len(with_policy) != 1:
+        return routes
+    return led_to(packet, with_policy[0], f"no route to {packet.destination}; the only interface with an output policy")
+
+
+def _with_policy(subject: Subject, direction: str) -> list[str]:
+    """Return the interfaces with a policy in a direction."""
+    return [
+        each.name
+        for each in subject.device.interfaces.values()
+        if getattr(each, f"service_policy_{direction}") is not None and (each.parent or each.name) in subject.ports
+    ]
+
+
+def explanation(scenario: formats.Scenario, question: formats.Question) -> formats.Explanation:
+    """Return the answer of the simulator. Raise UserError if it refuses the question or the scenario."""
+    with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
+        file = Path(folder) / "question.json"
+        file.write_text(json.dumps(question), encoding="utf-8")
+        answer: formats.Explanation = json.loads(_simulator(("explain", str(file)), scenario, Path(folder)))
+    return answer
+
+
+def simulate(scenario: formats.Scenario, folder: Path) -> None:
+    """Run a scenario; its captures go to a folder. Raise UserError if the simulator refuses it."""
+    _simulator(("run",), scenario, folder)
+
+
+def _simulator(arguments: tuple[str, ...], scenario: formats.Scenario, folder: Path) -> str:
+    """Return the output of the simulator."""
+    done = subprocess.run(
+        [str(own_program(SIMULATOR)), *arguments],
+        cwd=folder,
+        input=json.dumps(scenario),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=LIMIT_S,
+        check=False,
+    )
+    if done.returncode == 0:
+        return done.stdout
+    reason = (done.stderr.strip().splitlines() or [""])[-1]
+    for start in (QUESTION, SCENARIO):
+        if reason.startswith(start):
+            raise UserError(f"the simulator refuses it: {reason.removeprefix(start)}")
+    raise MachineError(f"{SIMULATOR} {arguments[0]} {how_ended(done.returncode)}: {reason or 'no message'}")

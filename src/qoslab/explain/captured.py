@@ -1,0 +1,167 @@
+"""Packet N of a capture: its headers, and its time in a run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qoslab.errors import UserError
+from qoslab.explain.ask import simulate
+from qoslab.explain.packet import ECHO, TCP, IpAddress, Packet
+from qoslab.simulation.scenario import EPOCH_NS
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from qoslab import formats
+    from qoslab.explain.subject import Subject
+    from qoslab.results import Cell
+
+EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A packet of a capture."""
+
+    packet: Packet
+    time_ns: int | None
+    """Time from the start of the run; None if the capture is of no run."""
+    identity: int
+    """Hash of what routers leave alone; 0 if too little of the packet was captured."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Time and interface at which a packet of a run comes to a router."""
+
+    time_ns: int
+    interface: str
+
+
+def captured_packet(given: str, cell: Cell | None) -> Captured:
+    """Return packet N of a capture.
+
+    `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError where there is no such packet.
+    """
+    name, _, number = given.rpartition(":")
+    if not name or not (number.isascii() and number.isdigit()) or int(number[:18]) < 1:
+        raise UserError(f'--packet: found "{given}", expected {EXPECTED}')
+    file, of_run = _file(name, cell)
+    row = _row(file, int(number[:18]))
+    time_ns = row["time_ns"] - EPOCH_NS
+    packet = _packet(row, f"{file}: packet {number}")
+    identity = 0 if row["behind"] >= 0 else row["identity"]
+    return Captured(packet, time_ns if of_run and time_ns >= 0 else None, identity)
+
+
+def arrival(subject: Subject, captured: Captured) -> Arrival | None:
+    """Return when a packet of a run comes to the router; None if it does not, or is not recognised.
+
+    The run is simulated again with a capture at each port of the router.
+    """
+    if captured.time_ns is None or captured.identity == 0:
+        return None
+    with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
+        captures: list[formats.Capture] = [
+            {"name": port, "node": subject.name, "interface": port, "file": f"{number}.pcapng"}
+            for number, port in enumerate(subject.ports)
+        ]
+        simulate({**subject.scenario, "captures": captures}, Path(folder))
+        found = [
+            Arrival(time_ns, _interface(subject, port, vlan))
+            for number, port in enumerate(subject.ports)
+            for time_ns, vlan in _times(Path(folder) / f"{number}.pcapng", captured)
+        ]
+    # A packet that is sent again has the same headers: the one next to the capture.
+    came = [each for each in found if not _left_before(each, found)]
+    return min(came, key=lambda each: abs(each.time_ns - (captured.time_ns or 0)), default=None)
+
+
+def _left_before(one: Arrival, found: list[Arrival]) -> bool:
+    """Return whether a sighting is that of a packet on its way out: it was seen at another port before."""
+    before = [each for each in found if each.time_ns <= one.time_ns and each.interface != one.interface]
+    return len(before) > sum(each.time_ns < one.time_ns and each.interface == one.interface for each in found)
+
+
+def _interface(subject: Subject, port: str, vlan: int) -> str:
+    """Return the interface of a frame at a port: that of its VLAN, or of its circuit."""
+    for each in subject.device.subinterfaces(port):
+        if each.vlan is not None and (each.vlan == vlan or (each.native and vlan < 0)):
+            return each.name
+    return subject.device.with_circuit(port).name
+
+
+def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
+    """Yield the times of a packet in a capture, and the VLAN of its tag; -1 without one."""
+    from qoslab.pcap import read_packets
+
+    with closing(read_packets(file)) as pieces:
+        for piece in pieces:
+            same = piece.column("identity").to_pylist()
+            for index, identity in enumerate(same):
+                if identity == captured.identity:
+                    yield piece.column("time_ns")[index].as_py() - EPOCH_NS, piece.column("vlan")[index].as_py()
+
+
+def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
+    """Return the file of a capture, and whether it is one of the cell."""
+    if cell is not None:
+        points = [point.name for point in cell.experiment().captures]
+        if name in points:
+            return cell.capture(name), True
+        known = f", or a capture of the run: {', '.join(points)}" if points else ""
+    else:
+        known = ""
+    file = Path(name)
+    if not file.is_file():
+        raise UserError(f'--packet: found "{name}", expected the file of a capture{known}')
+    return file, cell is not None and cell.path.resolve() in file.resolve().parents
+
+
+def _row(file: Path, number: int) -> dict[str, Any]:
+    """Return the columns of a packet."""
+    from qoslab.pcap import read_packets
+
+    first = 1
+    with closing(read_packets(file)) as pieces:
+        for piece in pieces:
+            if number < first + piece.num_rows:
+                return _columns(piece, number - first)
+            first += piece.num_rows
+    raise UserError(f"--packet: found number {number}, expected 1 to {first - 1}, the packets of {file}")
+
+
+def _columns(piece: pa.RecordBatch, index: int) -> dict[str, Any]:
+    return {name: piece.column(name)[index].as_py() for name in piece.schema.names}
+
+
+def _packet(row: dict[str, Any], place: str) -> Packet:
+    if row["version"] not in (4, 6):
+        raise UserError(f"{place}: found no IP packet, expected one", hint="choose another number")
+    protocol = row["protocol"]
+    ports = [None if row[side] < 0 else row[side] for side in ("source_port", "destination_port")]
+    return Packet(
+        protocol,
+        _address(row, "source"),
+        _address(row, "destination"),
+        source_port=ports[0],
+        destination_port=ports[1],
+        # The reader of captures has no type of ICMP and no flags of TCP: the most frequent ones.
+        icmp_type=ECHO.get(protocol),
+        icmp_code=0 if protocol in ECHO else None,
+        established=protocol == TCP,
+        dscp=row["tos"] >> 2,
+        ecn=row["tos"] & 3,
+        length=row["network_bytes"],
+    )
+
+
+def _address(row: dict[str, Any], side: str) -> IpAddress:
+    low, high = row[side] % (1 << 64), row[f"{side}_high"] % (1 << 64)
+    return IPv4Address(low) if row["version"] == 4 else IPv6Address(high << 64 | low)

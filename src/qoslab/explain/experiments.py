@@ -1,0 +1,120 @@
+"""Routers of experiments and of runs as subjects: the scenario that a simulated run has, with or without traffic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from qoslab.errors import UserError
+from qoslab.explain.lines import Lines
+from qoslab.explain.subject import LONG_NS, Subject
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.reading import Reading, read_onto, read_typed
+from qoslab.model.experiment import Experiment
+from qoslab.model.moments import Demand
+from qoslab.platforms import routers_of
+from qoslab.platforms.startup import hardware, startup_config
+from qoslab.policy.pasted import is_indented
+from qoslab.simulation.routers import LOGIN, Router
+from qoslab.simulation.scenario import build_scenario, configured_routers, during_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from qoslab import formats
+    from qoslab.results import Cell
+
+BASE = "base"
+"""Name of the configuration that a router has before the experiment configures it."""
+
+
+def experiment_subject(experiment: Experiment, configurations: Mapping[str, str], name: str, title: str) -> Subject:
+    """Return an idle router of an experiment with one arm; `configurations` are rendered, by router."""
+    _check(experiment, name)
+    routers = configured_routers(experiment, configurations)
+    scenario = build_scenario(experiment, routers, 1, Demand())
+    notes = []
+    if any(link.get("jitter") or link.get("loss") for link in scenario["links"]):
+        notes.append("jitter and loss of the links are left out")
+    return _subject(experiment, routers[name], configurations.get(name, ""), title, _idle(scenario), notes)
+
+
+def run_subject(cell: Cell, name: str, title: str) -> Subject:
+    """Return a router of a cell of a run, with the traffic of the run."""
+    experiment = cell.experiment()
+    _check(experiment, name)
+    configurations = cell.configurations(routers_of(experiment.topology))
+    routers = configured_routers(experiment, configurations)
+    file = cell.configuration("scenario.json")
+    notes = []
+    if file.exists():
+        scenario = cast("formats.Scenario", json.loads(cell.text(file)))
+    else:
+        scenario = build_scenario(experiment, routers, cell.identity.repetition, Demand())
+        notes.append("the run was not simulated: its traffic is computed again, with modelled hosts")
+    return _subject(experiment, routers[name], configurations.get(name, ""), title, scenario, notes)
+
+
+def usual_time_ns(experiment: Experiment) -> int:
+    """Return the time of a run at which shows are taken, from its start."""
+    return during_ns(experiment)
+
+
+def _check(experiment: Experiment, name: str) -> None:
+    known = list(routers_of(experiment.topology))
+    if name not in known:
+        raise UserError(f'found "{name}", expected a router of {experiment.name}: {", ".join(known)}')
+
+
+def _idle(scenario: formats.Scenario) -> formats.Scenario:
+    """Return a scenario without traffic, on links without jitter and loss."""
+    idle: formats.Scenario = {
+        **scenario,
+        "flows": [],
+        "probes": [],
+        "captures": [],
+        "sample_at_ns": [],
+        "sample_ns": LONG_NS,
+        "drain_ns": LONG_NS,
+        "links": [{**link, "jitter": None, "loss": None} for link in scenario["links"]],
+        "nodes": {name: {**node, "ip_sla": None} for name, node in scenario["nodes"].items()},
+    }
+    return idle
+
+
+def _subject(
+    experiment: Experiment, router: Router, text: str, title: str, scenario: formats.Scenario, notes: list[str]
+) -> Subject:
+    topology, name = experiment.topology, router.name
+    if router.device.switch is not None:
+        raise UserError(f'found "{name}", a switch, expected a router')
+    lines = Lines(router.device, _readings(topology_base(experiment, name), hardware_device(experiment, name), text))
+    ports = tuple(near.interface for _, near, _ in topology.links_of(name))
+    about = f"{title}; {GENERATIONS[router.device.generation].title}"
+    return Subject(name, about, router.device, lines, scenario, ports, notes)
+
+
+def topology_base(experiment: Experiment, name: str) -> str:
+    """Return the configuration that a router has before the experiment's."""
+    return startup_config(experiment.topology, name, LOGIN)
+
+
+def hardware_device(experiment: Experiment, name: str) -> Device:
+    """Return a router without any configuration."""
+    return Device(hardware(experiment.topology, name))
+
+
+def _readings(base: str, device: Device, text: str) -> list[tuple[str, Reading]]:
+    first = read_onto(device, base)
+    if is_indented(text):
+        return [(BASE, first), ("", read_onto(device, text))]
+    second = Reading(device)
+    read_typed(second, text)
+    return [(BASE, first), ("", second)]
+
+
+def rendered_title(file: Path, experiment: Experiment, name: str) -> str:
+    """Return the origin of a rendered configuration, in words."""
+    return f"{file}, arm {experiment.arms[0].name}: configuration rendered for {name}"

@@ -1,0 +1,152 @@
+"""Lines of a configuration by the part of the device model that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.session import Position
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.model.device import AccessEntry, Device
+from qoslab.ios.model.policy import Criterion
+from qoslab.ios.reading import Carried, Reading
+from qoslab.ios.secrets import without_secrets
+
+T = TypeVar("T")
+IN_CLASS = ("policy-class", "police")
+ACCESS_LIST_MODES = ("standard-acl", "extended-acl", "ipv6-acl")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a configuration."""
+
+    number: int
+    """From 1; 0 for a line that is not in the file."""
+    text: str
+    file: str = ""
+    """Empty for the configuration that the answer is about."""
+
+    def __str__(self) -> str:
+        place = f"{self.file} " if self.file else ""
+        return f"{place}line {self.number}: {self.text}" if self.number else f"default: {self.text}"
+
+
+class Lines:
+    """The lines of one device, from one or more files."""
+
+    def __init__(self, device: Device, readings: Iterable[tuple[str, Reading]]) -> None:
+        self._device = device
+        self._readings = tuple(readings)
+        self._criteria: dict[str, dict[Criterion, Line]] = {}
+        self._entries: dict[str, dict[AccessEntry, Line]] = {}
+
+    def _all(self) -> Iterator[tuple[str, Carried]]:
+        for file, reading in self._readings:
+            for carried in reading.carried:
+                yield file, carried
+
+    def first(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
+        """Return the first line at a position that begins with one of some commands."""
+        return next(self._found(modes, names, commands), None)
+
+    def last(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
+        """Return the last one, which decides where a command replaces an earlier one."""
+        found = list(self._found(modes, names, commands))
+        return found[-1] if found else None
+
+    def _found(self, modes: Sequence[str], names: tuple[str, ...], commands: tuple[str, ...]) -> Iterator[Line]:
+        for file, carried in self._all():
+            same = carried.position.mode in modes and carried.position.names[: len(names)] == names
+            if same and any(_begins(carried.text, command) for command in commands):
+                yield _line(file, carried)
+
+    def of_class(self, policy: str, name: str, *commands: str) -> Line | None:
+        """Return the line of a command in a class of a policy-map."""
+        return self.last(IN_CLASS, (policy, name), *commands)
+
+    def class_header(self, policy: str, name: str) -> Line | None:
+        """Return the line that begins a class of a policy-map."""
+        return self.first(IN_CLASS, (policy, name), "class")
+
+    def of_interface(self, interface: str, *commands: str) -> Line | None:
+        """Return the line of a command of an interface."""
+        return self.last(("interface", "subinterface", "atm-vc", "subif-atm-vc"), (interface,), *commands)
+
+    def all_of_interface(self, interface: str, command: str) -> list[Line]:
+        """Return all lines of a command of an interface, in order."""
+        return list(self._found(("interface", "subinterface"), (interface,), (command,)))
+
+    def global_line(self, *commands: str) -> Line | None:
+        """Return the first line for the whole device that begins with one of some commands."""
+        return self.first(("config",), (), *commands)
+
+    def global_lines(self, command: str) -> list[Line]:
+        """Return all lines for the whole device that begin with a command."""
+        return list(self._found(("config",), (), (command,)))
+
+    def of_criterion(self, name: str, criterion: Criterion) -> Line | None:
+        """Return the `match` line of a class-map that makes a criterion."""
+        if name not in self._criteria:
+            self._criteria[name] = self._makes(
+                name,
+                lambda carried: carried.position == Position("class-map", (name,)),
+                lambda device: device.class_maps[name].criteria if name in device.class_maps else (),
+            )
+        return self._criteria[name].get(criterion)
+
+    def of_entry(self, name: str, entry: AccessEntry) -> Line | None:
+        """Return the line of an access list that makes an entry."""
+        if name not in self._entries:
+            self._entries[name] = self._makes(
+                name,
+                lambda carried: _of_list(carried, name),
+                lambda device: device.access_lists[name].entries if name in device.access_lists else (),
+            )
+        return self._entries[name].get(entry)
+
+    def _makes(
+        self, name: str, wanted: Callable[[Carried], bool], parts: Callable[[Device], tuple[T, ...]]
+    ) -> dict[T, Line]:
+        """Carry out the lines of a class-map or access list on a device without it, and note what each adds."""
+        device = Device(self._device.hardware, object_groups=self._device.object_groups)
+        device.class_maps = {other: each for other, each in self._device.class_maps.items() if other != name}
+        session = ConfigSession(device)
+        made: dict[T, Line] = {}
+        for file, carried in self._all():
+            if not wanted(carried):
+                continue
+            session.position = Position("config") if carried.text.split()[0] in _HEADS else carried.position
+            before = parts(device)
+            try:
+                session.execute(carried.text)
+            except CliError:
+                continue
+            made |= {each: _line(file, carried) for each in parts(device) if each not in before}
+        return made
+
+
+_HEADS = ("class-map", "ip", "ipv6", "access-list")
+
+
+def _of_list(carried: Carried, name: str) -> bool:
+    if carried.position.mode in ACCESS_LIST_MODES:
+        return carried.position.names == (name,)
+    words = carried.text.split()
+    return carried.position.mode == "config" and words[0].startswith("access") and words[1:2] == [name]
+
+
+def _begins(text: str, command: str) -> bool:
+    """Return whether a line begins with a command, each word of which may be shortened."""
+    typed, wanted = text.split(), command.split()
+    if len(typed) < len(wanted):
+        return False
+    return all(
+        word == full or (len(word) > 2 and full.startswith(word)) for word, full in zip(typed, wanted, strict=False)
+    )
+
+
+def _line(file: str, carried: Carried) -> Line:
+    return Line(carried.number, without_secrets(carried.text), file)

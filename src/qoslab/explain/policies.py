@@ -1,0 +1,266 @@
+"""Steps of a packet in a policy: class, match lines, marking and policer of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from qoslab.explain.ask import Passage
+from qoslab.explain.lines import Line, Lines
+from qoslab.explain.packet import dscp_name
+from qoslab.explain.step import Step
+from qoslab.ios.commands.access_list import expanded
+from qoslab.ios.defaults import spelled_out
+from qoslab.ios.model.device import AccessEntry, Device, Interface
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Colour, Criterion, PoliceAction
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+COLOURS: tuple[tuple[Colour, str, str], ...] = (
+    ("conform", "conformed", "conforms"),
+    ("exceed", "exceeded", "exceeds"),
+    ("violate", "violated", "violates"),
+)
+"""Colour, key of its counter, verb."""
+SET_WORDS = {
+    "dscp": ("set dscp", "set ip dscp"),
+    "precedence": ("set precedence", "set ip precedence"),
+    "cos": ("set cos",),
+    "qos_group": ("set qos-group",),
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """A class that a packet is in, of one level of a policy: its counters before and after."""
+
+    policy: str
+    path: tuple[str, ...]
+    before: formats.ClassCounters
+    after: formats.ClassCounters
+    around: tuple[formats.PolicyCounters, formats.PolicyCounters]
+    """The policy-map before and after."""
+
+    @property
+    def name(self) -> str:
+        """The class."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A packet at an interface, in or out: the state before and after."""
+
+    passage: Passage
+    name: Literal["input", "output"]
+    interface_name: str
+    before: formats.InterfaceState
+    after: formats.InterfaceState
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self.passage.subject.device
+
+    @property
+    def lines(self) -> Lines:
+        """The lines of its configuration."""
+        return self.passage.subject.lines
+
+    @property
+    def interface(self) -> Interface:
+        """The interface, or subinterface."""
+        return self.device.interfaces[self.interface_name]
+
+    @cached_property
+    def policy_interface(self) -> str:
+        """The interface that the policy is on: the subinterface or its port."""
+        own = self.interface.service_policy_input if self.name == "input" else self.interface.service_policy_output
+        return self.interface_name if own is not None else self.interface.parent or self.interface_name
+
+    def _policies(self) -> tuple[formats.PolicyCounters | None, formats.PolicyCounters | None]:
+        found = []
+        for state in (self.before, self.after):
+            port: Mapping[str, Any] = state["interface"]
+            part = port["subinterfaces"].get(self.policy_interface, port)
+            found.append(part[f"policy_{self.name}"])
+        return found[0], found[1]
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """The classes that the packet is in, outermost first."""
+        before, after = self._policies()
+        levels: list[Level] = []
+        path: tuple[str, ...] = ()
+        while before is not None and after is not None:
+            pairs = zip(before["classes"], after["classes"], strict=True)
+            hit = next(((old, new) for old, new in pairs if new["packets"] > old["packets"]), None)
+            if hit is None:
+                break
+            path = (*path, hit[1]["name"])
+            levels.append(Level(after["policy"], path, *hit, (before, after)))
+            before, after = hit[0]["child"], hit[1]["child"]
+        return levels
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, outermost first."""
+        return [each.name for each in self.levels]
+
+    def tokens(self, level: Level, kind: Literal["police", "priority"]) -> list[formats.Tokens | None]:
+        """Return the tokens of a class before and after."""
+        found: list[formats.Tokens | None] = []
+        for state in (self.before, self.after):
+            wanted = [list(level.path), [self.policy_interface, *level.path]]
+            buckets = next((each for each in state["buckets"] if each["path"] in wanted), None)
+            found.append(None if buckets is None else buckets[kind])
+        return found
+
+    def entry_hits(self, name: str, *, filtering: bool = False) -> list[tuple[AccessEntry, Line | None]]:
+        """Return the entries of an access list that the packet hit, with their lines.
+
+        A list that filters the interface and classifies as well has its first hit from the filter.
+        """
+        before, after = (state["access_lists"].get(name, []) for state in (self.before, self.after))
+        access_list = self.device.access_lists.get(name)
+        if access_list is None:
+            return []
+        own = [entry for entry in access_list.entries for _ in expanded(self.device, entry)]
+        found = []
+        for entry, old, new in zip(own, before, after, strict=False):
+            if new["packets"] > old["packets"]:
+                found.append((entry, self.lines.of_entry(name, entry)))
+        return found[:1] if filtering else found
+
+
+def step_of(key: str, title: str, text: str, marks: formats.Marks) -> Step:
+    """Return a step about the marks of the packet."""
+    return Step(key, title, text, values={"dscp": marks["dscp"], "cos": marks["cos"], "qos_group": marks["qos_group"]})
+
+
+def policy_steps(direction: Direction) -> Iterator[Step]:
+    """Yield the steps of the packet in a policy, in the order in which the engine takes them."""
+    if direction.levels:
+        yield from _level_steps(direction, 0)
+
+
+def _level_steps(direction: Direction, depth: int) -> Iterator[Step]:
+    level = direction.levels[depth]
+    yield _class_step(direction, level, depth)
+    yield from _marking(direction, level)
+    if depth + 1 < len(direction.levels):
+        yield from _level_steps(direction, depth + 1)
+    yield from _policing(direction, level)
+
+
+def _class_step(direction: Direction, level: Level, depth: int) -> Step:
+    lines = direction.lines
+    if depth == 0:
+        attached = lines.of_interface(direction.policy_interface, f"service-policy {direction.name}")
+    else:
+        parent = direction.levels[depth - 1]
+        attached = lines.of_class(parent.policy, parent.name, "service-policy")
+    header = lines.class_header(level.policy, level.name)
+    matched = list(_matched(direction, level)) if level.name != CLASS_DEFAULT else []
+    below = "" if depth == 0 else f", below class {direction.levels[depth - 1].name}"
+    text = f"class {level.name} of policy-map {level.policy}{below}"
+    if level.name == CLASS_DEFAULT:
+        text += ": no other class matches" if len(direction.device.policy_maps[level.policy].classes) > 1 else ""
+    chosen = [each for each in (attached, header) if each is not None]
+    title = f"{direction.name.capitalize()} class" if depth == 0 else "Child class"
+    values = {"direction": direction.name, "policy": level.policy, "class": level.name, "level": depth + 1}
+    return Step("class", title, text, tuple(dict.fromkeys((*chosen, *matched))), values)
+
+
+def _matched(direction: Direction, level: Level) -> Iterator[Line]:
+    class_map = direction.device.class_maps.get(level.name)
+    if class_map is None:
+        return
+    counts = [
+        new["packets"] - old["packets"]
+        for old, new in zip(level.before["criteria"], level.after["criteria"], strict=True)
+    ]
+    chosen = [each for each, count in zip(class_map.criteria, counts, strict=False) if count]
+    yield from _criteria_lines(direction, class_map, chosen if class_map.match == "any" else class_map.criteria)
+
+
+def _criteria_lines(
+    direction: Direction, class_map: ClassMap, criteria: tuple[Criterion, ...] | list[Criterion]
+) -> Iterator[Line]:
+    for criterion in criteria:
+        line = direction.lines.of_criterion(class_map.name, criterion)
+        if line is not None:
+            yield line
+        if criterion.type == "access_group" and criterion.name is not None:
+            yield from (line for _, line in direction.entry_hits(criterion.name) if line is not None)
+        nested = direction.device.class_maps.get(criterion.name or "") if criterion.type == "class_map" else None
+        if nested is not None and not criterion.negate and nested.match == "all":
+            # Of match-any the engine does not count which line of a nested class-map matched.
+            yield from _criteria_lines(direction, nested, nested.criteria)
+
+
+def _marking(direction: Direction, level: Level) -> Iterator[Step]:
+    for old, new in zip(level.before["set"], level.after["set"], strict=True):
+        if new["packets"] == old["packets"]:
+            continue
+        name = str(new["field"]).removeprefix("ip_")
+        line = direction.lines.of_class(level.policy, level.name, *SET_WORDS.get(name, (f"set {name}",)))
+        shown = dscp_name(new["value"]) if name == "dscp" else str(new["value"])
+        text = f"class {level.name} sets {name.replace('_', '-')} {shown}"
+        values = {"class": level.name, "field": name, "value": new["value"]}
+        yield Step("marking", "Marking", text, () if line is None else (line,), values)
+
+
+def _policing(direction: Direction, level: Level) -> Iterator[Step]:
+    old, new = level.before["police"], level.after["police"]
+    if old is None or new is None:
+        return
+    before: Mapping[str, Any] = old
+    after: Mapping[str, Any] = new
+    hit = [each for each in COLOURS if after[each[1]] and after[each[1]]["packets"] > before[each[1]]["packets"]]
+    for colour, key, verb in hit:
+        size = after[key]["bytes"] - before[key]["bytes"]
+        actions = _actions(direction, level, colour)
+        told = " and ".join(_action_text(each) for each in actions) or "transmit"
+        text = f"class {level.name}: the packet of {size} bytes {verb} ({told}); "
+        text += _bucket_text(direction, level, after)
+        line = direction.lines.of_class(level.policy, level.name, "police", "drop")
+        own = direction.lines.of_class(level.policy, level.name, f"{colour}-action")
+        values = {
+            "class": level.name,
+            "colour": colour,
+            "actions": [_action_text(each) for each in actions],
+            "bucket_before": direction.tokens(level, "police")[0],
+            "bucket_after": direction.tokens(level, "police")[1],
+        }
+        lines = tuple(dict.fromkeys(each for each in (line, own) if each is not None))
+        yield Step("police", "Policer", text, lines, values)
+
+
+def _bucket_text(direction: Direction, level: Level, police: Mapping[str, Any]) -> str:
+    before, after = direction.tokens(level, "police")
+    if before is None or after is None:
+        return "bucket not known"
+    text = f"bucket {before['committed_bytes']} -> {after['committed_bytes']} of {police['bc_bytes']} bytes"
+    if police["be_bytes"]:
+        text += f", excess {before['excess_bytes']} -> {after['excess_bytes']} of {police['be_bytes']} bytes"
+    return text
+
+
+def _actions(direction: Direction, level: Level, colour: Colour) -> tuple[PoliceAction, ...]:
+    device = spelled_out(direction.device)
+    policy = device.policy_maps.get(level.policy)
+    found = None if policy is None else policy.find(level.name)
+    if found is None or found.police is None:
+        # `drop` in a class is a policer that drops everything.
+        return (PoliceAction("drop"),) if found is not None and found.drop else ()
+    return found.police.actions(colour) or ()
+
+
+def _action_text(action: PoliceAction) -> str:
+    if action.value is None:
+        return action.action
+    return f"{action.action} {dscp_name(action.value) if 'dscp' in action.action else action.value}"

@@ -1,0 +1,57 @@
+"""One step of a packet, and texts of times and marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from qoslab.explain.lines import Line
+from qoslab.explain.packet import dscp_name
+from qoslab.policy.rate import number
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+
+@dataclass(frozen=True)
+class Step:
+    """One decision."""
+
+    key: str
+    """Stable identifier of the kind of decision."""
+    title: str
+    text: str
+    lines: tuple[Line, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    """The same as plain values, for JSON."""
+
+    def as_dict(self, place: int) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        lines = [{"file": each.file or None, "line": each.number, "text": each.text} for each in self.lines]
+        return {"step": place, "kind": self.key, "title": self.title, "text": self.text, **self.values, "lines": lines}
+
+
+def ms(nanoseconds: int) -> str:
+    """Return a time in microseconds, milliseconds or seconds."""
+    if nanoseconds >= 10**9:
+        return f"{number(nanoseconds / 1e9, 5)} s"
+    return f"{number(nanoseconds / 1e6, 5)} ms" if nanoseconds >= 10**6 else f"{number(nanoseconds / 1e3, 4)} µs"
+
+
+def marks_text(old: formats.Marks, new: formats.Marks) -> str:
+    """Return the marks that changed."""
+    parts = []
+    if old["dscp"] != new["dscp"]:
+        parts.append(f"DSCP {_dscp(old['dscp'])} -> {_dscp(new['dscp'])}")
+    if old["ecn"] != new["ecn"]:
+        parts.append(f"ECN {old['ecn']} -> {new['ecn']}")
+    if old["cos"] != new["cos"]:
+        parts.append(f"CoS {old['cos']} -> {new['cos']}")
+    if old["qos_group"] != new["qos_group"]:
+        parts.append(f"qos-group {old['qos_group']} -> {new['qos_group']}")
+    return ", ".join(parts) or "unchanged"
+
+
+def _dscp(value: int) -> str:
+    name = dscp_name(value)
+    return name if name == str(value) else f"{name} ({value})"

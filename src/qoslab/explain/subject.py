@@ -1,0 +1,269 @@
+"""The router that a packet comes to: of a pasted configuration, an experiment, or a cell of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING, cast
+
+from qoslab.errors import UserError
+from qoslab.explain.lines import Line, Lines
+from qoslab.explain.packet import IpAddress, Packet
+from qoslab.ios.compile import compile_device
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.routes import installable_routes
+from qoslab.model.framing import Framing
+from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS
+from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.ignored import ignored_lines
+from qoslab.simulation.scenario import FORMAT
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+IpNetwork = IPv4Network | IPv6Network
+ROUTER = "R1"
+"""Name of the pasted router in its scenario."""
+ASSUMED = "GigabitEthernet0/0"
+"""Interface of a policy-map that the configuration attaches nowhere."""
+GIGABIT_BPS = 10**9
+LONG_NS = 10**14
+"""Time after which a packet that waits at an idle router is given up; more than a day."""
+EVERYWHERE: dict[int, IpNetwork] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
+
+
+@dataclass(frozen=True)
+class Route:
+    """An entry of the router's table."""
+
+    prefix: IpNetwork
+    interface: str | None
+    """Full name; None drops the packet."""
+    next_hop: IpAddress | None = None
+    line: Line | None = None
+    connected: bool = False
+    chosen: str = ""
+    """Reason for an output interface that no route gives."""
+
+
+@dataclass
+class Subject:
+    """One router and the network around it."""
+
+    name: str
+    title: str
+    """Origin of the configuration, in words."""
+    device: Device
+    lines: Lines
+    scenario: formats.Scenario
+    ports: tuple[str, ...]
+    """Ports with a link."""
+    notes: list[str] = field(default_factory=list)
+    partial: bool = False
+    """True if routes may be missing, as those of a routing protocol."""
+    label: str = ""
+    """Name that is shown, where it is not that of the scenario."""
+
+    def routes(self) -> list[Route]:
+        """Return the table: connected networks, then static routes with the nearest first."""
+        return [*self._connected(), *self._static()]
+
+    def _connected(self) -> Iterator[Route]:
+        for interface in self.device.interfaces.values():
+            if self.device.is_shut_down(interface) or (interface.parent or interface.name) not in self.ports:
+                continue
+            for address in (interface.address, *interface.secondary_addresses, *interface.ipv6_addresses):
+                if address is not None:
+                    version = "ip" if address.version == 4 else "ipv6"
+                    line = self.lines.of_interface(interface.name, f"{version} address")
+                    yield Route(address.network, interface.name, line=line, connected=True)
+
+    def _static(self) -> Iterator[Route]:
+        connected = list(self._connected())
+        found = sorted(installable_routes(self.device), key=lambda each: each[3])
+        for prefix, next_hop, interface, _ in found:
+            if next_hop is not None and interface is None:
+                interface = next((each.interface for each in connected if next_hop in each.prefix), None)
+            elif interface is not None and interface not in self.device.interfaces:
+                interface = None
+            yield Route(prefix, interface, next_hop, self._route_line(prefix))
+
+    def _route_line(self, prefix: IpNetwork) -> Line | None:
+        version = "ip" if prefix.version == 4 else "ipv6"
+        start = f"{prefix.network_address} {prefix.netmask}" if prefix.version == 4 else str(prefix)
+        lines = self.lines.global_lines(f"{version} route")
+        wanted = f"{version} route {start}".lower()
+        return next((line for line in lines if line.text.lower().startswith(wanted)), None)
+
+    def addresses(self) -> Iterator[IpAddress]:
+        """Yield the router's own addresses."""
+        for interface in self.device.interfaces.values():
+            if not self.device.is_shut_down(interface):
+                for address in (interface.address, *interface.secondary_addresses, *interface.ipv6_addresses):
+                    if address is not None:
+                        yield address.ip
+        yield from (each.address.ip for each in self.device.host_interfaces.values() if each.address is not None)
+
+    def interface(self, given: str, option: str) -> Interface:
+        """Return the interface that an option names. Raise UserError if there is none."""
+        name = interface_name(given) or given
+        found = self.device.interfaces.get(name)
+        if found is None or (found.parent or found.name) not in self.ports:
+            known = ", ".join(each for each in self.device.interfaces if each.partition(".")[0] in self.ports)
+            raise UserError(f'{option}: found "{given}", expected one of {known}')
+        return found
+
+    def place(self, name: str) -> formats.Place:
+        """Return an interface as the simulator knows it: a port, and the VLAN of a tag."""
+        interface = self.device.interfaces[name]
+        vlan = None if interface.native else interface.vlan
+        return {"interface": interface.parent or interface.name, "vlan": vlan}
+
+
+def nearest(routes: Sequence[Route], address: IpAddress) -> int | None:
+    """Return the index of the route with the longest prefix that has an address; the first of equal ones."""
+    fitting = [index for index, each in enumerate(routes) if address in each.prefix]
+    return max(fitting, key=lambda index: (routes[index].prefix.prefixlen, -index), default=None)
+
+
+def pasted_subject(configuration: Configuration, source: str, rate_bps: int | None) -> Subject:
+    """Return the router of a pasted configuration, each port on a link of its own."""
+    if configuration.device.switch is not None:
+        raise UserError(
+            f"{source}: found the configuration of a switch, expected one of a router",
+            hint="qoslab policy shows the values of a switch's ports",
+        )
+    configuration = replace(configuration, reading=replace(configuration.reading, device=_device(configuration)))
+    device = configuration.device
+    notes: list[str] = []
+    _attach_anywhere(configuration, device, rate_bps, notes)
+    config = compile_device(device)
+    engine = cast("formats.RouterConfig", {k: v for k, v in config.items() if k not in ("process_ns", "ip_sla")})
+    ports = tuple(config["interfaces"])
+    nodes: dict[str, formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
+    nodes |= {_peer(number): {"kind": "router"} for number in range(len(ports))}
+    scenario: formats.Scenario = {
+        "format": FORMAT,
+        "seed": 1,
+        "drain_ns": LONG_NS,
+        "sample_ns": LONG_NS,
+        "nodes": nodes,
+        "links": [_link(configuration, number, port, rate_bps) for number, port in enumerate(ports)],
+        "flows": [],
+    }
+    release = f", release {configuration.release}" if configuration.release else ""
+    title = f"{source}, {GENERATIONS[device.generation].title}{release}"
+    notes += _notes(configuration, source)
+    lines = Lines(device, [("", configuration.reading)])
+    partial = _partial(configuration, device)
+    return Subject(ROUTER, title, device, lines, scenario, ports, notes, partial, device.hostname)
+
+
+def _partial(configuration: Configuration, device: Device) -> bool:
+    """Return whether the router may have routes that the configuration does not show."""
+    # A route by a tunnel or a dialer is not read, or not in the table.
+    unread = any(each.text.startswith(("router ", "ip route ", "ipv6 route ")) for each in configuration.reading.unread)
+    return unread or not device.routes or len(installable_routes(device)) < len(device.routes)
+
+
+def _notes(configuration: Configuration, source: str) -> Iterator[str]:
+    """Yield what of a configuration is left out."""
+    for each in configuration.attachments:
+        if each.refused:
+            reason = each.refused.removeprefix("% ")
+            yield f"line {each.line}: the release refuses policy-map {each.policy} on {each.interface}: {reason}"
+    ignored = ignored_lines(configuration)
+    if ignored:
+        first = f"line {ignored[0].line}: {ignored[0].text}"
+        more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
+        yield f"QoS lines that are not read or are undecided: {first}{more}; `qoslab policy {source}` lists them"
+
+
+def _device(configuration: Configuration) -> Device:
+    """Return the device without references to policy-maps that the configuration lacks."""
+    device = deepcopy(configuration.device)
+    for interface in device.interfaces.values():
+        if interface.service_policy_input not in device.policy_maps:
+            interface.service_policy_input = None
+        if interface.service_policy_output not in device.policy_maps:
+            interface.service_policy_output = None
+    for name, policy in device.policy_maps.items():
+        classes = (
+            each if each.service_policy in device.policy_maps else replace(each, service_policy=None)
+            for each in policy.classes
+        )
+        device.policy_maps[name] = replace(policy, classes=tuple(classes))
+    return device
+
+
+def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int | None, notes: list[str]) -> None:
+    """Attach the outermost policy-map of a configuration that attaches none, and say so."""
+    interfaces = device.interfaces.values()
+    if any(each.service_policy_input or each.service_policy_output for each in interfaces) or device.policy_maps == {}:
+        return
+    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
+    outermost = [name for name in device.policy_maps if name not in children] or list(device.policy_maps)
+    where = next((each for each in configuration.attachments if each.policy in device.policy_maps), None)
+    policy = outermost[0] if where is None else where.policy
+    if where is None and len(outermost) > 1:
+        raise UserError(
+            f"found {len(outermost)} policy-maps and no service-policy on an interface: {', '.join(outermost)}",
+            hint="add the interface with its `service-policy output` line",
+        )
+    interface = device.interfaces.setdefault(ASSUMED, Interface(ASSUMED))
+    if ASSUMED not in device.hardware.interfaces:
+        device.hardware = replace(device.hardware, interfaces=(*device.hardware.interfaces, ASSUMED))
+    interface.bandwidth_kbps = max((rate_bps or GIGABIT_BPS) // 1000, 1)
+    if where is not None and where.direction == "input":
+        interface.service_policy_input = policy
+    else:
+        interface.service_policy_output = policy
+    reason = "no interface has it" if where is None else f"packets of {where.interface} are not modelled"
+    notes.append(f"{reason}: policy-map {policy} is taken to be on {ASSUMED}")
+
+
+def _peer(number: int) -> str:
+    return f"peer {number}"
+
+
+def _link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> formats.Link:
+    """Return the link of a port; its addresses are those of no real network (RFC 2544), as only its routes count."""
+    device = configuration.device
+    interface = device.with_circuit(port)
+    framing: Framing = "ethernet"
+    if interface.serial:
+        framing = interface.encapsulation or "hdlc"
+    elif interface.atm and interface.circuit is not None:
+        typed = interface.circuit.encapsulation
+        framing = next((each for each, name in CIRCUIT_ENCAPSULATIONS.items() if name == typed), "aal5snap")
+    elif interface.atm:
+        framing = "aal5snap"
+    network = f"198.{18 + number // 16_384}.{number % 16_384 // 64}"
+    first = number % 64 * 4 + 1
+    ends = ((ROUTER, port, first), (_peer(number), "link", first + 1))
+    return {
+        "name": port,
+        "rate_bps": _rate_bps(configuration, device.interfaces[port], rate_bps),
+        "framing": framing,
+        "ends": [{"node": node, "interface": name, "address": f"{network}.{last}/30"} for node, name, last in ends],
+    }
+
+
+def _rate_bps(configuration: Configuration, interface: Interface, rate_bps: int | None) -> int:
+    """Return the rate of a port's line: as `qoslab policy` takes it."""
+    speed = configuration.speed_mbps(interface.name)
+    at = Attachment(interface.name, "output", "", 0)
+    base, _ = base_rate(interface, at, rate_bps, speed)
+    line = line_rate(configuration.device, interface, rate_bps, speed)
+    found = base if line is None else line[0]
+    return max(round(found.bps), 1) if found.known else GIGABIT_BPS
+
+
+def led_to(packet: Packet, interface: str, reason: str) -> list[Route]:
+    """Return a table that leads everything to one interface."""
+    return [Route(EVERYWHERE[packet.source.version], interface, chosen=reason)]
