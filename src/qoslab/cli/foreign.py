@@ -25,8 +25,17 @@ FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv")
 @click.option(
     "--format", "form", type=click.Choice(FORMS), help="Format of all files. [default: detected for each file]"
 )
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Interface, by name or number, of captures that have several. Repeatable. [default: all, separated]",
+)
 @json_option
-def command(files: tuple[Path, ...], to: Path | None, form: str | None, as_json: bool) -> None:
+def command(
+    files: tuple[Path, ...], to: Path | None, form: str | None, interfaces: tuple[str, ...], as_json: bool
+) -> None:
     """Make tables and graphs from the files of other tools.
 
     Each file becomes one arm. The output folder contains the tables as Parquet, report.html with the graphs, and
@@ -42,7 +51,7 @@ def command(files: tuple[Path, ...], to: Path | None, form: str | None, as_json:
     """
     from qoslab.exchange.imported import import_files
 
-    written = import_files(files, to or Path("imported") / files[0].name.split(".")[0], form)
+    written = import_files(files, to or Path("imported") / files[0].name.split(".")[0], form, interfaces)
     if as_json:
         echo((written / "import.json").read_text(encoding="utf-8").rstrip())
         return

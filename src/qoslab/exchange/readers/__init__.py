@@ -6,6 +6,7 @@ reads it, and add its line to `READERS`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
@@ -15,7 +16,13 @@ from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, h
 __all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
 
 READERS: tuple[Reader, ...] = (
-    Reader("capture", "pcapng or pcap, as they are or compressed by gzip", capture.knows, capture.read),
+    Reader(
+        "capture",
+        "pcapng or pcap, as they are or compressed by gzip",
+        capture.knows,
+        capture.read,
+        read_interfaces=capture.read,
+    ),
     Reader("iperf3", "output of iperf3, JSON of -J or text", iperf3.knows, iperf3.read),
     Reader("irtt", "output of irtt client -o", irtt.knows, irtt.read),
     Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
@@ -30,13 +37,17 @@ READERS: tuple[Reader, ...] = (
 """Readers in the order of their use."""
 
 
-def read_foreign(path: Path, form: str | None = None) -> Foreign:
-    """Read a file by what it begins with, or as `form`. `UserError` for one that nobody knows, or that is damaged."""
+def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
+    """Read a file by what it begins with, or as `form`. `UserError` for one that nobody knows, or that is damaged.
+
+    `interfaces` selects interfaces of a capture that has several; files of other formats have none.
+    """
     head = head_of(path)
     for reader in READERS:
         if reader.name == form or (form is None and reader.knows(head)):
             try:
-                found = reader.read(path)
+                by_interface = reader.read_interfaces if interfaces else None
+                found = reader.read(path) if by_interface is None else by_interface(path, interfaces)
                 found.place_streams()
                 return found
             except LimitError as error:
