@@ -6,6 +6,7 @@ reads it, and add its line to `READERS`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers import capture, flent, iperf2, iperf3, irtt, series
 from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
 
-__all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
+__all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_foreign"]
 
 READERS: tuple[Reader, ...] = (
     Reader(
@@ -35,6 +36,32 @@ READERS: tuple[Reader, ...] = (
     ),
 )
 """Readers in the order of their use."""
+ROUTER = "router"
+"""Output of routers, which `exchange.routers` reads: it becomes an experiment, not tables."""
+FORMS = (*(each.name for each in READERS), ROUTER)
+"""Names of all forms."""
+_LINE_OF_ROUTER = re.compile(
+    r"(?m)^[ >\d:|]*(?:\S{1,63}[#>] ?sh\w* |!|(?:Building|Current|Using \d+) |version \d|hostname |interface \S"
+    r"|policy-map |class-map |ip (?:route|address) |service |Cisco (?:IOS|Internetwork) |.* is .*, line protocol is "
+    r"|Codes: |Service-policy |Class-map:|\S+ \{$|set \S+ |config |sysname |feature |traffic )"
+)
+
+
+def form_of(path: Path) -> str:
+    """Return the form of a file by its beginning; `ROUTER` for lines that a router prints. `UserError` otherwise."""
+    head = head_of(path)
+    found = next((each.name for each in READERS if each.knows(head)), None)
+    if found is not None:
+        return found
+    if _LINE_OF_ROUTER.search(head.decode("utf-8", errors="replace")):
+        return ROUTER
+    raise _unknown(path)
+
+
+def _unknown(path: Path) -> UserError:
+    known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
+    known += f"; {ROUTER}: `show running-config` of IOS or IOS-XE"
+    return UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")
 
 
 def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
@@ -55,5 +82,4 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
             except OverflowError as error:
                 said = f"found a number that no table holds: {error}"
                 raise UserError(f"{path}: {said}, expected measured ones", hint="was it changed by hand?") from error
-    known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
-    raise UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")
+    raise _unknown(path)

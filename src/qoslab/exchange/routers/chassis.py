@@ -1,0 +1,116 @@
+"""Models and releases: the model here that is nearest to a router, and the rules of its release."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from qoslab.errors import UserError
+from qoslab.exchange.routers.show import Version
+from qoslab.ios.model.generations import GENERATIONS, generation_of
+from qoslab.model.generation import Generation
+from qoslab.platforms import MODELS
+
+_NEAREST = (
+    (r"C8000V|CSR1000V|.*\bVXE\b", "C8000V"),
+    (r"C82\d\d", "C8200"),
+    (r"C83\d\d", "C8300"),
+    (r"C85\d\d", "C8500"),
+    (r"ASR-?1001", "ASR1001-X"),
+    (r"ASR-?1\d\d\d", "ASR1002-X"),
+    (r"(?:CISCO|ISR)?(?:ISR)?4[34][35]\d?|ISR44\d\d", "ISR4451"),
+    (r"ISR4[23]\d\d", "ISR4331"),
+    (r"C11\d\d|C12\d\d|ISR11\d\d|C9[02]\d", "C1111"),
+    (r"(?:CISCO)?19\d\d", "1941"),
+    (r"(?:CISCO)?(?:8[0-9]\d|29\d\d|39\d\d)", "2911"),
+    (r"(?:CISCO)?(?:18\d\d|28\d\d|38\d\d)", "2811"),
+    (r"(?:CISCO)?(?:17\d\d|26\d\d|36\d\d|37\d\d)", "3725"),
+    (r"(?:CISCO)?(?:72\d\d|73\d\d|75\d\d)", "7206VXR"),
+    (r"IOSv", "IOSv"),
+)
+"""Beginnings of model numbers, and the models of their family or of the same software."""
+_OF_GENERATION: dict[Generation, str] = {"classic": "3725", "hqf": "2911", "ios-xe": "ISR4451"}
+_UDI = re.compile(r"(?m)^license udi pid (\S+)")
+_SWITCH_MODELS = re.compile(
+    r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid ((?:WS-C|C9)\d\S+)"
+    r"|boot system \S*(cat\d\S*|c\d{4}[a-z]*-\S+\.bin))"
+)
+_SWITCH_LINES = re.compile(
+    r"(?m)^(?:mls qos\b|spanning-tree mode |vtp mode |switch \d+ provision |system mtu routing )"
+)
+_PORTS_OF_SWITCH = re.compile(r"(?m)^interface (?:Fast|Gigabit|TenGigabit)Ethernet\d+/(?:0/)?\d+ *$")
+_FEWEST_SWITCH_PORTS = 8
+_CATALYST_3750 = re.compile(r"(?i)(?:ws-)?c?3750")
+
+
+@dataclass(frozen=True)
+class Chassis:
+    """The model that stands for a device."""
+
+    found: str
+    """Model in the input; empty if it is not printed."""
+    release: str
+    generation: Generation
+    model: str
+    """One of `MODELS`."""
+
+    @property
+    def said(self) -> str:
+        """Sentence about model and release."""
+        known = self.found or "an unnamed model"
+        release = f", release {self.release}" if self.release else ", no release printed"
+        rules = f"rules of {GENERATIONS[self.generation].title}"
+        exact = f"{known}{release}: {rules}"
+        if self.found and self.found.upper().removeprefix("CISCO").startswith(self.model.upper()):
+            return exact
+        if not self.found:
+            return (
+                f"{exact}; modelled as {self.model}, the usual model of this release (give `show version` for another)"
+            )
+        return f"{exact}; modelled as {self.model}, the nearest model: of the same family or software"
+
+
+def chassis_of(text: str, version: Version, read: Generation, wanted: str | None) -> Chassis:
+    """Select the model of a router, by `show version`, the licence line or the release.
+
+    `read` is the generation that knows most lines of the configuration; `wanted` is the user's choice.
+    """
+    udi = _UDI.search(text)
+    found = version.model or (udi[1].removesuffix("/K9") if udi else "")
+    line = re.search(r"(?m)^version +(\S+)", text)
+    release = version.release or ("" if line is None else line[1])
+    generation = generation_of(version.release) or read if version.release else read
+    if wanted is not None:
+        own = MODELS[wanted]
+        chosen = generation if generation in own.generations else own.default_generation
+        return Chassis(found or wanted, release, chosen or generation, wanted)
+    near = (
+        next((name for pattern, name in _NEAREST if re.match(pattern, found, re.IGNORECASE)), None) if found else None
+    )
+    exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
+    exact = exact if found else None
+    model = exact or near or _OF_GENERATION[generation]
+    if generation not in MODELS[model].generations or MODELS[model].family == "switch":
+        model = _OF_GENERATION[generation]
+    return Chassis(found, release, generation, model)
+
+
+def refuse_switch(text: str, source: str) -> None:
+    """Refuse the configuration of a Catalyst switch, in one sentence."""
+    named = _SWITCH_MODELS.search(text)
+    ports = len(_PORTS_OF_SWITCH.findall(text))
+    if named is None and not (_SWITCH_LINES.search(text) and ports >= _FEWEST_SWITCH_PORTS):
+        return
+    name = next((each for each in named.groups() if each), "") if named else ""
+    if name and re.match(r"c\d{4}", name) and ports < _FEWEST_SWITCH_PORTS:
+        return  # the image of a router
+    called = f" ({name})" if name else ""
+    if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
+        raise UserError(
+            f"{source}: found the configuration of a Catalyst 3750 switch{called}, expected one of a router",
+            hint="`qoslab policy` answers for it; in an experiment write {platform: ios, model: 3750G}",
+        )
+    raise UserError(
+        f"{source}: found the configuration of a Catalyst switch{called}, expected one of a router with IOS or IOS-XE",
+        hint="of switches only the Catalyst 3750G is modelled",
+    )

@@ -1,0 +1,276 @@
+"""Background load: one flow for each class with packets, at the rates that the routers counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from qoslab.exchange.routers.device import Attached, Router
+from qoslab.exchange.routers.network import Host, Network
+from qoslab.exchange.routers.show import ClassCounters
+from qoslab.exchange.routers.templates import Template
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
+from qoslab.ios.packet_sets import EVERYTHING, FULL, IPV4, NOTHING, Box, PacketSet, class_packets
+from qoslab.model.framing import COUNTED_HEADER
+
+DEFAULT_PART = 0.5
+"""Load of a line without counters, as a part of its rate or of the shaper's, shared equally by the classes."""
+MOST_DEFAULT_BPS = 100_000_000
+DEFAULT_PACKET = 500
+"""Bytes of IP packets where the counters give no mean size."""
+LEAST_PACKET, MOST_PACKET = 64, 1500
+LEAST_BPS = 1000
+"""Bits a second of IP below which a flow is left out."""
+FROM_PART = 0.01
+"""Part of an interface's rate below which the rest of other flows is not made up for."""
+UDP, TCP = 17, 6
+TRIES = 60
+"""Pairs of hosts that are tried for the packets of a class."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A flow of the background load."""
+
+    name: str
+    source: Host
+    destination: Host
+    protocol: str
+    bps: int
+    """Bits of IP packets a second."""
+    size: int
+    """Bytes of an IP packet."""
+    dscp: int
+    port: int | None
+    reason: str
+    """Source of the rate."""
+
+
+@dataclass
+class Offered:
+    """The load of an experiment."""
+
+    flows: list[Load] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    crossing: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Rates of the flows in b/s by router and output interface."""
+
+    def add(self, network: Network, flow: Load) -> None:
+        """Add a flow, unless it is too small."""
+        if flow.bps < LEAST_BPS:
+            return
+        taken = {each.name for each in self.flows}
+        names = (flow.name, *(f"{flow.name[:36]}-{number}" for number in range(2, 999)))
+        name = next(each for each in names if each not in taken)
+        made = Load(name, *(getattr(flow, each) for each in list(flow.__dataclass_fields__)[1:]))
+        self.flows.append(made)
+        for _, out in network.path(flow.source, flow.destination):
+            key = (out.router, out.carrier)
+            self.crossing[key] = self.crossing.get(key, 0) + flow.bps
+
+
+def offered_load(network: Network, templates: dict[str, Template]) -> Offered:
+    """Return the load: by class, else by interface, else by default."""
+    found = Offered()
+    for name, router in network.routers.items():
+        policies = templates[name].policies
+        by_class = [each for each in policies if each[1] == "output" and _counted(router, each[0], "output")]
+        by_class = by_class or [each for each in policies if _counted(router, each[0], each[1])]
+        for attached, direction, policy in by_class:
+            _by_class(network, router, attached, (direction, policy), found)
+    for router in network.routers.values():
+        for attached in router.attached:
+            _by_interface(network, router, attached, found)
+    if not found.flows:
+        _by_default(network, templates, found)
+    return found
+
+
+def _counted(router: Router, attached: Attached, direction: str) -> list[ClassCounters]:
+    """Return the counters of the lowest classes of a policy."""
+    own = [
+        each
+        for each in router.classes
+        if each.direction == direction and each.interface in (attached.port, attached.carrier)
+    ]
+    return [each for each in own if not any(other.path[: len(each.path)] == each.path != other.path for other in own)]
+
+
+def _by_class(network: Network, router: Router, attached: Attached, policy: tuple[str, str], found: Offered) -> None:
+    direction, name = policy
+    header = COUNTED_HEADER[attached.framing]
+    for each in _counted(router, attached, direction):
+        if each.offered_bps <= 0:
+            continue
+        mean = each.bytes // each.packets - header if each.packets else DEFAULT_PACKET
+        size = min(max(mean, LEAST_PACKET), MOST_PACKET)
+        bps = each.offered_bps * size // (size + header)
+        about = (
+            f"show policy-map interface: {each.offered_bps} b/s of {'/'.join(each.path)} on {attached.port} {direction}"
+        )
+        flow = _flow(network, router, attached, (direction, name, each.path), bps, size, about)
+        if flow is None:
+            found.notes.append(
+                f"{router.name} {attached.port} {direction}: {each.offered_bps} b/s of class {'/'.join(each.path)} are "
+                "left out: no packet between the hosts of the topology is of this class"
+            )
+        else:
+            found.add(network, flow)
+
+
+def _by_interface(network: Network, router: Router, attached: Attached, found: Offered) -> None:
+    counters = router.interfaces.get(attached.port) or router.interfaces.get(attached.carrier)
+    bps = 0 if counters is None else counters.rates_bps.get("output", 0)
+    if counters is None or not bps or _counted(router, attached, "output"):
+        return
+    packets = counters.packet_rates.get("output", 0)
+    header = COUNTED_HEADER[attached.framing]
+    size = min(max(bps // 8 // packets - header if packets else DEFAULT_PACKET, LEAST_PACKET), MOST_PACKET)
+    rest = bps * size / (size + header) - found.crossing.get((router.name, attached.carrier), 0)
+    if rest < bps * FROM_PART:
+        return
+    about = f"show interfaces: {counters.period} output rate {bps} b/s of {attached.port}"
+    pair = next(_pairs(network, attached, "output"), None)
+    if pair is None:
+        found.notes.append(f"{router.name} {attached.port}: {bps} b/s are left out: no host sends to it")
+        return
+    found.add(network, Load(_name(router, attached, ()), *pair, "udp", int(rest), size, 0, None, about))
+
+
+def _by_default(network: Network, templates: dict[str, Template], found: Offered) -> None:
+    """Add half of the rate of each line with a policy, or of the first line, in equal parts for its classes."""
+    policies = [each for template in templates.values() for each in template.policies if each[1] == "output"]
+    policies = policies or [each for template in templates.values() for each in template.policies]
+    about = f"default, no counters in the input: {DEFAULT_PART:.0%} of the rate, in equal parts"
+    for attached, direction, name in policies:
+        router = network.routers[attached.router]
+        leaves = list(_leaves(router.configuration.device, name))
+        rate = min(_least_rate(router.configuration.device, name), attached.rate.bps)
+        share = int(min(rate * DEFAULT_PART, MOST_DEFAULT_BPS)) // max(len(leaves), 1)
+        for path in leaves:
+            flow = _flow(network, router, attached, (direction, name, path), share, DEFAULT_PACKET, about)
+            if flow is not None:
+                found.add(network, flow)
+    if not found.flows:
+        pairs = (pair for each in network.hosts for pair in _pairs(network, each.at, "output"))
+        source, destination = next(pairs)
+        bps = int(min(source.at.rate.bps, destination.at.rate.bps) * DEFAULT_PART)
+        at = destination.at
+        name = _name(network.routers[at.router], at, ())
+        bps = min(bps, MOST_DEFAULT_BPS)
+        found.add(network, Load(name, source, destination, "udp", bps, DEFAULT_PACKET, 0, None, about))
+    found.notes.append(
+        f"no counters in the input: the load is {DEFAULT_PART:.0%} of the rate, in equal parts for the classes"
+    )
+
+
+def _least_rate(device: Device, policy: str) -> float:
+    """Return the rate of the shaper of class-default; infinite without one."""
+    each = device.policy_maps[policy].find(CLASS_DEFAULT) if policy in device.policy_maps else None
+    shape = None if each is None else each.shape
+    return shape.rate.number if shape is not None and shape.rate.unit == "bps" else float("inf")
+
+
+def _leaves(device: Device, name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    policy = device.policy_maps.get(name)
+    for each in () if policy is None or len(above) > 3 else policy.classes:
+        if each.service_policy in device.policy_maps and each.service_policy is not None:
+            yield from _leaves(device, each.service_policy, (*above, each.name))
+        else:
+            yield (*above, each.name)
+    if policy is not None and policy.find(CLASS_DEFAULT) is None and not above:
+        yield (CLASS_DEFAULT,)
+
+
+def _flow(
+    network: Network,
+    router: Router,
+    attached: Attached,
+    place: tuple[str, str, tuple[str, ...]],
+    bps: int,
+    size: int,
+    reason: str,
+) -> Load | None:
+    """Return a flow of packets of a class; None if no packet between two hosts is of it."""
+    direction, policy, path = place
+    packets = _of_path(router.configuration.device, policy, path)
+    for number, (source, destination) in enumerate(_pairs(network, attached, direction)):
+        if number >= TRIES:
+            break
+        ends = PacketSet(
+            (
+                {
+                    "network": (IPV4, 0),
+                    "source": (int(source.address.ip), 2**32 - 1),
+                    "destination": (int(destination.address.ip), 2**32 - 1),
+                },
+            )
+        )
+        for box in (packets & ends).boxes:
+            chosen = _packet(box, size)
+            if chosen is not None:
+                protocol, dscp, port = chosen
+                name = _name(router, attached, path)
+                return Load(name, source, destination, protocol, bps, size, dscp, port, reason)
+    return None
+
+
+def _of_path(device: Device, policy: str, path: Sequence[str]) -> PacketSet:
+    """Return the packets of a class of a policy-map, or of a class of its child policies."""
+    found = EVERYTHING
+    current: PolicyMap | None = device.policy_maps.get(policy)
+    for name in path:
+        before = [] if current is None else [each.name for each in current.classes]
+        before = before[: before.index(name)] if name in before else before
+        taken = reduce(lambda one, two: one | two, (class_packets(device, each) for each in before), NOTHING)
+        found = found & class_packets(device, name) & ~taken
+        each = None if current is None else current.find(name)
+        current = device.policy_maps.get(each.service_policy) if each is not None and each.service_policy else None
+    return found
+
+
+def _packet(box: Box, size: int) -> tuple[str, int, int | None] | None:
+    """Return protocol, DSCP and port of packets in a box; None where no flow has such packets."""
+    if box.get("source_port", (FULL["source_port"], 0))[0].bit_count() < FULL["source_port"].bit_count() // 2:
+        return None
+    if not box.get("length", (FULL["length"], 0))[0] >> size & 1:
+        return None
+    for name in ("cos", "vlan", "qos_group", "input"):
+        bits = box.get(name, (FULL[name], 0))[0]
+        if bits.bit_count() < FULL[name].bit_count() // 2:
+            return None
+    protocols = box.get("protocol", (FULL["protocol"], 0))[0]
+    protocol = "udp" if protocols >> UDP & 1 else "tcp" if protocols >> TCP & 1 else ""
+    if not protocol:
+        return None
+    dscps = box.get("dscp", (FULL["dscp"], 0))[0]
+    dscp = next(value for value in range(64) if dscps >> value & 1)
+    ports = box.get("destination_port", (FULL["destination_port"], 0))[0]
+    if ports == FULL["destination_port"]:
+        return protocol, dscp, None
+    usual = (5001, *range(1, 65536))
+    port = next((each for each in usual if ports >> each & 1), None)
+    return None if port is None else (protocol, dscp, port)
+
+
+def _pairs(network: Network, attached: Attached, direction: str) -> Iterator[tuple[Host, Host]]:
+    """Yield sources and destinations whose packets leave, or enter, by an interface; those nearby first."""
+    near = sorted(network.hosts, key=lambda each: each.at.router != attached.router)
+    here = [each for each in near if each.at == attached]
+    for one in here or near:
+        for other in near:
+            source, destination = (other, one) if direction == "output" else (one, other)
+            if source is destination:
+                continue
+            path = network.path(source, destination)
+            if any(attached == (out if direction == "output" else entered) for entered, out in path):
+                yield source, destination
+
+
+def _name(router: Router, attached: Attached, path: tuple[str, ...]) -> str:
+    parts = [path[-1] if path else "load", attached.carrier if not path else ""]
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", "-".join(each for each in parts if each))[:36]
+    return name if name[:1].isalpha() else f"class-{name}"[:36]

@@ -1,0 +1,286 @@
+"""A folder with a topology, templates and an experiment from the output of routers.
+
+FOLDER/
+  NAME.yml               the experiment: topology, policies, background load
+  topology.yml           the topology alone, for `qoslab lab up`
+  templates/ROUTER.ios.j2  the policies of each router
+  ignored.txt            the lines that are left out, with the results that they could change
+  import.json            all of this for programs
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+from qoslab.errors import ExperimentError, UserError
+from qoslab.exchange.base import whole
+from qoslab.exchange.readers.base import text_of
+from qoslab.exchange.routers.chassis import chassis_of, refuse_switch
+from qoslab.exchange.routers.device import Router
+from qoslab.exchange.routers.ignored import Left, left_lines
+from qoslab.exchange.routers.load import Offered, offered_load
+from qoslab.exchange.routers.network import Network, join
+from qoslab.exchange.routers.ports import read_layout
+from qoslab.exchange.routers.printed import Output, outputs_of
+from qoslab.exchange.routers.show import read_interfaces, read_policies, read_routes, read_version
+from qoslab.exchange.routers.templates import Template, template_of
+from qoslab.exchange.routers.written import experiment_text, ignored_text, topology_text
+from qoslab.ios.secrets import without_secrets
+from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
+from qoslab.policy.configuration import check_vendor, read_configuration
+from qoslab.policy.pasted import configuration_text
+from qoslab.results.seal import seal_of
+
+LARGEST = 64_000_000
+"""Characters of all files together."""
+_NAME = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Options of the import of routers."""
+
+    model: str | None = None
+    """Model of all routers; by default the nearest to each."""
+    anonymous: bool = False
+
+
+@dataclass
+class Imported:
+    """Result of an import."""
+
+    folder: Path
+    experiment: Path
+    network: Network
+    offered: Offered
+    left: list[Left]
+    notes: list[str] = field(default_factory=list)
+
+
+def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Imported:
+    """Read the output of routers and write the folder `to`; it is there afterwards, whole, or as before.
+
+    Raise UserError where a file has no configuration or counters of a router with IOS or IOS-XE.
+    """
+    texts = {str(file): text_of(file) for file in files}
+    if sum(map(len, texts.values())) > LARGEST:
+        raise UserError(f"found more than {LARGEST} characters, expected the output of some routers")
+    routers, notes, others = _routers(texts, choices)
+    network = join(routers)
+    topology = topology_of(network)
+    templates = {each.name: template_of(each, topology) for each in routers}
+    offered = offered_load(network, templates)
+    shown = {file: without_secrets(text).splitlines() for file, text in _configurations(texts).items()}
+    left = [each for router in routers for each in left_lines(router, templates[router.name], shown[router.file])]
+    made = Imported(to, to / f"{_experiment_name(to)}.yml", network, offered, [*left, *others], notes)
+    with whole(to) as draft:
+        draft.mkdir()
+        _write(draft, made, topology, templates, files)
+    return made
+
+
+def _configurations(texts: dict[str, str]) -> dict[str, str]:
+    """Return the texts, without the marks of a terminal, line by line."""
+    from qoslab.policy.pasted import terminal_lines
+
+    return {file: "\n".join(terminal_lines(text)) for file, text in texts.items()}
+
+
+def _routers(texts: dict[str, str], choices: Choices) -> tuple[list[Router], list[str], list[Left]]:
+    """Return the routers in the files, remarks, and outputs that belong to none."""
+    outputs = [each for file, text in texts.items() for each in _outputs(file, text)]
+    configurations = [each for each in outputs if each.kind == "configuration"]
+    if not configurations:
+        name = next(iter(texts))
+        raise UserError(
+            f"{name}: found no configuration of a router, expected the output of `show running-config`",
+            hint="add it to the file, or as a file of its own",
+        )
+    routers: list[Router] = []
+    notes: list[str] = []
+    for each in configurations:
+        router = _router(each, {other.name for other in routers}, choices)
+        same = next((other for other in routers if other.layout.hostname == router.layout.hostname), None)
+        if same is not None and same.layout.hostname:
+            notes.append(f"{each.file}: a second configuration of {same.layout.hostname} is left out")
+            continue
+        routers.append(router)
+    others: list[Left] = []
+    for each in outputs:
+        if each.kind != "configuration":
+            _add_output(each, routers, notes, others)
+    for router in routers:
+        version = read_version(line for each in _of(outputs, router, routers, "version") for _, line in each.lines)
+        generation = router.configuration.device.generation
+        router.chassis = chassis_of(router.text, version, generation, choices.model)
+    return routers, notes, others
+
+
+def _outputs(file: str, text: str) -> list[Output]:
+    if not text.strip():
+        raise UserError(f"{file}: found an empty file, expected the output of `show running-config`")
+    found = outputs_of(file, text)
+    if not any(each.kind != "other" for each in found):
+        check_vendor(configuration_text(text), file, policy_needed=False)
+        raise UserError(
+            f"{file}: found no output of a router, expected that of `show running-config` of Cisco IOS",
+            hint="paste it with or without prompts",
+        )
+    return found
+
+
+def _router(output: Output, taken: set[str], choices: Choices) -> Router:
+    text = configuration_text(output.text)
+    refuse_switch(text, output.file)
+    check_vendor(text, output.file, policy_needed=False)
+    layout = read_layout(text)
+    layout.hostname = layout.hostname or output.host
+    if not layout.ports:
+        raise UserError(
+            f"{output.file}: found a configuration without an interface, expected a whole one",
+            hint="was it cut off? paste the whole output of `show running-config`",
+        )
+    configuration = read_configuration(output.text, family="router", source=output.file, policy_needed=False)
+    plain = _NAME.sub("-", layout.hostname).strip("-.")[:30]
+    name = plain if plain[:1].isalpha() else f"R{len(taken) + 1}"
+    name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 999))) if each not in taken)
+    chassis = chassis_of(text, read_version(()), configuration.device.generation, choices.model)
+    return Router(name, output.file, text, layout, configuration, chassis)
+
+
+def _of(outputs: Sequence[Output], router: Router, routers: Sequence[Router], kind: str) -> list[Output]:
+    return [each for each in outputs if each.kind == kind and _owner(each, routers) is router]
+
+
+def _owner(output: Output, routers: Sequence[Router]) -> Router | None:
+    """Return the router of an output: by its prompt, its file, or the file's name."""
+    if output.host:
+        return next((each for each in routers if each.layout.hostname.lower() == output.host.lower()), None)
+    if len(routers) == 1:
+        return routers[0]
+    same = [each for each in routers if each.file == output.file]
+    stem = Path(output.file).name.lower()
+    named = [each for each in routers if each.layout.hostname and stem.startswith(each.layout.hostname.lower())]
+    return same[0] if len(same) == 1 else max(named, key=lambda each: len(each.layout.hostname), default=None)
+
+
+def _add_output(output: Output, routers: Sequence[Router], notes: list[str], others: list[Left]) -> None:
+    owner = _owner(output, routers)
+    lines = [line for _, line in output.lines]
+    first, last = output.lines[0][0], output.lines[-1][0]
+    if owner is None and output.kind != "other":
+        notes.append(
+            f"{output.file}:{first}: output of an unknown router is left out: no prompt, and several configurations"
+        )
+    elif owner is not None and output.kind == "interfaces":
+        owner.interfaces.update({each.name: each for each in read_interfaces(lines)})
+    elif owner is not None and output.kind == "policies":
+        owner.classes += read_policies(lines)
+    elif owner is not None and output.kind == "routes":
+        owner.table.update(read_routes(lines))
+    elif output.kind == "other":
+        text = without_secrets(lines[0].strip())
+        others.append(
+            Left(output.file, first, last, text, "", "no output that is read", "nothing: it is no configuration")
+        )
+
+
+def topology_of(network: Network) -> Topology:
+    """Return the topology as an experiment has it."""
+    nodes: dict[str, Node] = {}
+    for name, router in network.routers.items():
+        routes = tuple(Route(prefix=prefix, via=via) for prefix, via in network.routes[name].items())
+        if router.is_model:
+            own = router.chassis.generation
+            nodes[name] = Node(platform="ios", model=router.chassis.model, generation=own, routes=routes)
+        else:
+            nodes[name] = Node(platform="linux", generation=router.chassis.generation, routes=routes)
+    nodes |= {host.name: Node(platform="host") for host in network.hosts}
+    links = [
+        Link(
+            name=f"link{number}",
+            rate=one.rate,
+            framing=one.framing,
+            ends=tuple(  # type: ignore[arg-type]
+                LinkEnd(node=end.router, interface=end.carrier, address=end.address) for end in (one, other)
+            ),
+        )
+        for number, (one, other) in enumerate((each.ends for each in network.joined), 1)
+    ]
+    for number, host in enumerate(network.hosts, len(links) + 1):
+        near = LinkEnd(node=host.at.router, interface=host.at.carrier, address=host.at.address)
+        far = LinkEnd(node=host.name, interface="eth0", address=host.address)
+        framing, rate = host.at.framing, host.at.rate
+        links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, far)))
+    return Topology(nodes=nodes, links=tuple(links))
+
+
+def _experiment_name(to: Path) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", to.name.lower()).strip("-")[:40] or "imported"
+    return name if name[0].isalpha() else f"import-{name}"[:40]
+
+
+def _write(
+    draft: Path, made: Imported, topology: Topology, templates: dict[str, Template], files: Sequence[Path]
+) -> None:
+    from qoslab.schema import load_sweep
+    from qoslab.schema.idle import idle_warnings
+
+    (draft / "templates").mkdir()
+    for name, template in templates.items():
+        if template.text:
+            (draft / f"templates/{name}.ios.j2").write_text(template.text, encoding="utf-8")
+    target = draft / made.experiment.name
+    idle: list[str] = []
+    for _ in range(2):
+        target.write_text(experiment_text(made, topology, templates, idle), encoding="utf-8")
+        try:
+            sweep = load_sweep(target, {})
+        except ExperimentError as error:
+            said = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
+            raise UserError(f"the imported experiment is not valid:\n{said}") from error
+        idle = sorted({each.hint.rpartition("[")[2].rstrip("]") for each in idle_warnings(sweep) if "[" in each.hint})
+        if not idle:
+            break
+    (draft / "topology.yml").write_text(topology_text(topology), encoding="utf-8")
+    (draft / "ignored.txt").write_text(ignored_text(made), encoding="utf-8")
+    (draft / "import.json").write_text(json.dumps(_record(made, templates, files), indent=2) + "\n", encoding="utf-8")
+
+
+def _record(made: Imported, templates: dict[str, Template], files: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "qoslab": __version__,
+        "files": [{"file": str(file), **seal_of(file).model_dump(exclude={"lines"})} for file in files],
+        "routers": [
+            {
+                "name": name,
+                "file": router.file,
+                "model": router.chassis.said,
+                "policies": [
+                    {"interface": at.port, "carried_by": at.carrier, "direction": direction, "policy": policy}
+                    for at, direction, policy in templates[name].policies
+                ],
+                "left_out": router.left_out,
+                "notes": [*router.notes, *templates[name].notes],
+            }
+            for name, router in made.network.routers.items()
+        ],
+        "load": [
+            {
+                "flow": each.name,
+                "from": each.source.name,
+                "to": each.destination.name,
+                "bps": each.bps,
+                "source": each.reason,
+            }
+            for each in made.offered.flows
+        ],
+        "notes": [*made.notes, *made.offered.notes],
+        "ignored": [asdict(each) for each in made.left],
+    }

@@ -1,0 +1,127 @@
+"""Text of terminals → the outputs of show commands, by prompts or by their first lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from qoslab.policy.pasted import terminal_lines
+
+Kind = Literal["configuration", "interfaces", "version", "policies", "routes", "other"]
+
+_PROMPT = re.compile(r"^ ?([A-Za-z][\w.:/@-]{0,62}?)(?:\([\w-]+\))?[#>] ?(.*)$")
+_COMMANDS: tuple[tuple[str, Kind], ...] = (
+    (
+        r"(?:do )?(?:sh\w* (?:run|start|conf)\w*|wr\w* t\w*|more (?:system:running|nvram:startup)-config)\b",
+        "configuration",
+    ),
+    (r"(?:do )?sh\w* policy-m\w* int", "policies"),
+    (r"(?:do )?sh\w* int\w*(?:(?! (?:desc|stat|brief|summ|count|trunk|switch|acc)).)*$", "interfaces"),
+    (r"(?:do )?sh\w* ver", "version"),
+    (r"(?:do )?sh\w* ip ro", "routes"),
+)
+_MARKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (
+        re.compile(r"Building configuration\.\.\.|(?:Current|Startup) configuration ?:|Using \d+ out of \d+"),
+        "configuration",
+    ),
+    (re.compile(r"version \d+\.\d+(?:\(.*\)\w*)?$|!? ?Last configuration change at "), "configuration"),
+    (re.compile(r"(?:Cisco (?:IOS|Internetwork Operating)|IOS \(tm\)).*(?:Software|Version)"), "version"),
+    (re.compile(r"[A-Za-z][\w./:-]* is [\w ]*(?:up|down|reset|deleted).*, line protocol is "), "interfaces"),
+    (re.compile(r"Codes: +L? ?-? ?|Gateway of last resort "), "routes"),
+)
+_POLICY_MARK = re.compile(r" +(?:Service-policy (?:input|output)|Policy-map) ?: ")
+_INTERFACE = re.compile(r" ?[A-Z][A-Za-z-]+ ?\d[\w/.:]*(?: ?: ?.*)?$")
+_CONFIGURATION = re.compile(
+    r"(?m)^ *(?:hostname|interface|policy-map|class-map|router (?:bgp|ospf|eigrp|rip)|ip (?:route|address|access-list))"
+    r" \S"
+)
+_HOSTNAME = re.compile(r"^ ?hostname +(\S+)")
+
+
+@dataclass
+class Output:
+    """The lines that one show command printed."""
+
+    file: str
+    kind: Kind
+    host: str
+    """Name in the prompt, or in the `hostname` line of a configuration; empty where neither is known."""
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    """Lines with their numbers in the file, from 1."""
+
+    @property
+    def text(self) -> str:
+        """The lines, at the places that they have in the file."""
+        made: list[str] = []
+        for number, line in self.lines:
+            made += [""] * (number - 1 - len(made))
+            made.append(line)
+        return "\n".join(made) + "\n"
+
+
+def outputs_of(file: str, pasted: str) -> list[Output]:
+    """Return the outputs in a file, in order; empty where it has none."""
+    found = _by_lines(file, terminal_lines(pasted))
+    if not found or (all(each.kind == "other" for each in found) and _CONFIGURATION.search(pasted)):
+        lines = list(enumerate(terminal_lines(pasted), 1))
+        found = [Output(file, "configuration", "", lines)] if _CONFIGURATION.search(pasted) else found
+    for each in found:
+        if each.kind == "configuration":
+            names = (_HOSTNAME.match(line) for _, line in each.lines)
+            each.host = next((name[1].strip('"') for name in names if name), each.host)
+    return [each for each in found if any(line.strip() for _, line in each.lines)]
+
+
+def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
+    found: list[Output] = []
+    current: Output | None = None
+    ended = False
+    for number, line in enumerate(lines, 1):
+        if (prompt := _command(line)) is not None:
+            current, ended = None, False
+            if prompt[1] != "":
+                current = Output(file, _kind(prompt[1]), prompt[0])
+                found.append(current)
+            continue
+        kind = _marked(line, lines[number - 2] if number > 1 else "")
+        begins = kind is not None and (current is None or current.kind in ("other", "configuration") or ended)
+        if kind is not None and current is not None and not begins:
+            begins = kind != current.kind and kind != "configuration"
+        if kind == "configuration" and current is not None and current.kind == "configuration" and not ended:
+            begins = False
+        if begins and kind is not None:
+            host = "" if current is None else current.host
+            taken = [current.lines.pop()] if kind == "policies" and current is not None and current.lines else []
+            if kind == "policies" and not taken:
+                taken = [(number - 1, lines[number - 2])]
+            current, ended = Output(file, kind, host, taken), False
+            found.append(current)
+        if current is not None:
+            current.lines.append((number, line))
+            ended = ended or (current.kind == "configuration" and line.strip() == "end")
+        elif line.strip():
+            current = Output(file, "other", "", [(number, line)])
+            found.append(current)
+    return found
+
+
+def _command(line: str) -> tuple[str, str] | None:
+    """Return host and command of a line with a prompt."""
+    found = _PROMPT.match(line)
+    if found is None or "-" in found[2][:1]:
+        return None
+    return found[1], found[2].strip()
+
+
+def _kind(command: str) -> Kind:
+    return next((kind for pattern, kind in _COMMANDS if re.match(pattern, command, re.IGNORECASE)), "other")
+
+
+def _marked(line: str, before: str) -> Kind | None:
+    """Return the kind of output that a line begins."""
+    if _POLICY_MARK.match(line) and _INTERFACE.match(before):
+        return "policies"
+    return next((kind for pattern, kind in _MARKS if pattern.match(line)), None)
