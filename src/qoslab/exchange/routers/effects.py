@@ -70,7 +70,8 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "|arp|time-range|kron|cns|call-home|wsma|guestshell|app-hosting|iox|avb|ptp|stack|udld|quit|exit|config-register"
         "|smart|software|tftp|buffers|mmi|network-clock|template|dot1x|auth|access-session|device-|identity|profile"
         "|prompt|lldp|cdp|environment|upgrade|facility|sdm|rep |cable|slot|subslot|module|utd|umbrella|sdwan"
-        "|certificate|platform|remote|set |location|shell|configuration|do-|virtual|csdb|secure|crashinfo|rmon|key |partition|printer|pnp",
+        "|certificate|platform|remote|set |location|shell|configuration|do-|virtual|csdb|secure|crashinfo|rmon|key "
+        "|partition|printer|pnp",
         NOTHING,
     ),
 )
@@ -92,7 +93,8 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     ("crypto |tunnel |qos pre-classify|ip gre", ENCAPSULATED),
     (
         "ip policy|ip vrf|vrf |standby|vrrp|glbp|ip ospf|ip eigrp|ip pim|ip rip|ip igmp|ip summary|ip router|ip auth"
-        "|bfd|ip hello|ip hold|ip bandwidth|ip split|ip next-hop|ip nhrp|ip bgp|isis|mpls|ip wccp|ip multicast|backup|track"
+        "|bfd|ip hello|ip hold|ip bandwidth|ip split|ip next-hop|ip nhrp|ip bgp|isis|mpls|ip wccp|ip multicast|backup"
+        "|track"
         "|delay|ip dampening|dampening|ip load|mac-address",
         PATH,
     ),
@@ -135,5 +137,7 @@ def effect_of_block(head: str) -> str:
 
 def effect_of_line(text: str) -> str:
     """Return the effect of a line of an interface; what it turns off has the same effect."""
+    if text == "no ip address":
+        return NOTHING
     bare = text.removeprefix("no ").strip()
     return next((effect for pattern, effect in _BY_LINE if pattern.match(bare)), NOT_KNOWN)

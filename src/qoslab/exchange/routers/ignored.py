@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from qoslab.exchange.routers.device import Router
-from qoslab.exchange.routers.effects import NOTHING, effect_of_block, effect_of_line
+from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PATH, effect_of_block, effect_of_line
 from qoslab.exchange.routers.ports import WITHOUT_LINE
 from qoslab.exchange.routers.templates import Template
 from qoslab.ios.parse import HEADING
 from qoslab.policy.ignored import Ignored, ignored_lines
 
 _BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")
+_LIST = re.compile(r"(?:ip access-list (?:standard|extended)|ipv6 access-list|access-list) (\S+)")
 _PLACED = re.compile(
-    r"ip address|ip unnumbered|no shutdown|speed|clock ?rate|encapsulation ppp|no ip address|bandwidth \d"
+    r"ip address|ip unnumbered|no shutdown|speed|clock ?rate|encapsulation (?:ppp|aal5)|no ip address|bandwidth \d|pvc "
+    r"|vbr|cbr|ubr|pppoe|dialer pool|ppp multilink$|ppp multilink group|multilink-group|channel-group|switchport access"
 )
 """Lines of an interface that the topology has."""
 
@@ -69,7 +71,7 @@ class _Lister:
         ):
             yield from self.of_interface(block, rows)
             return
-        effect = effect_of_block(block.head)
+        effect = self.of_list(block.head) or effect_of_block(block.head)
         listed = [row for row in rows if row[0] in self.own or row[0] in self.template.refused]
         for number, text in listed:
             known = self.own.get(number)
@@ -79,6 +81,23 @@ class _Lister:
         if rest := [row for row in rows if row not in listed]:
             reason = self.unread.get(rest[0][0], "")
             yield self.left((rest[0][0], rest[-1][0]), rest[0][1], "", reason, effect)
+
+    def of_list(self, head: str) -> str:
+        """Return the effect of an access list by the lines that name it; empty for other blocks."""
+        found = _LIST.match(head)
+        if found is None:
+            return ""
+        name = re.escape(found[1])
+        ports = [self.router.layout.ports.get(name) for at in self.router.attached for name in (at.port, at.carrier)]
+        lines = [text for port in ports if port is not None for text in port.lines.values()]
+        if any(re.match(rf"(?:ip access-group|ipv6 traffic-filter) {name} ", text) for text in lines):
+            return FILTERS
+        text = self.router.text
+        if re.search(rf"(?m)^ip nat .*\blist {name}\b", text):
+            return NAT
+        if re.search(rf"(?m)^ +match address {name}\b", text):
+            return ENCRYPTED
+        return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NOTHING
 
     def of_interface(self, block: _Block, rows: list[tuple[int, str]]) -> Iterator[Left]:
         port = next((each for each in self.router.layout.ports.values() if each.line == block.number), None)
@@ -121,7 +140,8 @@ def _used(router: Router) -> set[int]:
     found: set[int] = set()
     for attached in router.attached:
         port = router.layout.ports.get(attached.port)
-        for each in (port, router.layout.ports.get(attached.carrier)):
+        members = [] if port is None else router.layout.members(port)
+        for each in (port, router.layout.ports.get(attached.carrier), *members):
             if each is not None:
                 found.add(each.line)
                 found |= {number for number, text in each.lines.items() if _PLACED.match(text)}

@@ -27,6 +27,7 @@ LEAST_BPS = 1000
 FROM_PART = 0.01
 """Part of an interface's rate below which the rest of other flows is not made up for."""
 UDP, TCP = 17, 6
+NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to be of this class"
 TRIES = 60
 """Pairs of hosts that are tried for the packets of a class."""
 
@@ -115,7 +116,7 @@ def _by_class(network: Network, router: Router, attached: Attached, policy: tupl
         if flow is None:
             found.notes.append(
                 f"{router.name} {attached.port} {direction}: {each.offered_bps} b/s of class {'/'.join(each.path)} are "
-                "left out: no packet between the hosts of the topology is of this class"
+                f"left out: {NO_PACKET}"
             )
         else:
             found.add(network, flow)
@@ -154,6 +155,8 @@ def _by_default(network: Network, templates: dict[str, Template], found: Offered
             flow = _flow(network, router, attached, (direction, name, path), share, DEFAULT_PACKET, about)
             if flow is not None:
                 found.add(network, flow)
+            else:
+                found.notes.append(f"{router.name}: class {'/'.join(path)} of {name} has no load: {NO_PACKET}")
     if not found.flows:
         pairs = (pair for each in network.hosts for pair in _pairs(network, each.at, "output"))
         source, destination = next(pairs)

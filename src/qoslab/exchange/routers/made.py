@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,12 @@ from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.policy.configuration import check_vendor, read_configuration
 from qoslab.policy.pasted import configuration_text
 from qoslab.results.seal import seal_of
+from qoslab.units import Rate
 
 LARGEST = 64_000_000
 """Characters of all files together."""
+BEHIND_BPS = 1_000_000_000
+"""Rate of the link between a host and the router at the other end of its line."""
 _NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -201,7 +205,12 @@ def topology_of(network: Network) -> Topology:
             nodes[name] = Node(platform="ios", model=router.chassis.model, generation=own, routes=routes)
         else:
             nodes[name] = Node(platform="linux", generation=router.chassis.generation, routes=routes)
-    nodes |= {host.name: Node(platform="host") for host in network.hosts}
+    for host in network.hosts:
+        if host.far is not None:
+            back = Route(prefix=IPv4Network("0.0.0.0/0"), via=host.at.address.ip)
+            generation = network.routers[host.at.router].chassis.generation
+            nodes[host.far.name] = Node(platform="linux", generation=generation, routes=(back,))
+        nodes[host.name] = Node(platform="host")
     links = [
         Link(
             name=f"link{number}",
@@ -213,11 +222,16 @@ def topology_of(network: Network) -> Topology:
         )
         for number, (one, other) in enumerate((each.ends for each in network.joined), 1)
     ]
-    for number, host in enumerate(network.hosts, len(links) + 1):
+    for host in network.hosts:
         near = LinkEnd(node=host.at.router, interface=host.at.carrier, address=host.at.address)
-        far = LinkEnd(node=host.name, interface="eth0", address=host.address)
-        framing, rate = host.at.framing, host.at.rate
-        links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, far)))
+        end = LinkEnd(node=host.name, interface="eth0", address=host.address)
+        framing, rate, number = host.at.framing, host.at.rate, len(links) + 1
+        if host.far is not None:
+            line = LinkEnd(node=host.far.name, interface=host.at.carrier, address=host.far.address)
+            links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, line)))
+            near = LinkEnd(node=host.far.name, interface=host.far.port, address=host.far.gateway)
+            framing, rate, number = "ethernet", Rate(BEHIND_BPS), number + 1
+        links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, end)))
     return Topology(nodes=nodes, links=tuple(links))
 
 

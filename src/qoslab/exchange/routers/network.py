@@ -31,12 +31,27 @@ _LINKED = re.compile(r"(?:[A-Z][A-Za-z]*Ethernet|Ethernet|TwentyFiveGigE|Hundred
 
 
 @dataclass(frozen=True)
+class Far:
+    """The router at the other end of a line that no host can have: serial, ATM, PPPoE."""
+
+    name: str
+    address: IPv4Interface
+    """On the line."""
+    port: str
+    """Towards the host."""
+    gateway: IPv4Interface
+    """Address of that port."""
+
+
+@dataclass(frozen=True)
 class Host:
     """An end system behind an interface of a router."""
 
     name: str
     address: IPv4Interface
     at: Attached
+    far: Far | None = None
+    """Router between the line and the host; None where the host is on the line."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ def join(routers: Sequence[Router]) -> Network:
     for router in routers:
         _attach(router, free)
     network = Network({each.name: each for each in routers})
-    _link(network)
+    _link(network, free)
     for router in routers:
         if not router.attached or (not _hosts_of(network, router) and len(routers) == 1):
             _add_spare(router, network, free)
@@ -251,7 +266,7 @@ def _spare_port(router: Router) -> str:
     return next(name for name in names if name not in used)
 
 
-def _link(network: Network) -> None:
+def _link(network: Network, free: Iterator[IPv4Network]) -> None:
     """Join the routers of each subnet, two by two; the other interfaces get a host."""
     groups: dict[IPv4Network, list[Attached]] = {}
     for router in network.routers.values():
@@ -280,7 +295,7 @@ def _link(network: Network) -> None:
                 own = network.routers[old.router].attached
                 own[own.index(old)] = new
         else:
-            network.hosts.append(_host(network, ends[0]))
+            network.hosts.append(_host(network, ends[0], free))
 
 
 def _with_one_line(one: Attached, other: Attached) -> tuple[Attached, Attached]:
@@ -301,14 +316,23 @@ def _leave_out(network: Network, each: Attached, reason: str) -> None:
     router.left_out[each.port] = reason
 
 
-def _host(network: Network, at: Attached) -> Host:
+def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
     prefix = at.address.network
     own = (each for each in islice(prefix.hosts(), 3) if each != at.address.ip)
     address = at.beyond or next(own)
     name = re.sub(r"[^A-Za-z0-9.-]", "-", f"{at.router[:24]}-{short_name(at.port)}")[:36]
     taken = {each.name for each in network.hosts} | set(network.routers)
     name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 99))) if each not in taken)
-    return Host(name, IPv4Interface(f"{address}/{prefix.prefixlen}"), at)
+    there = IPv4Interface(f"{address}/{prefix.prefixlen}")
+    if at.framing == "ethernet":
+        return Host(name, there, at)
+    behind = next(free)
+    port = next(each for each in ("GigabitEthernet0/0", "GigabitEthernet0/1") if each != at.carrier)
+    gateway, own_address = (IPv4Interface(f"{behind[number]}/{behind.prefixlen}") for number in (1, 2))
+    network.routers[at.router].notes.append(
+        f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it ({behind}, RFC 5737)"
+    )
+    return Host(name, own_address, at, Far(f"{name}-far", there, port, gateway))
 
 
 def _hosts_of(network: Network, router: Router) -> list[Host]:
@@ -322,7 +346,7 @@ def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) ->
     rate = Rate(DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] * 1000)
     at = Attached(router.name, port, port, IPv4Interface(f"{prefix[1]}/{prefix.prefixlen}"), rate, "ethernet")
     router.attached.append(at)
-    network.hosts.append(_host(network, at))
+    network.hosts.append(_host(network, at, free))
     router.notes.append(f"{port} with {at.address} is added, so that traffic has two ends (RFC 5737)")
 
 
@@ -343,6 +367,13 @@ def _route(network: Network) -> None:
     )
     if not whole:
         network.routes = shortest
+    for host in network.hosts:
+        if host.far is not None:
+            line, behind = host.at.address.network, host.address.network
+            for name, routes in network.routes.items():
+                via = host.far.address.ip if name == host.at.router else routes.get(line)
+                if via is not None:
+                    routes[behind] = via
 
 
 def _reachable(network: Network, one: Host, two: Host) -> bool:
