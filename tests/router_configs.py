@@ -319,9 +319,11 @@ def _classic() -> dict[str, str]:
         "7206-atm": config(
             "12.4",
             "AGG7206",
-            "class-map match-all GOLD\n match ip precedence 5\npolicy-map VC\n class GOLD\n  priority 256\n class class-default\n  fair-queue\n",
+            "class-map match-all GOLD\n match ip precedence 5\npolicy-map VC\n class GOLD\n  priority 256\n"
+            " class class-default\n  fair-queue\n",
             port("ATM1/0", "no ip address", "no atm ilmi-keepalive"),
-            "interface ATM1/0.33 point-to-point\n ip address 192.168.33.1 255.255.255.252\n pvc 0/33\n  vbr-nrt 2000 2000\n"
+            "interface ATM1/0.33 point-to-point\n ip address 192.168.33.1 255.255.255.252\n pvc 0/33\n"
+            "  vbr-nrt 2000 2000\n"
             "  encapsulation aal5snap\n  service-policy output VC\n",
             addressed("FastEthernet0/0", "10.7.2.1", SLASH24),
             OSPF,
@@ -344,9 +346,11 @@ def _classic() -> dict[str, str]:
             "HUB3745",
             "policy-map FR\n class class-default\n  fair-queue\n",
             port("Serial1/0", "no ip address", "encapsulation frame-relay", "frame-relay traffic-shaping"),
-            "interface Serial1/0.102 point-to-point\n ip address 10.255.102.1 255.255.255.252\n frame-relay interface-dlci 102\n"
+            "interface Serial1/0.102 point-to-point\n ip address 10.255.102.1 255.255.255.252\n"
+            " frame-relay interface-dlci 102\n"
             "  class FRTS\n",
-            "interface Serial1/0.103 point-to-point\n ip address 10.255.103.1 255.255.255.252\n frame-relay interface-dlci 103\n",
+            "interface Serial1/0.103 point-to-point\n ip address 10.255.103.1 255.255.255.252\n"
+            " frame-relay interface-dlci 103\n",
             addressed("FastEthernet0/0", "10.37.45.1", SLASH24),
             "map-class frame-relay FRTS\n frame-relay cir 128000\n frame-relay bc 1280\n service-policy output FR\n",
         ),
@@ -412,7 +416,8 @@ def _fifteen() -> dict[str, str]:
             "HOME881",
             "vpdn enable\n",
             "policy-map UP\n class VOIP\n  priority 512\n class class-default\n  fair-queue\npolicy-map DIALER-OUT\n"
-            " class class-default\n  shape average 5000000\n  service-policy UP\nclass-map match-any VOIP\n match dscp ef\n",
+            " class class-default\n  shape average 5000000\n  service-policy UP\nclass-map match-any VOIP\n"
+            " match dscp ef\n",
             port("FastEthernet0", "switchport access vlan 10", "no ip address"),
             port("FastEthernet1", "no ip address"),
             port("FastEthernet4", "no ip address", "pppoe enable group global", "pppoe-client dial-pool-number 1"),
@@ -524,7 +529,8 @@ def _fifteen() -> dict[str, str]:
         "iosv-ipv6": config(
             "15.9",
             "V6-LAB",
-            "ipv6 unicast-routing\nclass-map match-any V6V\n match dscp ef\npolicy-map P6\n class V6V\n  priority 1000\n"
+            "ipv6 unicast-routing\nclass-map match-any V6V\n match dscp ef\npolicy-map P6\n class V6V\n"
+            "  priority 1000\n"
             " class class-default\n  fair-queue\n",
             addressed(
                 *("GigabitEthernet0/0", "10.60.0.1", SLASH24, "ipv6 address 2001:DB8:60::1/64", "ipv6 enable"),
@@ -601,7 +607,8 @@ def _xe() -> dict[str, str]:
         "c1111-vlans": config(
             "17.6",
             "C1111-SHOP",
-            "license udi pid C1111-8P sn FGL12345678\nlicense boot level network-advantage\nspanning-tree extend system-id\nvlan internal allocation policy ascending\n",
+            "license udi pid C1111-8P sn FGL12345678\nlicense boot level network-advantage\n"
+            "spanning-tree extend system-id\nvlan internal allocation policy ascending\n",
             XE_CHILD.format(rate="20000000"),
             port("GigabitEthernet0/0/0", "ip address dhcp", "ip nat outside", "service-policy output PARENT"),
             port("GigabitEthernet0/0/1", "no ip address", "shutdown"),
@@ -611,7 +618,8 @@ def _xe() -> dict[str, str]:
             addressed("Vlan10", "10.11.11.1", SLASH24, "ip nat inside"),
             addressed("Vlan20", "10.11.12.1", SLASH24, "ip nat inside", "ip access-group GUEST in"),
             "ip access-list extended GUEST\n 10 deny ip any 10.0.0.0 0.255.255.255\n 20 permit ip any any\n",
-            "ip nat inside source list NATTED interface GigabitEthernet0/0/0 overload\nip access-list standard NATTED\n 10 permit 10.11.0.0 0.0.255.255\n",
+            "ip nat inside source list NATTED interface GigabitEthernet0/0/0 overload\n"
+            "ip access-list standard NATTED\n 10 permit 10.11.0.0 0.0.255.255\n",
         ),
         "c8200-sdwan-like": config(
             "17.9",
@@ -659,7 +667,8 @@ def _xe() -> dict[str, str]:
         "csr-copp": config(
             "16.12",
             "CSR-COPP",
-            "class-map match-all COPP-ICMP\n match access-group name ICMP\npolicy-map COPP\n class COPP-ICMP\n  police 64000\n",
+            "class-map match-all COPP-ICMP\n match access-group name ICMP\npolicy-map COPP\n class COPP-ICMP\n"
+            "  police 64000\n",
             "control-plane\n service-policy input COPP\n",
             addressed("GigabitEthernet1", "203.0.113.78", SLASH30),
             addressed("GigabitEthernet2", "10.160.0.1", SLASH24),
@@ -669,7 +678,8 @@ def _xe() -> dict[str, str]:
             "16.6",
             "PE-ASR",
             "mpls label protocol ldp\n",
-            "policy-map CUST-50M\n class class-default\n  shape average 50000000\npolicy-map CUST-IN\n class class-default\n"
+            "policy-map CUST-50M\n class class-default\n  shape average 50000000\npolicy-map CUST-IN\n"
+            " class class-default\n"
             "  police cir 50000000 bc 1562500 conform-action transmit exceed-action drop\n",
             port("TenGigabitEthernet0/0/0", "no ip address", "mtu 9216"),
             *(
@@ -715,9 +725,12 @@ def _xe() -> dict[str, str]:
         "isr4351-three-levels": config(
             "16.12",
             "DEEP4351",
-            "class-map match-any EF\n match dscp ef\nclass-map match-all VLAN10\n match vlan 10\npolicy-map L3\n class EF\n"
-            "  priority\n  police cir 1000000\n class class-default\n  bandwidth remaining percent 50\npolicy-map L2\n class VLAN10\n"
-            "  shape average 10000000\n  service-policy L3\n class class-default\n  shape average 20000000\npolicy-map L1\n"
+            "class-map match-any EF\n match dscp ef\nclass-map match-all VLAN10\n match vlan 10\npolicy-map L3\n"
+            " class EF\n"
+            "  priority\n  police cir 1000000\n class class-default\n  bandwidth remaining percent 50\n"
+            "policy-map L2\n class VLAN10\n"
+            "  shape average 10000000\n  service-policy L3\n class class-default\n  shape average 20000000\n"
+            "policy-map L1\n"
             " class class-default\n  shape average 100000000\n  service-policy L2\n",
             addressed("GigabitEthernet0/0/0", "203.0.113.86", SLASH30, "service-policy output L1"),
             addressed("GigabitEthernet0/0/1", "10.43.51.1", SLASH24),

@@ -70,7 +70,7 @@ def command(
     """
     from qoslab.exchange.readers import form_of
 
-    target = to or Path("imported") / files[0].name.split(".")[0]
+    target = to or Path("imported") / ("anonymous" if anonymous else files[0].name.split(".")[0])
     forms = {form or form_of(file) for file in files}
     if forms == {ROUTER}:
         if interfaces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from qoslab.errors import UserError
@@ -64,14 +65,14 @@ class Chassis:
         if self.found and self.found.upper().removeprefix("CISCO").startswith(self.model.upper()):
             return exact
         if not self.found:
-            return (
-                f"{exact}; modelled as {self.model}, the usual model of this release (give `show version` for another)"
-            )
+            return f"{exact}; modelled as {self.model}, by its release and ports (--model, or `show version`)"
         return f"{exact}; modelled as {self.model}, the nearest model: of the same family or software"
 
 
-def chassis_of(text: str, version: Version, read: Generation, wanted: str | None) -> Chassis:
-    """Select the model of a router, by `show version`, the licence line or the release.
+def chassis_of(
+    text: str, version: Version, read: Generation, wanted: str | None, ports: Collection[str] = ()
+) -> Chassis:
+    """Select the model of a router, by `show version`, the licence line, or the release and the ports.
 
     `read` is the generation that knows most lines of the configuration; `wanted` is the user's choice.
     """
@@ -89,10 +90,16 @@ def chassis_of(text: str, version: Version, read: Generation, wanted: str | None
     )
     exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
     exact = exact if found else None
-    model = exact or near or _OF_GENERATION[generation]
+    usual = _OF_GENERATION[generation]
+    fitting = (name for name in (usual, *MODELS) if generation in MODELS[name].generations and _has(name, ports))
+    model = exact or near or (usual if found else next(fitting, usual))
     if generation not in MODELS[model].generations or MODELS[model].family == "switch":
         model = _OF_GENERATION[generation]
     return Chassis(found, release, generation, model)
+
+
+def _has(model: str, ports: Collection[str]) -> bool:
+    return MODELS[model].family == "router" and all(MODELS[model].interface(each) is not None for each in ports)
 
 
 def refuse_switch(text: str, source: str) -> None:

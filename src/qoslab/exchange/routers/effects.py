@@ -141,3 +141,9 @@ def effect_of_line(text: str) -> str:
         return NOTHING
     bare = text.removeprefix("no ").strip()
     return next((effect for pattern, effect in _BY_LINE if pattern.match(bare)), NOT_KNOWN)
+
+
+WORDS = frozenset(
+    re.findall(r"[A-Za-z][A-Za-z0-9-]+", " ".join(part for table in (_BLOCKS, _OF_INTERFACE) for part, _ in table))
+)
+"""Words of commands in the tables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.exchange.routers.device import Router
@@ -11,6 +11,7 @@ from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PA
 from qoslab.exchange.routers.ports import WITHOUT_LINE
 from qoslab.exchange.routers.templates import Template
 from qoslab.ios.parse import HEADING
+from qoslab.ios.secrets import without_secrets
 from qoslab.policy.ignored import Ignored, ignored_lines
 
 _BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")
@@ -53,11 +54,10 @@ class _Block:
 
 
 class _Lister:
-    def __init__(self, router: Router, template: Template, shown: Sequence[str]) -> None:
+    def __init__(self, router: Router, template: Template) -> None:
         self.router = router
         self.template = template
-        self.shown = shown
-        """Lines of the file without secrets."""
+        self.shown = without_secrets(router.text).splitlines()
         self.own: dict[int, Ignored] = {each.line: each for each in ignored_lines(router.configuration)}
         self.unread = {each.number: each.reason for each in router.configuration.reading.unread}
         self.used = template.used | _used(router)
@@ -128,9 +128,9 @@ class _Lister:
         )
 
 
-def left_lines(router: Router, template: Template, shown: Sequence[str]) -> list[Left]:
-    """Return the lines of a router that are left out; `shown` has those of its file without secrets."""
-    lister = _Lister(router, template, shown)
+def left_lines(router: Router, template: Template) -> list[Left]:
+    """Return the lines of a router that are left out, without secrets."""
+    lister = _Lister(router, template)
     found = [each for block in _blocks(router.text) for each in lister.of_block(block)]
     return sorted(found, key=lambda each: each.first)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from qoslab.exchange.routers.device import Attached, Router
@@ -26,6 +26,7 @@ LEAST_BPS = 1000
 """Bits a second of IP below which a flow is left out."""
 FROM_PART = 0.01
 """Part of an interface's rate below which the rest of other flows is not made up for."""
+MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
 UDP, TCP = 17, 6
 NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to be of this class"
 TRIES = 60
@@ -56,6 +57,8 @@ class Offered:
 
     flows: list[Load] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    idle: set[str] = field(default_factory=set)
+    """Classes without load."""
     crossing: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rates of the flows in b/s by router and output interface."""
 
@@ -105,6 +108,7 @@ def _by_class(network: Network, router: Router, attached: Attached, policy: tupl
     header = COUNTED_HEADER[attached.framing]
     for each in _counted(router, attached, direction):
         if each.offered_bps <= 0:
+            found.idle.add(each.path[-1])
             continue
         mean = each.bytes // each.packets - header if each.packets else DEFAULT_PACKET
         size = min(max(mean, LEAST_PACKET), MOST_PACKET)
@@ -112,8 +116,9 @@ def _by_class(network: Network, router: Router, attached: Attached, policy: tupl
         about = (
             f"show policy-map interface: {each.offered_bps} b/s of {'/'.join(each.path)} on {attached.port} {direction}"
         )
-        flow = _flow(network, router, attached, (direction, name, each.path), bps, size, about)
+        flow = _flow(network, router, attached, (direction, name, each.path), (bps, size, about), found)
         if flow is None:
+            found.idle.add(each.path[-1])
             found.notes.append(
                 f"{router.name} {attached.port} {direction}: {each.offered_bps} b/s of class {'/'.join(each.path)} are "
                 f"left out: {NO_PACKET}"
@@ -149,16 +154,20 @@ def _by_default(network: Network, templates: dict[str, Template], found: Offered
     for attached, direction, name in policies:
         router = network.routers[attached.router]
         leaves = list(_leaves(router.configuration.device, name))
-        rate = min(_least_rate(router.configuration.device, name), attached.rate.bps)
+        port = router.layout.ports.get(attached.port)
+        kbps = port.value(r"bandwidth (\d+)$") if port is not None else None
+        rate = min(_least_rate(router.configuration.device, name), attached.rate.bps, int(kbps or 10**9) * 1000)
         share = int(min(rate * DEFAULT_PART, MOST_DEFAULT_BPS)) // max(len(leaves), 1)
         for path in leaves:
-            flow = _flow(network, router, attached, (direction, name, path), share, DEFAULT_PACKET, about)
+            flow = _flow(network, router, attached, (direction, name, path), (share, DEFAULT_PACKET, about), found)
             if flow is not None:
                 found.add(network, flow)
             else:
+                found.idle.add(path[-1])
                 found.notes.append(f"{router.name}: class {'/'.join(path)} of {name} has no load: {NO_PACKET}")
     if not found.flows:
-        pairs = (pair for each in network.hosts for pair in _pairs(network, each.at, "output"))
+        slowest = sorted(network.hosts, key=lambda each: (each.at.rate, not _leads_out(network, each)))
+        pairs = (pair for each in slowest for pair in _pairs(network, each.at, "output"))
         source, destination = next(pairs)
         bps = int(min(source.at.rate.bps, destination.at.rate.bps) * DEFAULT_PART)
         at = destination.at
@@ -168,6 +177,13 @@ def _by_default(network: Network, templates: dict[str, Template], found: Offered
     found.notes.append(
         f"no counters in the input: the load is {DEFAULT_PART:.0%} of the rate, in equal parts for the classes"
     )
+
+
+def _leads_out(network: Network, host: Host) -> bool:
+    """Return whether the default route of a router leads to a host."""
+    routes = network.routers[host.at.router].layout.routes
+    own = [each for each in routes if each.prefix.prefixlen == 0]
+    return any(each.via in host.at.address.network if each.via else each.port == host.at.port for each in own)
 
 
 def _least_rate(device: Device, policy: str) -> float:
@@ -193,16 +209,20 @@ def _flow(
     router: Router,
     attached: Attached,
     place: tuple[str, str, tuple[str, ...]],
-    bps: int,
-    size: int,
-    reason: str,
+    rate: tuple[int, int, str],
+    offered: Offered,
 ) -> Load | None:
-    """Return a flow of packets of a class; None if no packet between two hosts is of it."""
+    """Return a flow of packets of a class; None if no packet between two hosts is of it.
+
+    `place` is direction, policy-map and classes; `rate` is b/s, bytes of a packet and the source of both.
+    """
     direction, policy, path = place
-    packets = _of_path(router.configuration.device, policy, path)
+    bps, size, reason = rate
+    wanted = _of_path(_decided(router.configuration.device), policy, path)
     for number, (source, destination) in enumerate(_pairs(network, attached, direction)):
         if number >= TRIES:
             break
+        packets = _before_marking(network, (source, destination), attached, wanted) if direction == "output" else wanted
         ends = PacketSet(
             (
                 {
@@ -212,13 +232,50 @@ def _flow(
                 },
             )
         )
-        for box in (packets & ends).boxes:
-            chosen = _packet(box, size)
-            if chosen is not None:
-                protocol, dscp, port = chosen
-                name = _name(router, attached, path)
-                return Load(name, source, destination, protocol, bps, size, dscp, port, reason)
+        taken = {each.port for each in offered.flows if each.destination is destination}
+        known = (_packet(box, size, taken) for box in (packets & ends).boxes)
+        # Datagrams keep their rate, and any port serves best.
+        ordered = sorted(filter(None, known), key=lambda each: (each[0] != "udp", each[2] is not None))
+        if ordered:
+            protocol, dscp, port = ordered[0]
+            name = _name(router, attached, path)
+            return Load(name, source, destination, protocol, bps, size, dscp, port, reason)
     return None
+
+
+def _decided(device: Device) -> Device:
+    """Return a device whose class-maps have no criteria that only payloads decide: no packet of a lab meets those."""
+    maps = {}
+    for name, each in device.class_maps.items():
+        known = tuple(one for one in each.criteria if not one.undecided)
+        maps[name] = replace(each, criteria=known if each.match == "any" or known == each.criteria else ())
+    return replace(device, class_maps=maps)
+
+
+def _before_marking(network: Network, pair: tuple[Host, Host], attached: Attached, wanted: PacketSet) -> PacketSet:
+    """Return the packets that a host sends so that they are among `wanted` after the input policy of the router."""
+    entered = next((entered for entered, out in network.path(*pair) if out == attached), None)
+    router = network.routers[attached.router]
+    port = None if entered is None else router.layout.ports.get(entered.port)
+    device = _decided(router.configuration.device)
+    policy = None if port is None else device.policy_maps.get(port.policies.get("input", ""))
+    if policy is None:
+        return wanted
+    found, taken = NOTHING, NOTHING
+    for each in policy.classes:
+        own = class_packets(device, each.name) & ~taken
+        taken |= class_packets(device, each.name)
+        marks = [mark.value * (8 if "precedence" in mark.field else 1) for mark in each.marks if mark.field in MARKS]
+        found |= own & (wanted if not marks else _marked(wanted, marks[-1]))
+    return found if policy.find(CLASS_DEFAULT) is not None else found | (wanted & ~taken)
+
+
+def _marked(wanted: PacketSet, dscp: int) -> PacketSet:
+    """Return the packets of any DSCP that are among `wanted` once they have this one."""
+    fitting = (box for box in wanted.boxes if box.get("dscp", (FULL["dscp"], 0))[0] >> dscp & 1)
+    return PacketSet(
+        tuple({name: bits for name, bits in box.items() if name != "dscp"} for box in fitting), wanted.exact
+    )
 
 
 def _of_path(device: Device, policy: str, path: Sequence[str]) -> PacketSet:
@@ -235,8 +292,8 @@ def _of_path(device: Device, policy: str, path: Sequence[str]) -> PacketSet:
     return found
 
 
-def _packet(box: Box, size: int) -> tuple[str, int, int | None] | None:
-    """Return protocol, DSCP and port of packets in a box; None where no flow has such packets."""
+def _packet(box: Box, size: int, taken: Set[int | None]) -> tuple[str, int, int | None] | None:
+    """Return protocol, DSCP and a port that is not taken of packets in a box; None where no flow has such packets."""
     if box.get("source_port", (FULL["source_port"], 0))[0].bit_count() < FULL["source_port"].bit_count() // 2:
         return None
     if not box.get("length", (FULL["length"], 0))[0] >> size & 1:
@@ -255,7 +312,7 @@ def _packet(box: Box, size: int) -> tuple[str, int, int | None] | None:
     if ports == FULL["destination_port"]:
         return protocol, dscp, None
     usual = (5001, *range(1, 65536))
-    port = next((each for each in usual if ports >> each & 1), None)
+    port = next((each for each in usual if ports >> each & 1 and each not in taken), None)
     return None if port is None else (protocol, dscp, port)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -27,7 +27,7 @@ from qoslab.exchange.routers.device import Router
 from qoslab.exchange.routers.ignored import Left, left_lines
 from qoslab.exchange.routers.load import Offered, offered_load
 from qoslab.exchange.routers.network import Network, join
-from qoslab.exchange.routers.ports import read_layout
+from qoslab.exchange.routers.ports import LINES, read_layout
 from qoslab.exchange.routers.printed import Output, outputs_of
 from qoslab.exchange.routers.show import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.templates import Template, template_of
@@ -75,33 +75,53 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
     texts = {str(file): text_of(file) for file in files}
     if sum(map(len, texts.values())) > LARGEST:
         raise UserError(f"found more than {LARGEST} characters, expected the output of some routers")
-    routers, notes, others = _routers(texts, choices)
+    outputs = [each for file, text in texts.items() for each in _outputs(file, text)]
+    _place(outputs)
+    labels = {file: file for file in texts}
+    if choices.anonymous:
+        labels = {file: f"file{number}" for number, file in enumerate(texts, 1)}
+        _replace_names(outputs, labels)
+    routers, notes, others = _routers(outputs, choices)
     network = join(routers)
     topology = topology_of(network)
     templates = {each.name: template_of(each, topology) for each in routers}
     offered = offered_load(network, templates)
-    shown = {file: without_secrets(text).splitlines() for file, text in _configurations(texts).items()}
-    left = [each for router in routers for each in left_lines(router, templates[router.name], shown[router.file])]
+    left = [each for router in routers for each in left_lines(router, templates[router.name])]
     made = Imported(to, to / f"{_experiment_name(to)}.yml", network, offered, [*left, *others], notes)
     with whole(to) as draft:
         draft.mkdir()
-        _write(draft, made, topology, templates, files)
+        _write(draft, made, topology, templates, {labels[str(file)]: file for file in files})
     return made
 
 
-def _configurations(texts: dict[str, str]) -> dict[str, str]:
-    """Return the texts, without the marks of a terminal, line by line."""
-    from qoslab.policy.pasted import terminal_lines
+def _place(outputs: Sequence[Output]) -> None:
+    """Fill in the routers of outputs without a prompt: by the only configuration, the file, or the file's name."""
+    owners = [each for each in outputs if each.kind == "configuration"]
+    for each in outputs:
+        if each.host or each.kind == "configuration":
+            continue
+        same = [owner for owner in owners if owner.file == each.file]
+        stem = Path(each.file).name.lower()
+        named = [owner for owner in owners if owner.host and stem.startswith(owner.host.lower())]
+        if len(owners) == 1 or len(same) == 1:
+            each.host = (owners if len(owners) == 1 else same)[0].host
+        elif named:
+            each.host = max(named, key=lambda owner: len(owner.host)).host
 
-    return {file: "\n".join(terminal_lines(text)) for file, text in texts.items()}
+
+def _replace_names(outputs: Sequence[Output], labels: Mapping[str, str]) -> None:
+    from qoslab.exchange.routers.anonymous import Anonymiser
+
+    Anonymiser().replace(list(outputs))
+    for each in outputs:
+        each.file = labels[each.file]
 
 
-def _routers(texts: dict[str, str], choices: Choices) -> tuple[list[Router], list[str], list[Left]]:
-    """Return the routers in the files, remarks, and outputs that belong to none."""
-    outputs = [each for file, text in texts.items() for each in _outputs(file, text)]
+def _routers(outputs: Sequence[Output], choices: Choices) -> tuple[list[Router], list[str], list[Left]]:
+    """Return the routers of the outputs, remarks, and outputs that belong to none."""
     configurations = [each for each in outputs if each.kind == "configuration"]
     if not configurations:
-        name = next(iter(texts))
+        name = outputs[0].file
         raise UserError(
             f"{name}: found no configuration of a router, expected the output of `show running-config`",
             hint="add it to the file, or as a file of its own",
@@ -122,7 +142,8 @@ def _routers(texts: dict[str, str], choices: Choices) -> tuple[list[Router], lis
     for router in routers:
         version = read_version(line for each in _of(outputs, router, routers, "version") for _, line in each.lines)
         generation = router.configuration.device.generation
-        router.chassis = chassis_of(router.text, version, generation, choices.model)
+        ports = [each.name for each in router.layout.ports.values() if each.kind in LINES and each.parent is None]
+        router.chassis = chassis_of(router.text, version, generation, choices.model, ports)
     return routers, notes, others
 
 
@@ -163,15 +184,13 @@ def _of(outputs: Sequence[Output], router: Router, routers: Sequence[Router], ki
 
 
 def _owner(output: Output, routers: Sequence[Router]) -> Router | None:
-    """Return the router of an output: by its prompt, its file, or the file's name."""
-    if output.host:
-        return next((each for each in routers if each.layout.hostname.lower() == output.host.lower()), None)
-    if len(routers) == 1:
+    """Return the router of an output, by its name; of one without a name the only router."""
+    if not output.host and len(routers) == 1:
         return routers[0]
-    same = [each for each in routers if each.file == output.file]
-    stem = Path(output.file).name.lower()
-    named = [each for each in routers if each.layout.hostname and stem.startswith(each.layout.hostname.lower())]
-    return same[0] if len(same) == 1 else max(named, key=lambda each: len(each.layout.hostname), default=None)
+    host = output.host.lower()
+    # A prompt has the first characters of a long name.
+    named = [each for each in routers if host and each.layout.hostname.lower().startswith(host)]
+    return min(named, key=lambda each: len(each.layout.hostname), default=None)
 
 
 def _add_output(output: Output, routers: Sequence[Router], notes: list[str], others: list[Left]) -> None:
@@ -180,7 +199,8 @@ def _add_output(output: Output, routers: Sequence[Router], notes: list[str], oth
     first, last = output.lines[0][0], output.lines[-1][0]
     if owner is None and output.kind != "other":
         notes.append(
-            f"{output.file}:{first}: output of an unknown router is left out: no prompt, and several configurations"
+            f"{output.file}:{first}: output of {output.host or 'an unknown router'} is left out: "
+            "found no configuration of it"
         )
     elif owner is not None and output.kind == "interfaces":
         owner.interfaces.update({each.name: each for each in read_interfaces(lines)})
@@ -241,7 +261,7 @@ def _experiment_name(to: Path) -> str:
 
 
 def _write(
-    draft: Path, made: Imported, topology: Topology, templates: dict[str, Template], files: Sequence[Path]
+    draft: Path, made: Imported, topology: Topology, templates: dict[str, Template], files: Mapping[str, Path]
 ) -> None:
     from qoslab.schema import load_sweep
     from qoslab.schema.idle import idle_warnings
@@ -251,7 +271,10 @@ def _write(
         if template.text:
             (draft / f"templates/{name}.ios.j2").write_text(template.text, encoding="utf-8")
     target = draft / made.experiment.name
-    idle: list[str] = []
+    known = {name for each in made.network.routers.values() for name in each.configuration.device.class_maps}
+    text = "".join(each.text for each in templates.values())
+    unused = {each for each in made.offered.idle & known if re.search(rf"(?m)^class-map \S+ {re.escape(each)}$", text)}
+    idle = sorted(unused)
     for _ in range(2):
         target.write_text(experiment_text(made, topology, templates, idle), encoding="utf-8")
         try:
@@ -259,18 +282,19 @@ def _write(
         except ExperimentError as error:
             said = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
             raise UserError(f"the imported experiment is not valid:\n{said}") from error
-        idle = sorted({each.hint.rpartition("[")[2].rstrip("]") for each in idle_warnings(sweep) if "[" in each.hint})
-        if not idle:
+        warned = {each.hint.rpartition("[")[2].rstrip("]") for each in idle_warnings(sweep) if "[" in each.hint}
+        if warned <= set(idle):
             break
+        idle = sorted({*idle, *warned})
     (draft / "topology.yml").write_text(topology_text(topology), encoding="utf-8")
     (draft / "ignored.txt").write_text(ignored_text(made), encoding="utf-8")
     (draft / "import.json").write_text(json.dumps(_record(made, templates, files), indent=2) + "\n", encoding="utf-8")
 
 
-def _record(made: Imported, templates: dict[str, Template], files: Sequence[Path]) -> dict[str, Any]:
+def _record(made: Imported, templates: dict[str, Template], files: Mapping[str, Path]) -> dict[str, Any]:
     return {
         "qoslab": __version__,
-        "files": [{"file": str(file), **seal_of(file).model_dump(exclude={"lines"})} for file in files],
+        "files": [{"file": name, **seal_of(file).model_dump(exclude={"lines"})} for name, file in files.items()],
         "routers": [
             {
                 "name": name,

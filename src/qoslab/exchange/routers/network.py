@@ -330,7 +330,7 @@ def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
     port = next(each for each in ("GigabitEthernet0/0", "GigabitEthernet0/1") if each != at.carrier)
     gateway, own_address = (IPv4Interface(f"{behind[number]}/{behind.prefixlen}") for number in (1, 2))
     network.routers[at.router].notes.append(
-        f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it ({behind}, RFC 5737)"
+        f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it"
     )
     return Host(name, own_address, at, Far(f"{name}-far", there, port, gateway))
 

@@ -25,6 +25,8 @@ ETHERNETS = (
     *("Ethernet", "FastEthernet", "GigabitEthernet", "TwoGigabitEthernet", "FiveGigabitEthernet"),
     *("TenGigabitEthernet", "TwentyFiveGigE", "FortyGigabitEthernet", "HundredGigE"),
 )
+LINES = (*ETHERNETS, "Serial", "ATM")
+"""Kinds of interfaces with a line of their own."""
 BRIDGED = ("Vlan", "BDI", "BVI")
 """Kinds of interfaces whose frames leave by the ports of a VLAN, a bridge domain or a bridge group."""
 MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)

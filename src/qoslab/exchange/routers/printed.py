@@ -78,34 +78,37 @@ def outputs_of(file: str, pasted: str) -> list[Output]:
 def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
     found: list[Output] = []
     current: Output | None = None
-    ended = False
+    prompted = ended = False
+    before = 0
     for number, line in enumerate(lines, 1):
         if (prompt := _command(line)) is not None:
-            current, ended = None, False
-            if prompt[1] != "":
+            current, prompted, ended = None, bool(prompt[1]), False
+            if prompt[1]:
                 current = Output(file, _kind(prompt[1]), prompt[0])
                 found.append(current)
             continue
-        kind = _marked(line, lines[number - 2] if number > 1 else "")
-        begins = kind is not None and (current is None or current.kind in ("other", "configuration") or ended)
-        if kind is not None and current is not None and not begins:
-            begins = kind != current.kind and kind != "configuration"
-        if kind == "configuration" and current is not None and current.kind == "configuration" and not ended:
-            begins = False
-        if begins and kind is not None:
-            host = "" if current is None else current.host
-            taken = [current.lines.pop()] if kind == "policies" and current is not None and current.lines else []
-            if kind == "policies" and not taken:
-                taken = [(number - 1, lines[number - 2])]
-            current, ended = Output(file, kind, host, taken), False
+        kind = _marked(line, lines[before - 1] if before else "")
+        if kind is not None and (ended or not prompted) and _begins(current, kind, ended=ended):
+            taken = [(before, lines[before - 1])] if kind == "policies" else []
+            if current is not None and taken:
+                current.lines = [each for each in current.lines if each[0] < before]
+            current, prompted, ended = Output(file, kind, "" if current is None else current.host, taken), False, False
+            found.append(current)
+        before = number if line.strip() else before
+        if current is None and line.strip():
+            current = Output(file, "other", "")
             found.append(current)
         if current is not None:
             current.lines.append((number, line))
             ended = ended or (current.kind == "configuration" and line.strip() == "end")
-        elif line.strip():
-            current = Output(file, "other", "", [(number, line)])
-            found.append(current)
     return found
+
+
+def _begins(current: Output | None, kind: Kind, *, ended: bool) -> bool:
+    """Return whether a line with the mark of a kind begins an output, and is none of the one before it."""
+    if current is None or current.kind == "other" or ended:
+        return True
+    return kind not in ("configuration", current.kind)
 
 
 def _command(line: str) -> tuple[str, str] | None:

@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from qoslab.ios.model.names import interface_name
 
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+XE_TRAINS = ("16.", "17.")
+"""Beginnings of releases that are also printed with zeros: 16.09.05."""
 _RELEASE = re.compile(r"(?:Version|Release) +(\d+\.\d+(?:\([^)\s]*\)\w*|\.\w+)?)")
 _CHASSIS = re.compile(r"^cisco +(\S+) .*(?:processor|bytes of memory)", re.IGNORECASE)
 _UP = re.compile(r"^([A-Za-z][\w./:-]*) is ([\w ]*?(?:up|down|reset|deleted|standby)\b.*), line protocol is (\w+)")
@@ -84,7 +86,7 @@ def read_version(lines: Iterable[str]) -> Version:
             release = found[1]
         if not model and (found := _CHASSIS.match(line.strip())) and found[1].lower() not in ("ios", "systems"):
             model = found[1]
-    return Version(model, release)
+    return Version(model, re.sub(r"\.0(?=\d)", ".", release) if release.startswith(XE_TRAINS) else release)
 
 
 def read_interfaces(lines: Iterable[str]) -> list[InterfaceCounters]:

@@ -22,7 +22,7 @@ from qoslab.policy.configuration import is_refusal
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 _QUEUEING = re.compile(
     r"(?:no )?(?:bandwidth \d+|fair-queue|tx-ring-limit|hold-queue|max-reserved-bandwidth|rate-limit|traffic-shape"
-    r"|random-detect|priority-group|custom-queue-list|load-interval|mtu \d+|ip mtu|ip tcp adjust-mss)\b"
+    r"|random-detect|priority-group|custom-queue-list|load-interval|ip tcp adjust-mss)\b"
 )
 _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200

@@ -102,7 +102,8 @@ def _flows(flows: Sequence[Load]) -> Iterator[str]:
             f"protocol: {each.protocol}",
         ]
         parts += [f"rate: {Rate(each.bps)}"]
-        parts += [f"size: {each.size} B"] if each.protocol == "udp" else []
+        # iperf3 sends in pieces of this size: large ones would be bursts.
+        parts += [f"size: {each.size} B"]
         parts += [f"dscp: {each.dscp}"] if each.dscp else []
         parts += [f"port: {each.port}"] if each.port else []
         yield f"  # {each.reason}"
