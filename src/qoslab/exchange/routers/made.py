@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,11 @@ from qoslab.exchange.readers.base import text_of
 from qoslab.exchange.routers.chassis import chassis_of, refuse_switch
 from qoslab.exchange.routers.device import Router
 from qoslab.exchange.routers.ignored import Left, left_lines
-from qoslab.exchange.routers.load import Offered, offered_load
+from qoslab.exchange.routers.load import offered_load
 from qoslab.exchange.routers.network import Network, join
 from qoslab.exchange.routers.ports import LINES, read_layout
 from qoslab.exchange.routers.printed import Output, outputs_of
+from qoslab.exchange.routers.result import Imported
 from qoslab.exchange.routers.show import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.templates import Template, template_of
 from qoslab.exchange.routers.written import experiment_text, ignored_text, topology_text
@@ -53,18 +54,6 @@ class Choices:
     model: str | None = None
     """Model of all routers; by default the nearest to each."""
     anonymous: bool = False
-
-
-@dataclass
-class Imported:
-    """Result of an import."""
-
-    folder: Path
-    experiment: Path
-    network: Network
-    offered: Offered
-    left: list[Left]
-    notes: list[str] = field(default_factory=list)
 
 
 def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Imported:

@@ -51,7 +51,7 @@ class Port:
     name: str
     line: int
     lines: dict[int, str] = field(default_factory=dict)
-    """Its lines by their numbers, with one blank between words."""
+    """Lines of the interface by their numbers, with one blank between words."""
 
     def value(self, pattern: str) -> str | None:
         """Return the first group of the last line that matches; None without one."""

@@ -51,7 +51,7 @@ class InterfaceCounters:
     packet_rates: dict[str, int] = field(default_factory=dict)
     """Packets a second."""
     period: str = ""
-    """As `5 minute`."""
+    """Averaging period, such as `5 minute`."""
 
 
 @dataclass

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from qoslab.exchange.routers.load import Load
+from qoslab.exchange.routers.result import Imported
 from qoslab.exchange.routers.templates import Template
 from qoslab.model.experiment import Topology
 from qoslab.units import Rate
-
-if TYPE_CHECKING:
-    from qoslab.exchange.routers.made import Imported
 
 LONGEST_S = 10
 MOST_PACKETS = 2_000_000
