@@ -99,10 +99,10 @@ def join(routers: Sequence[Router]) -> Network:
     network = Network({each.name: each for each in routers})
     _link(network, free)
     for router in routers:
-        if not router.attached or (not _hosts_of(network, router) and len(routers) == 1):
+        reached = {router.name, *_order(network, router.name)}
+        # Traffic has two ends among the routers that are joined.
+        while sum(each.at.router in reached for each in network.hosts) < 2:
             _add_spare(router, network, free)
-    while len(network.hosts) < 2:
-        _add_spare(routers[0], network, free)
     _route(network)
     return network
 
@@ -333,10 +333,6 @@ def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
         f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it"
     )
     return Host(name, own_address, at, Far(f"{name}-far", there, port, gateway))
-
-
-def _hosts_of(network: Network, router: Router) -> list[Host]:
-    return [each for each in network.hosts if each.at.router == router.name]
 
 
 def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) -> None:

@@ -32,6 +32,11 @@ _MARKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"[A-Za-z][\w./:-]* is [\w ]*(?:up|down|reset|deleted).*, line protocol is "), "interfaces"),
     (re.compile(r"Codes: +L? ?-? ?|Gateway of last resort "), "routes"),
 )
+_WEAK = re.compile(
+    r"(?:hostname|interface|class-map|policy-map|router|vrf|aaa|service|no service|enable|boot-start-marker|username"
+    r"|ip (?:route|access-list|vrf|cef|domain))\b(?! is )"
+)
+"""First lines of a configuration without its heading."""
 _POLICY_MARK = re.compile(r" +(?:Service-policy (?:input|output)|Policy-map) ?: ")
 _INTERFACE = re.compile(r" ?[A-Z][A-Za-z-]+ ?\d[\w/.:]*(?: ?: ?.*)?$")
 _CONFIGURATION = re.compile(
@@ -64,10 +69,13 @@ class Output:
 
 def outputs_of(file: str, pasted: str) -> list[Output]:
     """Return the outputs in a file, in order; empty where it has none."""
-    found = _by_lines(file, terminal_lines(pasted))
-    if not found or (all(each.kind == "other" for each in found) and _CONFIGURATION.search(pasted)):
-        lines = list(enumerate(terminal_lines(pasted), 1))
-        found = [Output(file, "configuration", "", lines)] if _CONFIGURATION.search(pasted) else found
+    lines = terminal_lines(pasted)
+    least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    lines = [line[least:] for line in lines]
+    found = _by_lines(file, lines)
+    configured = _CONFIGURATION.search("\n".join(lines)) is not None
+    if configured and all(each.kind == "other" for each in found):
+        found = [Output(file, "configuration", "", list(enumerate(lines, 1)))]
     for each in found:
         if each.kind == "configuration":
             names = (_HOSTNAME.match(line) for _, line in each.lines)
@@ -88,7 +96,11 @@ def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
                 found.append(current)
             continue
         kind = _marked(line, lines[before - 1] if before else "")
-        if kind is not None and (ended or not prompted) and _begins(current, kind, ended=ended):
+        if (
+            kind is not None
+            and (ended or not prompted)
+            and _begins(current, kind, ended=ended, weak=_WEAK.match(line) is not None)
+        ):
             taken = [(before, lines[before - 1])] if kind == "policies" else []
             if current is not None and taken:
                 current.lines = [each for each in current.lines if each[0] < before]
@@ -104,10 +116,12 @@ def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
     return found
 
 
-def _begins(current: Output | None, kind: Kind, *, ended: bool) -> bool:
+def _begins(current: Output | None, kind: Kind, *, ended: bool, weak: bool) -> bool:
     """Return whether a line with the mark of a kind begins an output, and is none of the one before it."""
-    if current is None or current.kind == "other" or ended:
+    if current is None or current.kind == "other":
         return True
+    if ended:
+        return not weak
     return kind not in ("configuration", current.kind)
 
 
@@ -127,4 +141,5 @@ def _marked(line: str, before: str) -> Kind | None:
     """Return the kind of output that a line begins."""
     if _POLICY_MARK.match(line) and _INTERFACE.match(before):
         return "policies"
-    return next((kind for pattern, kind in _MARKS if pattern.match(line)), None)
+    strong = next((kind for pattern, kind in _MARKS if pattern.match(line)), None)
+    return strong or ("configuration" if _WEAK.match(line) else None)

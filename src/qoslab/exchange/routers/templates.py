@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from qoslab.exchange.routers.device import Attached, Router
 from qoslab.exchange.routers.ports import Port
@@ -166,6 +166,7 @@ def _class_maps(device: Device, policies: list[str]) -> list[str]:
 
 def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str]) -> list[str]:
     """Return the blocks of the configuration that policies and interfaces name."""
+    device = _without_missing(device)
     every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
     chosen = [
         block
@@ -184,6 +185,19 @@ def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[st
     words |= {word for block in lists for line in block for word in line.split()}
     groups = [block for block in every if block[0].startswith("object-group ") and block[0].split()[-1] in words]
     return [line for block in (*groups, *lists, *chosen) for line in (*block, "!")]
+
+
+def _without_missing(device: Device) -> Device:
+    """Return a device whose classes have no child policy that the input lacks."""
+    policies = {}
+    for name, policy in device.policy_maps.items():
+        known = (each.service_policy in (None, *device.policy_maps) for each in policy.classes)
+        classes = (
+            each if fits else replace(each, service_policy=None)
+            for each, fits in zip(policy.classes, known, strict=True)
+        )
+        policies[name] = replace(policy, classes=tuple(classes))
+    return replace(device, policy_maps=policies)
 
 
 def _named(block: Sequence[str], words: set[str]) -> bool:
