@@ -9,7 +9,6 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from qoslab.exchange.routers.chassis import Chassis
 from qoslab.exchange.routers.ports import Layout, Port
 from qoslab.exchange.routers.show import ClassCounters, InterfaceCounters
-from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.framing import Framing
 from qoslab.platforms import MODELS
 from qoslab.policy.configuration import Configuration
@@ -60,9 +59,14 @@ class Router:
         return fits and self.chassis.generation in model.generations
 
     @property
-    def title(self) -> str:
-        """Title of the rules of its release."""
-        return GENERATIONS[self.chassis.generation].title
+    def why_no_model(self) -> str:
+        """Sentence about a router whose model lacks interfaces."""
+        model = MODELS[self.chassis.model]
+        lacking = [each.carrier for each in self.attached if model.interface(each.carrier) is None]
+        reason = (
+            f"a {model.name} has no {', '.join(lacking)} here" if lacking else f"no {model.name} has its lines here"
+        )
+        return f"{reason}: platform linux, with the same rules and the names of the interfaces"
 
     def attached_at(self, port: str) -> Attached | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""

@@ -72,6 +72,9 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
         _replace_names(outputs, labels)
     routers, notes, others = _routers(outputs, choices)
     network = join(routers)
+    for router in routers:
+        if not router.is_model:
+            router.notes.append(router.why_no_model)
     topology = topology_of(network)
     templates = {each.name: template_of(each, topology) for each in routers}
     offered = offered_load(network, templates)

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, ip_address
 
 from qoslab.exchange.routers.show import full_name
 from qoslab.ios.model.names import interface_kind
+from qoslab.policy.pasted import is_indented
 
 WITHOUT_LINE = (
     "Loopback",
@@ -34,8 +35,8 @@ MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)
 _BLOCK = re.compile(r"^interface +(.+?)(?: +(?:point-to-point|multipoint))? *$")
 _NEXT = re.compile(
     r"(?:interface|router|line|class-map|policy-map|hostname|access-list|route-map|control-plane|dial-peer|end|banner"
-    r"|crypto|snmp-server|logging|ip (?:route|access-list|forward-protocol|http|classless|default-gateway|prefix-list)"
-    r")\b|!"
+    r"|map-class|object-group|controller|crypto (?!map \S+$|ipsec df)|snmp-server|logging"
+    r"|ip (?:route|access-list|forward-protocol|http|classless|default-gateway|prefix-list))\b|!"
 )
 _ADDRESS = re.compile(r"ip address (\d\S+) (\d\S+)( secondary)?")
 _DYNAMIC = re.compile(r"ip (?:address (?:dhcp|negotiated|pool \S+)|unnumbered (\S.*))")
@@ -188,14 +189,15 @@ def read_layout(text: str) -> Layout:
     """Return hostname, interfaces and routes of a configuration, with or without indentation."""
     found = Layout()
     current: Port | None = None
+    indented = is_indented(text)
     for number, line in enumerate(text.splitlines(), 1):
         words = " ".join(line.split())
         if begins := _BLOCK.fullmatch(line.strip()) if not line.startswith("  ") else None:
             name = full_name(begins[1])
             current = found.ports.setdefault(name, Port(name, number))
             continue
-        if current is not None and (not words or (_NEXT.match(words) and not line.startswith(" "))):
-            current = None if words else current
+        if words and not line.startswith(" ") and (indented or _NEXT.match(words)):
+            current = None
         if current is not None and words:
             current.lines[number] = words
         elif words.startswith("hostname ") and not found.hostname:
