@@ -250,6 +250,16 @@ def test_policy_of_a_tunnel_is_left_out_where_the_port_has_other_packets(tmp_pat
     )
 
 
+def test_subinterfaces_of_a_port_have_ports_of_their_own(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"a.txt": CONFIGS["asr1001x-subif"]})
+    (router,) = made.network.routers.values()
+    carriers = {each.port: each.carrier for each in router.attached}
+    assert len(set(carriers.values())) == 5 and carriers["TenGigabitEthernet0/0/0.101"] == "TenGigabitEthernet0/0/0"
+    template = (made.folder / "templates/PE-ASR.ios.j2").read_text()
+    assert template.count("service-policy output CUST-50M") == 4
+    assert sum("shares the rate of TenGigabitEthernet0/0/0" in each for each in router.notes) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

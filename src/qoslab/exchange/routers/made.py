@@ -149,6 +149,8 @@ def _outputs(file: str, text: str) -> list[Output]:
             f"{file}: found no output of a router, expected that of `show running-config` of Cisco IOS",
             hint="paste it with or without prompts",
         )
+    own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]
+    check_vendor(configuration_text("".join(own) or "!"), file, policy_needed=False)
     return found
 
 

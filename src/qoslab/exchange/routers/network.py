@@ -126,11 +126,11 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
     chosen: list[Attached] = []
     for port in sorted(ports, key=rank):
         reason = "" if len(chosen) < MOST_ATTACHED else f"more than {MOST_ATTACHED} interfaces"
-        carrier, members, why = _carrier(router, port)
+        carrier, members, why = _carrier(router, port, chosen)
         reason = reason or why
-        if not reason and any(each.carrier == carrier for each in chosen):
-            other = next(each.port for each in chosen if each.carrier == carrier)
-            reason = f"{carrier} stands for {other} already"
+        sharing = next((each for each in chosen if each.carrier == carrier), None)
+        if not reason and sharing is not None:
+            carrier, reason = _apart(router, port, sharing, chosen)
         address = _address(port, free) if not reason else None
         if address is not None and any(each.address.network.overlaps(address.network) for each in chosen):
             reason = f"its subnet {address.network} overlaps with that of another interface (another VRF?)"
@@ -155,7 +155,22 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
     router.attached = sorted(chosen, key=lambda each: order.index(each.port))
 
 
-def _carrier(router: Router, port: Port) -> tuple[str, list[Port], str]:
+def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attached]) -> tuple[str, str]:
+    """Return a port of its own for an interface that shares one, or why it has none."""
+    main = router.layout.ports.get(sharing.carrier)
+    if interface_kind(sharing.carrier) not in ETHERNETS or not (port.parent or port.kind in BRIDGED):
+        return "", f"{sharing.carrier} stands for {sharing.port} already"
+    if main is not None and main.policies:
+        return "", f"{main.name} has a policy for the packets of all its subinterfaces, and stands for {sharing.port}"
+    carrier = _spare_port(router, chosen)
+    router.notes.append(
+        f"{port.name} has the port {carrier} of its own: on the device it shares the rate of {sharing.carrier} with "
+        f"{sharing.port}"
+    )
+    return carrier, ""
+
+
+def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[str, list[Port], str]:
     """Return the port that carries an interface's packets, the ports that share them, or why there is none."""
     if port.kind in WITHOUT_LINE:
         return "", [], f"{port.kind} interfaces have no line of their own"
@@ -163,7 +178,7 @@ def _carrier(router: Router, port: Port) -> tuple[str, list[Port], str]:
         main = router.layout.ports.get(port.parent or "", port)
         members = router.layout.members(main)
         if not members and port.kind in BRIDGED:
-            return _spare_port(router), [], ""
+            return _spare_port(router, chosen), [], ""
         if not members:
             return "", [], "no interface is a member of it"
         inner = members[0]
@@ -257,10 +272,9 @@ def _is(text: str) -> bool:
     return all(part.isdecimal() and int(part) < 256 for part in text.split("."))
 
 
-def _spare_port(router: Router) -> str:
+def _spare_port(router: Router, chosen: Sequence[Attached]) -> str:
     """Return the name of a port that the configuration does not use, of the model if that has one."""
-    used = {each.carrier for each in router.attached} | set(router.layout.ports)
-    used |= {note.split()[-1] for note in router.notes if note.startswith("spare port ")}
+    used = {each.carrier for each in chosen} | set(router.layout.ports)
     own = [each.name for each in MODELS[router.chassis.model].interfaces if each.kind == "ethernet"]
     names = [*own, *(SPARE.format(number) for number in range(10, 10 + 2 * MOST_ATTACHED))]
     return next(name for name in names if name not in used)
@@ -338,7 +352,7 @@ def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
 def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) -> None:
     """Add a host at a port that the input does not have, so that traffic has two ends."""
     prefix = next(free)
-    port = _spare_port(router)
+    port = _spare_port(router, router.attached)
     rate = Rate(DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] * 1000)
     at = Attached(router.name, port, port, IPv4Interface(f"{prefix[1]}/{prefix.prefixlen}"), rate, "ethernet")
     router.attached.append(at)
