@@ -19,10 +19,10 @@ from qoslab.units import Rate
 
 POOL = [
     each
-    for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+    for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/16")
     for each in IPv4Network(block).subnets(new_prefix=30)
 ]
-"""Subnets for interfaces whose address the input does not have (RFC 5737)."""
+"""Subnets for interfaces whose address the input does not have (RFC 5737, RFC 2544)."""
 MOST_ATTACHED = 24
 """Interfaces of one router in a topology."""
 DEFAULT_PREFIX = IPv4Network("0.0.0.0/0")
@@ -108,7 +108,8 @@ def join(routers: Sequence[Router]) -> Network:
 
 
 def _free(routers: Iterable[Router]) -> Iterator[IPv4Network]:
-    used = [port.address.network for each in routers for port in each.networks() if port.address is not None]
+    addresses = (port.address for each in routers for port in each.networks())
+    used = [each.network for each in addresses if each is not None and _usable(each)]
     return (each for each in POOL if not any(each.overlaps(other) for other in used))
 
 
@@ -139,7 +140,7 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
             continue
         if address != port.address:
             why = port.dynamic or f"address {port.address}"
-            router.notes.append(f"{port.name}: {why}: the topology has {address} in its place (RFC 5737)")
+            router.notes.append(f"{port.name}: {why}: the topology has {address} in its place, a documentation address")
         chosen.append(
             Attached(
                 router.name,
@@ -357,7 +358,7 @@ def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) ->
     at = Attached(router.name, port, port, IPv4Interface(f"{prefix[1]}/{prefix.prefixlen}"), rate, "ethernet")
     router.attached.append(at)
     network.hosts.append(_host(network, at, free))
-    router.notes.append(f"{port} with {at.address} is added, so that traffic has two ends (RFC 5737)")
+    router.notes.append(f"{port} with {at.address} is added, so that traffic has two ends")
 
 
 def _route(network: Network) -> None:

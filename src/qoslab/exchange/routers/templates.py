@@ -134,7 +134,7 @@ def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tup
         return None, f"the tunnel's source {source or '?'} is no interface of the topology"
     if sum(full_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
         return None, f"several tunnels share {source}, and the policy is for the packets of one"
-    if ports[source].value(r"ip nat outside"):
+    if source in ports and ports[source].value(r"ip nat outside"):
         return None, f"{source} also carries packets outside the tunnel (ip nat outside)"
     return attached, ""
 
