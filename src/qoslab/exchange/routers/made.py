@@ -32,7 +32,7 @@ from qoslab.exchange.routers.printed import Output, outputs_of
 from qoslab.exchange.routers.result import Imported
 from qoslab.exchange.routers.show import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.templates import Template, template_of
-from qoslab.exchange.routers.written import experiment_text, ignored_text, topology_text
+from qoslab.exchange.routers.written import experiment_text, ignored_text, template_files, topology_text
 from qoslab.ios.secrets import without_secrets
 from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.policy.configuration import check_vendor, read_configuration
@@ -263,7 +263,8 @@ def _write(
     (draft / "templates").mkdir()
     for name, template in templates.items():
         if template.text:
-            (draft / f"templates/{name}.ios.j2").write_text(template.text, encoding="utf-8")
+            for part, text in template_files(name, template.text).items():
+                (draft / "templates" / part).write_text(text, encoding="utf-8")
     target = draft / made.experiment.name
     known = {name for each in made.network.routers.values() for name in each.configuration.device.class_maps}
     text = "".join(each.text for each in templates.values())

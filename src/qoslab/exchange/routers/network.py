@@ -23,6 +23,8 @@ POOL = [
     for each in IPv4Network(block).subnets(new_prefix=30)
 ]
 """Subnets for interfaces whose address the input does not have (RFC 5737, RFC 2544)."""
+MOST_PLAIN = 4
+"""Subinterfaces of one port, or VLAN interfaces, without a policy in a topology."""
 MOST_ATTACHED = 24
 """Interfaces of one router in a topology."""
 DEFAULT_PREFIX = IPv4Network("0.0.0.0/0")
@@ -118,10 +120,10 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
     uplinks = {each.port for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
     gateways = {each.via for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
 
-    def rank(port: Port) -> tuple[bool, bool]:
+    def rank(port: Port) -> tuple[bool, bool, bool]:
         own = port.address
         default = port.name in uplinks or (own is not None and any(via in own.network for via in gateways if via))
-        return (not port.policies, not default)
+        return (not port.policies, not default, port.parent is not None)
 
     ports = list(router.networks())
     chosen: list[Attached] = []
@@ -163,12 +165,24 @@ def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attac
         return "", f"{sharing.carrier} stands for {sharing.port} already"
     if main is not None and main.policies:
         return "", f"{main.name} has a policy for the packets of all its subinterfaces, and stands for {sharing.port}"
+    plain = [
+        each
+        for each in chosen
+        if each.port.startswith((f"{sharing.carrier}.", port.kind)) and not _policies(router, each)
+    ]
+    if not port.policies and len(plain) >= MOST_PLAIN:
+        return "", f"{MOST_PLAIN} others without a policy stand for it"
     carrier = _spare_port(router, chosen)
     router.notes.append(
         f"{port.name} has the port {carrier} of its own: on the device it shares the rate of {sharing.carrier} with "
         f"{sharing.port}"
     )
     return carrier, ""
+
+
+def _policies(router: Router, attached: Attached) -> bool:
+    port = router.layout.ports.get(attached.port)
+    return port is not None and bool(port.policies)
 
 
 def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[str, list[Port], str]:

@@ -26,6 +26,8 @@ _QUEUEING = re.compile(
 )
 _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200
+MOST_CHARACTERS = 2**16
+"""Characters of access lists in the templates of a router: checking a template has a limit of work."""
 TUNNEL_BYTES = {"gre": 24, "ipsec": 73}
 """Bytes before each packet in a tunnel. RFC 2784: GRE 4 and IP 20. [I] With ESP in tunnel mode about 73 with GRE."""
 
@@ -53,7 +55,7 @@ def template_of(router: Router, topology: Topology) -> Template:
     wanted = _policy_maps(device, [name for _, _, name in found.policies])
     maps = _class_maps(device, wanted)
     lines = [line for part in blocks.values() for _, line in part]
-    text = _blocks(device, maps, wanted, lines)
+    text = _blocks(device, maps, wanted, lines, found)
     for each in router.attached:
         own = [line for _, line in blocks[each.carrier]]
         if own:
@@ -164,7 +166,17 @@ def _class_maps(device: Device, policies: list[str]) -> list[str]:
     return found
 
 
-def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str]) -> list[str]:
+def _small(lists: Sequence[Sequence[str]], found: Template) -> list[Sequence[str]]:
+    """Leave out the longest access lists where all are more text than an experiment takes."""
+    kept = list(lists)
+    while sum(len(line) + 1 for block in kept for line in block) > MOST_CHARACTERS:
+        longest = max(kept, key=lambda block: sum(map(len, block)))
+        kept.remove(longest)
+        found.notes.append(f"left out: {longest[0]}: it has {len(longest)} lines, too many for a template")
+    return kept
+
+
+def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str], found: Template) -> list[str]:
     """Return the blocks of the configuration that policies and interfaces name."""
     device = _without_missing(device)
     every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
@@ -183,6 +195,7 @@ def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[st
     }
     lists = [block for block in every if re.match(r"(?:ip(?:v6)? )?access-list ", block[0]) and _named(block, words)]
     words |= {word for block in lists for line in block for word in line.split()}
+    lists = _small(lists, found)
     groups = [block for block in every if block[0].startswith("object-group ") and block[0].split()[-1] in words]
     return [line for block in (*groups, *lists, *chosen) for line in (*block, "!")]
 

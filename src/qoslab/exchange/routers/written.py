@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 from qoslab.exchange.routers.load import Load
 from qoslab.exchange.routers.result import Imported
 from qoslab.exchange.routers.templates import Template
 from qoslab.model.experiment import Topology
+from qoslab.schema.templates import TEMPLATE_LIMIT
 from qoslab.units import Rate
 
 LONGEST_S = 10
 MOST_PACKETS = 2_000_000
 """Packets of the load above which the traffic is shorter."""
-_COLUMNS = 120
+PART_BYTES = TEMPLATE_LIMIT - 1024
+_BRACES = re.compile(r"\{[{%#]")
+"""Characters that a template takes for its own."""
+
+
+def template_files(name: str, text: str) -> dict[str, str]:
+    """Return the files of a template by name; a long one includes its parts."""
+    lines = [_BRACES.sub(r"{{ '\g<0>' }}", line) for line in text.splitlines(keepends=True)]
+    parts = [""]
+    for line in lines:
+        if len((parts[-1] + line).encode()) > PART_BYTES:
+            parts.append("")
+        parts[-1] += line
+    main = f"{name}.ios.j2"
+    if len(parts) == 1:
+        return {main: parts[0]}
+    named = {f"{name}.part{number}.ios.j2": part for number, part in enumerate(parts, 1)}
+    return {main: "".join(f'{{% include "{each}" %}}\n' for each in named), **named}
 
 
 def topology_text(topology: Topology) -> str:
