@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 
+from qoslab.exchange.routers.classes import Classifier
 from qoslab.exchange.routers.device import Attached, Router
 from qoslab.exchange.routers.network import Host, Network
 from qoslab.exchange.routers.show import ClassCounters
 from qoslab.exchange.routers.templates import Template
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
-from qoslab.ios.packet_sets import EVERYTHING, FULL, IPV4, NOTHING, Box, PacketSet, class_packets
+from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import COUNTED_HEADER
 
 DEFAULT_PART = 0.5
@@ -26,10 +26,8 @@ LEAST_BPS = 1000
 """Bits a second of IP below which a flow is left out."""
 FROM_PART = 0.01
 """Part of an interface's rate below which the rest of other flows is not made up for."""
-MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
-UDP, TCP = 17, 6
 NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to be of this class"
-TRIES = 60
+TRIES = 12
 """Pairs of hosts that are tried for the packets of a class."""
 
 
@@ -59,6 +57,7 @@ class Offered:
     notes: list[str] = field(default_factory=list)
     idle: set[str] = field(default_factory=set)
     """Classes without load."""
+    classifiers: dict[str, Classifier] = field(default_factory=dict)
     crossing: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rates of the flows in b/s by router and output interface."""
 
@@ -218,102 +217,18 @@ def _flow(
     """
     direction, policy, path = place
     bps, size, reason = rate
-    wanted = _of_path(_decided(router.configuration.device), policy, path)
-    for number, (source, destination) in enumerate(_pairs(network, attached, direction)):
-        if number >= TRIES:
-            break
-        packets = _before_marking(network, (source, destination), attached, wanted) if direction == "output" else wanted
-        ends = PacketSet(
-            (
-                {
-                    "network": (IPV4, 0),
-                    "source": (int(source.address.ip), 2**32 - 1),
-                    "destination": (int(destination.address.ip), 2**32 - 1),
-                },
-            )
-        )
+    classifier = offered.classifiers.setdefault(router.name, Classifier(router.configuration.device))
+    for source, destination in islice(_pairs(network, attached, direction), TRIES):
         taken = {each.port for each in offered.flows if each.destination is destination}
-        known = (_packet(box, size, taken) for box in (packets & ends).boxes)
-        # Datagrams keep their rate, and any port serves best.
-        ordered = sorted(filter(None, known), key=lambda each: (each[0] != "udp", each[2] is not None))
-        if ordered:
-            protocol, dscp, port = ordered[0]
+        entered = next((into for into, out in network.path(source, destination) if attached in (into, out)), source.at)
+        port = router.layout.ports.get(entered.port)
+        marking = port.policies.get("input", "") if port is not None and direction == "output" else ""
+        ends = (source.address.ip, destination.address.ip)
+        packet = classifier.packet((policy, path), ends, size, taken, (entered.carrier, marking))
+        if packet is not None:
             name = _name(router, attached, path)
-            return Load(name, source, destination, protocol, bps, size, dscp, port, reason)
+            return Load(name, source, destination, packet.protocol, bps, size, packet.dscp, packet.port, reason)
     return None
-
-
-def _decided(device: Device) -> Device:
-    """Return a device whose class-maps have no criteria that only payloads decide: no packet of a lab meets those."""
-    maps = {}
-    for name, each in device.class_maps.items():
-        known = tuple(one for one in each.criteria if not one.undecided)
-        maps[name] = replace(each, criteria=known if each.match == "any" or known == each.criteria else ())
-    return replace(device, class_maps=maps)
-
-
-def _before_marking(network: Network, pair: tuple[Host, Host], attached: Attached, wanted: PacketSet) -> PacketSet:
-    """Return the packets that a host sends so that they are among `wanted` after the input policy of the router."""
-    entered = next((entered for entered, out in network.path(*pair) if out == attached), None)
-    router = network.routers[attached.router]
-    port = None if entered is None else router.layout.ports.get(entered.port)
-    device = _decided(router.configuration.device)
-    policy = None if port is None else device.policy_maps.get(port.policies.get("input", ""))
-    if policy is None:
-        return wanted
-    found, taken = NOTHING, NOTHING
-    for each in policy.classes:
-        own = class_packets(device, each.name) & ~taken
-        taken |= class_packets(device, each.name)
-        marks = [mark.value * (8 if "precedence" in mark.field else 1) for mark in each.marks if mark.field in MARKS]
-        found |= own & (wanted if not marks else _marked(wanted, marks[-1]))
-    return found if policy.find(CLASS_DEFAULT) is not None else found | (wanted & ~taken)
-
-
-def _marked(wanted: PacketSet, dscp: int) -> PacketSet:
-    """Return the packets of any DSCP that are among `wanted` once they have this one."""
-    fitting = (box for box in wanted.boxes if box.get("dscp", (FULL["dscp"], 0))[0] >> dscp & 1)
-    return PacketSet(
-        tuple({name: bits for name, bits in box.items() if name != "dscp"} for box in fitting), wanted.exact
-    )
-
-
-def _of_path(device: Device, policy: str, path: Sequence[str]) -> PacketSet:
-    """Return the packets of a class of a policy-map, or of a class of its child policies."""
-    found = EVERYTHING
-    current: PolicyMap | None = device.policy_maps.get(policy)
-    for name in path:
-        before = [] if current is None else [each.name for each in current.classes]
-        before = before[: before.index(name)] if name in before else before
-        taken = reduce(lambda one, two: one | two, (class_packets(device, each) for each in before), NOTHING)
-        found = found & class_packets(device, name) & ~taken
-        each = None if current is None else current.find(name)
-        current = device.policy_maps.get(each.service_policy) if each is not None and each.service_policy else None
-    return found
-
-
-def _packet(box: Box, size: int, taken: Set[int | None]) -> tuple[str, int, int | None] | None:
-    """Return protocol, DSCP and a port that is not taken of packets in a box; None where no flow has such packets."""
-    if box.get("source_port", (FULL["source_port"], 0))[0].bit_count() < FULL["source_port"].bit_count() // 2:
-        return None
-    if not box.get("length", (FULL["length"], 0))[0] >> size & 1:
-        return None
-    for name in ("cos", "vlan", "qos_group", "input"):
-        bits = box.get(name, (FULL[name], 0))[0]
-        if bits.bit_count() < FULL[name].bit_count() // 2:
-            return None
-    protocols = box.get("protocol", (FULL["protocol"], 0))[0]
-    protocol = "udp" if protocols >> UDP & 1 else "tcp" if protocols >> TCP & 1 else ""
-    if not protocol:
-        return None
-    dscps = box.get("dscp", (FULL["dscp"], 0))[0]
-    dscp = next(value for value in range(64) if dscps >> value & 1)
-    ports = box.get("destination_port", (FULL["destination_port"], 0))[0]
-    if ports == FULL["destination_port"]:
-        return protocol, dscp, None
-    usual = (5001, *range(1, 65536))
-    port = next((each for each in usual if ports >> each & 1 and each not in taken), None)
-    return None if port is None else (protocol, dscp, port)
 
 
 def _pairs(network: Network, attached: Attached, direction: str) -> Iterator[tuple[Host, Host]]:
