@@ -7,6 +7,7 @@ import re
 from ipaddress import IPv4Address
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from levels import by_level
@@ -154,6 +155,20 @@ def test_load_of_other_interfaces_is_their_rate(tmp_path: Path) -> None:
     assert {str(each.rate) for each in made.network.routers["EDGE4331"].attached} == {"100 Mb/s", "1 Gb/s"}
 
 
+@pytest.mark.long
+def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = imported(tmp_path, {"a.txt": UNMARKED, "b.txt": POLICIES})
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(made.experiment), "--lab", "simulated", "--duration", "4s"]) == 0
+    (table,) = (tmp_path / "runs").glob("*/2*/tables/metrics.parquet")
+    metrics = pd.read_parquet(table)
+    passed = metrics[metrics["metric"].str.startswith("class.passed(class-default/")].set_index("metric")["value"]
+    assert passed["class.passed(class-default/VIDEO)"] == pytest.approx(4_056_000, rel=0.01)
+    assert passed["class.passed(class-default/class-default)"] == pytest.approx(7_140_000, rel=0.01)
+    # The measured call is of the class too: 50 packets of 214 bytes a second.
+    assert passed["class.passed(class-default/REALTIME)"] == pytest.approx(856_000 + 85_600, rel=0.01)
+
+
 def test_load_is_stated_where_the_input_has_no_counters(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["881-pppoe"]})
     assert [each.bps for each in made.offered.flows] == [1_250_000, 1_250_000]
@@ -199,6 +214,17 @@ def test_routers_are_joined_by_their_subnet(tmp_path: Path) -> None:
     assert {str(each.address.network) for each in made.network.hosts} == {"10.1.0.0/24", "10.2.0.0/24"}
     routes = {name: {str(prefix): str(via) for prefix, via in own.items()} for name, own in made.network.routes.items()}
     assert routes == {"ACCESS": {"10.2.0.0/24": "10.0.12.2"}, "CORE": {"10.1.0.0/24": "10.0.12.1"}}
+
+
+def test_third_router_of_a_subnet_is_left_out(tmp_path: Path) -> None:
+    third = config("15.7", "THIRD", addressed("GigabitEthernet0/0", "10.0.12.3", "255.255.255.252"))
+    third = third.replace("10.0.12.3", "10.1.0.3").replace("255.255.255.252", "255.255.255.0")
+    other = third.replace("hostname THIRD", "hostname FOURTH").replace("10.1.0.3", "10.1.0.4")
+    made = imported(tmp_path, {"a.txt": ACCESS, "b.txt": third, "c.txt": other})
+    assert made.network.routers["FOURTH"].left_out == {
+        "GigabitEthernet0/0": "10.1.0.0/24 joins ACCESS and THIRD already: a link has two ends"
+    }
+    load_sweep(made.experiment, {})
 
 
 def test_anonymous_routers_are_still_joined(tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ class Offered:
     flows: list[Load] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     idle: set[str] = field(default_factory=set)
-    """Classes without load."""
+    """Classes whose rate has no packets here."""
+    loaded: set[str] = field(default_factory=set)
+    """Classes with a flow."""
     classifiers: dict[str, Classifier] = field(default_factory=dict)
     crossing: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rates of the flows in b/s by router and output interface."""
@@ -124,6 +126,7 @@ def _by_class(network: Network, router: Router, attached: Attached, policy: tupl
             )
         else:
             found.add(network, flow)
+            found.loaded.add(each.path[-1])
 
 
 def _by_interface(network: Network, router: Router, attached: Attached, found: Offered) -> None:
@@ -161,6 +164,7 @@ def _by_default(network: Network, templates: dict[str, Template], found: Offered
             flow = _flow(network, router, attached, (direction, name, path), (share, DEFAULT_PACKET, about), found)
             if flow is not None:
                 found.add(network, flow)
+                found.loaded.add(path[-1])
             else:
                 found.idle.add(path[-1])
                 found.notes.append(f"{router.name}: class {'/'.join(path)} of {name} has no load: {NO_PACKET}")

@@ -266,10 +266,8 @@ def _write(
             for part, text in template_files(name, template.text).items():
                 (draft / "templates" / part).write_text(text, encoding="utf-8")
     target = draft / made.experiment.name
-    known = {name for each in made.network.routers.values() for name in each.configuration.device.class_maps}
     text = "".join(each.text for each in templates.values())
-    unused = {each for each in made.offered.idle & known if re.search(rf"(?m)^class-map \S+ {re.escape(each)}$", text)}
-    idle = sorted(unused)
+    idle = sorted(set(re.findall(r"(?m)^class-map \S+ (\S+)$", text)) - made.offered.loaded)
     for _ in range(2):
         target.write_text(experiment_text(made, topology, templates, idle), encoding="utf-8")
         try:
