@@ -264,7 +264,7 @@ def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path)
     assert record["routers"][0]["policies"] == [
         {"interface": "GigabitEthernet0/0", "carried_by": "GigabitEthernet0/0", "direction": "output", "policy": "TUN"}
     ]
-    assert any("the 73 bytes of the tunnel are not counted" in each for each in record["routers"][0]["notes"])
+    assert any("the about 73 bytes of the tunnel are not counted" in each for each in record["routers"][0]["notes"])
 
 
 def test_policy_of_a_tunnel_is_left_out_where_the_port_has_other_packets(tmp_path: Path) -> None:
@@ -314,6 +314,19 @@ def test_other_input_is_one_clear_sentence(
     assert main(["import", str(tmp_path / "in.txt"), "--to", str(tmp_path / "to")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "license udi pid C921-4P sn PSZ12345\n",
+        "boot system flash:c2800nm-adventerprisek9-mz.124-24.T2.bin\n",
+        "vtp mode transparent\ninterface Serial0/0\n" + "".join(f"interface FastEthernet1/{n}\n" for n in range(16)),
+    ],
+)
+def test_router_with_ports_of_a_switch_is_no_switch(tmp_path: Path, lines: str) -> None:
+    made = imported(tmp_path, {"a.txt": lines + CONFIGS["isr4221-no-qos"]})
+    assert set(made.network.routers) == {"PLAIN4221"}
 
 
 def test_counters_alone_are_refused(tmp_path: Path) -> None:

@@ -33,13 +33,18 @@ _NEAREST = (
 _OF_GENERATION: dict[Generation, str] = {"classic": "3725", "hqf": "2911", "ios-xe": "ISR4451"}
 _UDI = re.compile(r"(?m)^license udi pid (\S+)")
 _SWITCH_MODELS = re.compile(
-    r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid ((?:WS-C|C9)\d\S+)"
-    r"|boot system \S*(cat\d\S*|c\d{4}[a-z]*-\S+\.bin))"
+    r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid (WS-C\d\S+|C9[2-6]\d\d\S*)"
+    r"|boot system (?:switch all )?\S*?((?:cat\d|c29[4-7]|c355|c356|c3650|c3750|c3850|c4500|c4900)\S*))"
 )
 _SWITCH_LINES = re.compile(
     r"(?m)^(?:mls qos\b|spanning-tree mode |vtp mode |switch \d+ provision |system mtu routing )"
 )
 _PORTS_OF_SWITCH = re.compile(r"(?m)^interface (?:Fast|Gigabit|TenGigabit)Ethernet\d+/(?:0/)?\d+ *$")
+_ROUTER_LINES = re.compile(
+    r"(?m)^interface (?:Serial|Dialer|ATM|Tunnel|Multilink|Virtual-Template)|^(?:controller|dial-peer|vpdn|crypto map) "
+    r"|^ *ip nat (?:inside|outside)|^ +shape "
+)
+"""Lines of routers, also of those with the ports of a switch module."""
 _FEWEST_SWITCH_PORTS = 8
 _CATALYST_3750 = re.compile(r"(?i)(?:ws-)?c?3750")
 
@@ -108,9 +113,9 @@ def refuse_switch(text: str, source: str) -> None:
     ports = len(_PORTS_OF_SWITCH.findall(text))
     if named is None and not (_SWITCH_LINES.search(text) and ports >= _FEWEST_SWITCH_PORTS):
         return
+    if named is None and _ROUTER_LINES.search(text):
+        return
     name = next((each for each in named.groups() if each), "") if named else ""
-    if name and re.match(r"c\d{4}", name) and ports < _FEWEST_SWITCH_PORTS:
-        return  # the image of a router
     called = f" ({name})" if name else ""
     if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
         raise UserError(

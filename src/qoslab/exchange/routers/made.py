@@ -284,10 +284,15 @@ def _write(
     (draft / "import.json").write_text(json.dumps(_record(made, templates, files), indent=2) + "\n", encoding="utf-8")
 
 
+def _file(name: str, file: Path) -> dict[str, Any]:
+    """Return a file of the input; without its checksum where it has another name, as that would identify it."""
+    return {"file": name, **(seal_of(file).model_dump(exclude={"lines"}) if name == str(file) else {})}
+
+
 def _record(made: Imported, templates: dict[str, Template], files: Mapping[str, Path]) -> dict[str, Any]:
     return {
         "qoslab": __version__,
-        "files": [{"file": name, **seal_of(file).model_dump(exclude={"lines"})} for name, file in files.items()],
+        "files": [_file(name, file) for name, file in files.items()],
         "routers": [
             {
                 "name": name,

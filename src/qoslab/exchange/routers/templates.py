@@ -28,8 +28,8 @@ _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200
 MOST_CHARACTERS = 2**16
 """Characters of access lists in the templates of a router: checking a template has a limit of work."""
-TUNNEL_BYTES = {"gre": 24, "ipsec": 73}
-"""Bytes before each packet in a tunnel. RFC 2784: GRE 4 and IP 20. [I] With ESP in tunnel mode about 73 with GRE."""
+TUNNEL_BYTES = {"gre": "24 bytes", "ipsec": "about 73 bytes"}
+"""Bytes around each packet in a tunnel. RFC 2784: GRE 4 and IP 20. [I] With GRE and ESP, which pads."""
 
 
 @dataclass
@@ -118,7 +118,7 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
             blocks[attached.carrier].append((number, f"service-policy {direction} {policy}"))
             found.notes.append(
                 f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
-                f"of {port.name} alone; the {size} bytes of the tunnel are not counted"
+                f"of {port.name} alone; the {size} of the tunnel are not counted"
             )
 
 
