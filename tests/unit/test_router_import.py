@@ -216,6 +216,17 @@ def test_routers_are_joined_by_their_subnet(tmp_path: Path) -> None:
     assert routes == {"ACCESS": {"10.2.0.0/24": "10.0.12.2"}, "CORE": {"10.1.0.0/24": "10.0.12.1"}}
 
 
+def test_anonymous_counters_give_the_same_load(tmp_path: Path) -> None:
+    texts = {"EDGE4331.txt": UNMARKED, "b.txt": POLICIES + INTERFACES, "c.txt": VERSION}
+    plain = imported(tmp_path, texts, to="plain")
+    other = imported(tmp_path, texts, Choices(anonymous=True), to="other")
+    one, two = (sorted((each.bps, each.dscp, each.size) for each in made.offered.flows) for made in (plain, other))
+    assert one == two and len(one) == 4
+    assert set(other.network.routers) == {"R1"} and other.network.routers["R1"].chassis.model == "ISR4331"
+    text = written(other.folder)
+    assert not any(word in text for word in ("EDGE4331", "REALTIME", "PARENT", "b.txt", "sha256"))
+
+
 def test_third_router_of_a_subnet_is_left_out(tmp_path: Path) -> None:
     third = config("15.7", "THIRD", addressed("GigabitEthernet0/0", "10.0.12.3", "255.255.255.252"))
     third = third.replace("10.0.12.3", "10.1.0.3").replace("255.255.255.252", "255.255.255.0")
@@ -286,6 +297,15 @@ def test_subinterfaces_of_a_port_have_ports_of_their_own(tmp_path: Path) -> None
     assert sum("shares the rate of TenGigabitEthernet0/0/0" in each for each in router.notes) == 3
 
 
+def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Path) -> None:
+    text = UNMARKED.replace("ip address 203.0.113.66 255.255.255.252", "ipv6 address 2001:db8::1/64")
+    made = imported(tmp_path, {"a.txt": text})
+    (router,) = made.network.routers.values()
+    assert str(router.attached[0].address) == "192.0.2.1/30"
+    assert "GigabitEthernet0/0/0: no IPv4 address: the topology has 192.0.2.1/30 in its place" in router.notes[0]
+    assert "service-policy output PARENT" in (made.folder / "templates/EDGE4331.ios.j2").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -320,6 +340,7 @@ def test_other_input_is_one_clear_sentence(
     "lines",
     [
         "license udi pid C921-4P sn PSZ12345\n",
+        "interface FastEthernet0/1/0\n mls qos trust cos\n switchport access vlan 2\nmls qos\n",
         "boot system flash:c2800nm-adventerprisek9-mz.124-24.T2.bin\n",
         "vtp mode transparent\ninterface Serial0/0\n" + "".join(f"interface FastEthernet1/{n}\n" for n in range(16)),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from qoslab.exchange.routers.chassis import Chassis
-from qoslab.exchange.routers.ports import Layout, Port
+from qoslab.exchange.routers.ports import LINES, Layout, Port
 from qoslab.exchange.routers.show import ClassCounters, InterfaceCounters
 from qoslab.model.framing import Framing
 from qoslab.platforms import MODELS
@@ -75,5 +75,13 @@ class Router:
     def networks(self) -> Iterator[Port]:
         """Yield the interfaces with an address that can be ends of links, in order."""
         for port in self.layout.ports.values():
-            if port.has_network and not port.management:
+            if not port.management and (port.has_network or self._only_policy(port)):
                 yield port
+
+    def _only_policy(self, port: Port) -> bool:
+        """Return whether a port has a policy, no IPv4 address, and no other interface that stands for it."""
+        if not port.policies or port.shutdown or port.kind not in LINES or port.parent is not None:
+            return False
+        others = (each for each in self.layout.ports.values() if each.has_network)
+        member = port.value(r"(?:channel-group|multilink-group|ppp multilink|dialer|pppoe-client|switchport access)\b")
+        return member is None and not any(each.parent == port.name for each in others)

@@ -44,6 +44,8 @@ LARGEST = 64_000_000
 """Characters of all files together."""
 BEHIND_BPS = 1_000_000_000
 """Rate of the link between a host and the router at the other end of its line."""
+_SWITCH_MODULE = re.compile(r"(?m)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip).*$")
+"""Lines of the switch ports of a router, which is no Catalyst for them."""
 _NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -165,7 +167,8 @@ def _router(output: Output, taken: set[str], choices: Choices) -> Router:
             f"{output.file}: found a configuration without an interface, expected a whole one",
             hint="was it cut off? paste the whole output of `show running-config`",
         )
-    configuration = read_configuration(output.text, family="router", source=output.file, policy_needed=False)
+    own = _SWITCH_MODULE.sub("", output.text)
+    configuration = read_configuration(own, family="router", source=output.file, policy_needed=False)
     plain = _NAME.sub("-", layout.hostname).strip("-.")[:30]
     name = plain if plain[:1].isalpha() else f"R{len(taken) + 1}"
     name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 999))) if each not in taken)

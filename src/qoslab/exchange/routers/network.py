@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import islice
 
 from qoslab.exchange.routers.device import Attached, Router
-from qoslab.exchange.routers.ports import BRIDGED, ETHERNETS, WITHOUT_LINE, Port
+from qoslab.exchange.routers.ports import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
 from qoslab.ios.model.names import interface_kind, short_name
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.framing import Framing
@@ -29,7 +29,7 @@ MOST_ATTACHED = 24
 """Interfaces of one router in a topology."""
 DEFAULT_PREFIX = IPv4Network("0.0.0.0/0")
 SPARE = "GigabitEthernet0/{}"
-_LINKED = re.compile(r"(?:[A-Z][A-Za-z]*Ethernet|Ethernet|TwentyFiveGigE|HundredGigE|Serial|ATM)\d+(?:/\d+){0,2}")
+_LINKED = re.compile(rf"(?:{'|'.join(LINES)})\d+(?:/\d+){{0,2}}")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
             router.left_out[port.name] = reason
             continue
         if address != port.address:
-            why = port.dynamic or f"address {port.address}"
+            why = port.dynamic or (f"address {port.address}" if port.address else "no IPv4 address")
             router.notes.append(f"{port.name}: {why}: the topology has {address} in its place, a documentation address")
         chosen.append(
             Attached(
