@@ -322,6 +322,11 @@ def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Pa
         ("hostname R1\nversion 15.2\nservice pad\n", "a configuration without an interface"),
         ("set interfaces ge-0/0/0 unit 0 family inet address 10.0.0.1/24\n", "found a Junos configuration"),
         (
+            "ASA Version 9.1(2)\nhostname FW\ninterface GigabitEthernet0/0\n nameif outside\n",
+            "Cisco ASA or PIX firewall",
+        ),
+        ("!Command: show running-config\nhostname N9K\ninterface Ethernet1/1\n", "found an NX-OS configuration"),
+        (
             "!! IOS XR Configuration 6.1.2\nhostname P1\ninterface GigabitEthernet0/0/0/0\n",
             "found an IOS XR configuration",
         ),

@@ -45,6 +45,14 @@ _ROUTER_LINES = re.compile(
     r"|^ *ip nat (?:inside|outside)|^ +shape "
 )
 """Lines of routers, also of those with the ports of a switch module."""
+_OTHER_SYSTEMS = (
+    (r"(?m)^(?:ASA|PIX) Version |^ +nameif \S+ *$", "a configuration of a Cisco ASA or PIX firewall"),
+    (r"(?m)^! (?:device|boot system): .*EOS|^transceiver qsfp |^service routing protocols model ", "an Arista EOS one"),
+    (r"(?m)^; J\d+[A-Z] Configuration Editor|^!Current Configuration: Dell", "a switch of another vendor"),
+    (r"(?m)^interfaces \{|^set deviceconfig |^set system host-name ", "a configuration of another vendor"),
+    (r"(?m)^!Command: show running-config|^version \d+\.\d+\(\d+\)[A-Z]\d+\(", "an NX-OS configuration"),
+)
+"""Marks of other systems whose interfaces look like those of IOS."""
 _FEWEST_SWITCH_PORTS = 8
 _CATALYST_3750 = re.compile(r"(?i)(?:ws-)?c?3750")
 
@@ -105,6 +113,16 @@ def chassis_of(
 
 def _has(model: str, ports: Collection[str]) -> bool:
     return MODELS[model].family == "router" and all(MODELS[model].interface(each) is not None for each in ports)
+
+
+def refuse_others(text: str, source: str) -> None:
+    """Refuse the configuration of another operating system with the interfaces of IOS, in one sentence."""
+    for pattern, name in _OTHER_SYSTEMS:
+        if re.search(pattern, text):
+            raise UserError(
+                f"{source}: found {name}, expected a configuration of a router with Cisco IOS or IOS-XE",
+                hint="paste the output of `show running-config` of such a router",
+            )
 
 
 def refuse_switch(text: str, source: str) -> None:

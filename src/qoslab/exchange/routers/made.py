@@ -22,7 +22,7 @@ from qoslab import __version__
 from qoslab.errors import ExperimentError, UserError
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers.base import text_of
-from qoslab.exchange.routers.chassis import chassis_of, refuse_switch
+from qoslab.exchange.routers.chassis import chassis_of, refuse_others, refuse_switch
 from qoslab.exchange.routers.device import Router
 from qoslab.exchange.routers.ignored import Left, left_lines
 from qoslab.exchange.routers.load import offered_load
@@ -152,6 +152,7 @@ def _outputs(file: str, text: str) -> list[Output]:
             hint="paste it with or without prompts",
         )
     own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]
+    refuse_others("".join(own), file)
     check_vendor(configuration_text("".join(own) or "!"), file, policy_needed=False)
     return found
 

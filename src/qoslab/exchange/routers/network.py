@@ -143,6 +143,10 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
         if address != port.address:
             why = port.dynamic or (f"address {port.address}" if port.address else "no IPv4 address")
             router.notes.append(f"{port.name}: {why}: the topology has {address} in its place, a documentation address")
+        if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
+            router.notes.append(
+                f"{port.name}: one line with the rate of its {len(members)} members; the device divides the packets"
+            )
         chosen.append(
             Attached(
                 router.name,
