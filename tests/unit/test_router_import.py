@@ -238,6 +238,36 @@ def test_third_router_of_a_subnet_is_left_out(tmp_path: Path) -> None:
     load_sweep(made.experiment, {})
 
 
+ROUTES = """\
+Gateway of last resort is not set
+      10.0.0.0/8 is variably subnetted, 3 subnets, 2 masks
+O        10.2.0.0/24 [110/2] via 10.0.13.2, 00:01:02, GigabitEthernet0/2
+"""
+
+
+@pytest.mark.parametrize("prompts", [True, False])
+def test_one_file_may_have_several_routers(tmp_path: Path, *, prompts: bool) -> None:
+    text = f"ACCESS#sh run\n{ACCESS}ACCESS#\nCORE#sh run\n{CORE}CORE#\n" if prompts else ACCESS + CORE
+    made = imported(tmp_path, {"both.txt": text})
+    assert set(made.network.routers) == {"ACCESS", "CORE"} and len(made.network.joined) == 1
+
+
+def test_routes_of_the_input_go_before_shortest_paths(tmp_path: Path) -> None:
+    """Two lines join the routers: `show ip route` says which one carries the packets."""
+    second = [addressed("GigabitEthernet0/2", f"10.0.13.{number}", "255.255.255.252") for number in (1, 2)]
+    texts = {
+        "a.txt": ACCESS.replace("interface GigabitEthernet0/1", f"{second[0]}interface GigabitEthernet0/1"),
+        "b.txt": CORE.replace("interface GigabitEthernet0/1", f"{second[1]}interface GigabitEthernet0/1"),
+    }
+    plain = imported(tmp_path, texts, to="plain")
+    routed = imported(tmp_path, texts | {"c.txt": f"ACCESS#show ip route\n{ROUTES}ACCESS#\n"}, to="routed")
+    vias = [
+        {str(prefix): str(via) for prefix, via in made.network.routes["ACCESS"].items()}["10.2.0.0/24"]
+        for made in (plain, routed)
+    ]
+    assert vias == ["10.0.12.2", "10.0.13.2"]
+
+
 def test_anonymous_routers_are_still_joined(tmp_path: Path) -> None:
     made = imported(tmp_path, {"access.txt": ACCESS, "core.txt": CORE}, Choices(anonymous=True))
     assert len(made.network.joined) == 1 and set(made.network.routers) == {"R1", "R2"}

@@ -147,6 +147,11 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
             router.notes.append(
                 f"{port.name}: one line with the rate of its {len(members)} members; the device divides the packets"
             )
+        if port.kind == "Dialer" and port.policies and port.value(r"bandwidth (\d+)$") is None:
+            router.notes.append(
+                f"{port.name}: percentages are of the rate of {carrier} here; on the device of the default `bandwidth` "
+                f"of {port.name}"
+            )
         chosen.append(
             Attached(
                 router.name,
