@@ -201,7 +201,7 @@ def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[st
 
 
 def _without_missing(device: Device) -> Device:
-    """Return a device whose classes have no child policy that the input lacks."""
+    """Return a device with the policies alone, whose classes have no child policy that the input lacks."""
     policies = {}
     for name, policy in device.policy_maps.items():
         known = (each.service_policy in (None, *device.policy_maps) for each in policy.classes)
@@ -210,7 +210,16 @@ def _without_missing(device: Device) -> Device:
             for each, fits in zip(policy.classes, known, strict=True)
         )
         policies[name] = replace(policy, classes=tuple(classes))
-    return replace(device, policy_maps=policies)
+    return Device(
+        replace(device.hardware, interfaces=()),
+        class_maps=device.class_maps,
+        policy_maps=policies,
+        access_lists=device.access_lists,
+        object_groups=device.object_groups,
+        rate_limit_lists=device.rate_limit_lists,
+        priority_lists=device.priority_lists,
+        queue_lists=device.queue_lists,
+    )
 
 
 def _named(block: Sequence[str], words: set[str]) -> bool:
