@@ -96,6 +96,25 @@ def test_import_keeps_interfaces_apart(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "capture"), [("eth1", "both-eth1"), ("0", "both-eth0")])
+def test_import_reads_the_chosen_interface_alone(tmp_path: Path, name: str, capture: str) -> None:
+    both, alone = both_sides(tmp_path / "both.pcapng"), one_side(tmp_path / "alone.pcap")
+    arguments = ["import", str(both), str(alone), "--to", str(tmp_path / "to"), "--interface", name]
+    assert main(arguments) == 0
+    table = pd.read_parquet(tmp_path / "to/tables/packets_io.parquet")
+    totals = table[table["flow"] == "all"].groupby("capture")["packets"].sum()
+    assert dict(totals) == {capture: COUNT, "alone": COUNT}
+
+
+def test_import_lists_the_interfaces_where_the_chosen_one_has_no_packets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = both_sides(tmp_path / "both.pcapng")
+    assert main(["import", str(both), "--to", str(tmp_path / "to"), "--interface", "eth2"]) == 2
+    assert 'no packets of interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
+    assert not (tmp_path / "to").exists()
+
+
 def test_import_names_an_interface_without_a_name_by_its_number(tmp_path: Path) -> None:
     packets = read(both_sides(tmp_path / "both.pcapng", names=("", ""))).packets
     assert packets is not None and set(packets["capture"]) == {"both-0", "both-1"}

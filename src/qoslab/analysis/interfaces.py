@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -30,11 +30,7 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
     """
     found = labels(packets, names)
     if wanted is not None:
-        numbers = [number for number, label in found.items() if wanted in (label, str(number))]
-        if not numbers:
-            raise UserError(
-                f'{file}: found no packets of interface "{wanted}", expected one of {_listed(packets, found)}'
-            )
+        numbers = numbers_of(file, packets, found, wanted)
         packets = packets[packets["interface"].isin(numbers)].reset_index(drop=True)
     else:
         common = _at_several(packets)
@@ -45,6 +41,14 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
             )
     refuse_duplicates(file, packets)
     return packets
+
+
+def numbers_of(file: Path, packets: pd.DataFrame, found: Mapping[int, str], wanted: str) -> list[int]:
+    """Return the numbers of the interfaces with a name or number, of those in `found`. `UserError` without any."""
+    numbers = [number for number, label in found.items() if wanted in (label, str(number))]
+    if not numbers:
+        raise UserError(f'{file}: found no packets of interface "{wanted}", expected one of {_listed(packets, found)}')
+    return numbers
 
 
 def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
@@ -88,7 +92,7 @@ def _at_several(packets: pd.DataFrame) -> int:
     return common if common >= _FEWEST and common > _DUPLICATES * len(known) else 0
 
 
-def _listed(packets: pd.DataFrame, found: dict[int, str]) -> str:
+def _listed(packets: pd.DataFrame, found: Mapping[int, str]) -> str:
     counts = packets["interface"].value_counts()
     return ", ".join(f"{label} ({counts[number]:,} packets)" for number, label in found.items())
 

@@ -64,11 +64,14 @@ class ImportedPage:
         return [*([self.lead] if self.lead is not None else []), *(graph for arm in self.arms for graph in arm.graphs)]
 
 
-def import_files(files: Sequence[Path], to: Path, form: str | None = None) -> Path:
-    """Read files and write the folder `to`; it is there afterwards, whole, or as before. `UserError` otherwise."""
+def import_files(files: Sequence[Path], to: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Path:
+    """Read files and write the folder `to`; it is there afterwards, whole, or as before. `UserError` otherwise.
+
+    `interfaces` selects interfaces of captures that have several, by name or number.
+    """
     with whole(to) as draft:
         draft.mkdir()
-        _write(RunFolder(draft), files, _named([read_foreign(file, form) for file in files]), to.name)
+        _write(RunFolder(draft), files, _named([read_foreign(file, form, interfaces) for file in files]), to.name)
     return to
 
 

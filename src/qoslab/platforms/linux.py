@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from qoslab.model.framing import Framing
     from qoslab.model.generation import Generation
 
-_INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial|ATM)[0-9]+(/[0-9]+){0,2}")
+_INTERFACE = re.compile(
+    r"((?:|Fast|Gigabit|TwoGigabit|FiveGigabit|TenGigabit|FortyGigabit)Ethernet|(?:TwentyFive|Hundred)GigE|Serial|ATM)"
+    r"[0-9]+(/[0-9]+){0,2}"
+)
 
 MEDIUM_OF_TYPE: dict[str, Medium] = {"Serial": "serial", "ATM": "atm"}
 """Of the types of interfaces that are not Ethernet."""

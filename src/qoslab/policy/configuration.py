@@ -128,12 +128,16 @@ def read_configuration(
     generation: Generation | None = None,
     source: str = "input",
     routes: bool = False,
+    policy_needed: bool = True,
 ) -> Configuration:
-    """Read what was pasted, static routes only on request. Raise UserError, one sentence, where it has no policy."""
+    """Read what was pasted, static routes only on request. Raise UserError, one sentence, where it has no policy.
+
+    Without `policy_needed` a configuration may lack policy-maps.
+    """
     text = configuration_text(pasted)
     if not routes:
         text = _WITHOUT_QOS.sub("", text)
-    _check(text, source)
+    check_vendor(text, source, policy_needed=policy_needed)
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
         raise UserError(
@@ -168,13 +172,14 @@ def _unknown(configuration: Configuration) -> int:
     return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
 
-def _check(text: str, source: str) -> None:
+def check_vendor(text: str, source: str, *, policy_needed: bool = True) -> None:
+    """Refuse, in one sentence, text that is no configuration of Cisco IOS, or lacks a policy that is needed."""
     if not text.strip():
         raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
     for pattern, name in _OTHERS:
         if re.search(pattern, text):
             raise UserError(f"{source}: found {name}, {_EXPECTED}", hint="paste the output of `show running-config`")
-    if not _POLICY.search(text) and not _SWITCH_QOS.search(text):
+    if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
         raise UserError(f"{source}: found no policy-map, {_EXPECTED}", hint="paste the output of `show running-config`")
 
 

@@ -33,11 +33,15 @@ _WIDTHS = (80, 132)
 
 def configuration_text(pasted: str) -> str:
     """Return the configuration that was pasted, line by line; a line that is none of it is empty."""
+    lines = [_command(line) for line in terminal_lines(pasted)]
+    return "\n".join(_dedented(_joined(lines))) + "\n"
+
+
+def terminal_lines(pasted: str) -> list[str]:
+    """Return the lines that a terminal showed, with their prompts."""
     text = pasted.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").replace("\xa0", " ")
     lines = [_unmarked(line) for line in text.split("\n")]
-    lines = _without_numbers(_without_quotes(lines))
-    lines = [_command(line) for line in lines]
-    return "\n".join(_dedented(_joined(lines))) + "\n"
+    return _without_numbers(_without_quotes(lines))
 
 
 def is_indented(text: str) -> bool:

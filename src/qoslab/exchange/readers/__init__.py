@@ -6,16 +6,24 @@ reads it, and add its line to `READERS`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import capture, flent, iperf2, iperf3, irtt, series
 from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
 
-__all__ = ["READERS", "SAMPLES", "Foreign", "read_foreign"]
+__all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_foreign"]
 
 READERS: tuple[Reader, ...] = (
-    Reader("capture", "pcapng or pcap, as they are or compressed by gzip", capture.knows, capture.read),
+    Reader(
+        "capture",
+        "pcapng or pcap, as they are or compressed by gzip",
+        capture.knows,
+        capture.read,
+        read_interfaces=capture.read,
+    ),
     Reader("iperf3", "output of iperf3, JSON of -J or text", iperf3.knows, iperf3.read),
     Reader("irtt", "output of irtt client -o", irtt.knows, irtt.read),
     Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
@@ -28,15 +36,45 @@ READERS: tuple[Reader, ...] = (
     ),
 )
 """Readers in the order of their use."""
+ROUTER = "router"
+"""Output of routers, which `exchange.routers` reads: it becomes an experiment, not tables."""
+FORMS = (*(each.name for each in READERS), ROUTER)
+"""Names of all forms."""
+_LINE_OF_ROUTER = re.compile(
+    r"(?m)^[ >\d:|]*(?:\S{1,63}[#>] ?sh\w* |!|(?:Building|Current|Using \d+) |version \d|hostname |interface \S"
+    r"|policy-map |class-map |ip (?:route|address) |service |Cisco (?:IOS|Internetwork) |.* is .*, line protocol is "
+    r"|Codes: |Service-policy |Class-map:|\S+ \{$|set \S+ |config |sysname |feature |traffic )"
+)
 
 
-def read_foreign(path: Path, form: str | None = None) -> Foreign:
-    """Read a file by what it begins with, or as `form`. `UserError` for one that nobody knows, or that is damaged."""
+def form_of(path: Path) -> str:
+    """Return the form of a file by its beginning; `ROUTER` for lines that a router prints. `UserError` otherwise."""
+    head = head_of(path)
+    found = next((each.name for each in READERS if each.knows(head)), None)
+    if found is not None:
+        return found
+    if _LINE_OF_ROUTER.search(head.decode("utf-8", errors="replace")):
+        return ROUTER
+    raise _unknown(path)
+
+
+def _unknown(path: Path) -> UserError:
+    known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
+    known += f"; {ROUTER}: `show running-config` of IOS or IOS-XE"
+    return UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")
+
+
+def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
+    """Read a file by what it begins with, or as `form`. `UserError` for one that nobody knows, or that is damaged.
+
+    `interfaces` selects interfaces of a capture that has several; files of other formats have none.
+    """
     head = head_of(path)
     for reader in READERS:
         if reader.name == form or (form is None and reader.knows(head)):
             try:
-                found = reader.read(path)
+                by_interface = reader.read_interfaces if interfaces else None
+                found = reader.read(path) if by_interface is None else by_interface(path, interfaces)
                 found.place_streams()
                 return found
             except LimitError as error:
@@ -44,5 +82,4 @@ def read_foreign(path: Path, form: str | None = None) -> Foreign:
             except OverflowError as error:
                 said = f"found a number that no table holds: {error}"
                 raise UserError(f"{path}: {said}, expected measured ones", hint="was it changed by hand?") from error
-    known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
-    raise UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")
+    raise _unknown(path)

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,6 +177,8 @@ class Reader:
     """Function that recognises the first bytes of the unpacked file."""
     read: Callable[[Path], Foreign]
     """`UserError` where the file is damaged or of another version."""
+    read_interfaces: Callable[[Path, Sequence[str]], Foreign] | None = None
+    """Read some interfaces of a file that can have several, by name or number; None for other formats."""
 
 
 def arm_of(path: Path) -> str:

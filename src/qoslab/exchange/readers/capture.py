@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from qoslab.analysis.interfaces import Noted, labels, refuse_duplicates
+from qoslab.analysis.interfaces import Noted, labels, numbers_of, refuse_duplicates
 from qoslab.analysis.packets import BIN_NS, bin_packets
 from qoslab.capture import CaptureError
 from qoslab.errors import UserError
@@ -22,14 +23,20 @@ def knows(head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def read(path: Path) -> Foreign:
-    """Whole frames in bins of 0.1 s since the first packet; each interface is a capture named after it."""
+def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
+    """Whole frames in bins of 0.1 s since the first packet; each interface is a capture named after it.
+
+    `interfaces` selects some of several interfaces, by name or number; without it all are read.
+    """
     name = path.name.split(".")[0]
     try:
         noted = Noted(read_packets(path))
         table = bin_packets(noted).assign(capture=name)
         several = labels(noted.packets, noted.names)
         if len(several) > 1:
+            if interfaces:
+                numbers = {each for name in interfaces for each in numbers_of(path, noted.packets, several, name)}
+                several = {number: label for number, label in several.items() if number in numbers}
             table = _apart(path, name, noted.packets, several)
         else:
             refuse_duplicates(path, noted.packets)

@@ -1,0 +1,253 @@
+"""Configurations and counters without names, descriptions and addresses.
+
+The same name or address always has the same substitute. IPv4 addresses keep their common prefixes: two addresses whose
+first n bits are equal have substitutes with n equal bits. Private, documentation and other special blocks stay
+themselves, and so do the last eight bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
+
+from qoslab.exchange.routers.effects import WORDS
+from qoslab.exchange.routers.printed import Output
+from qoslab.exchange.routers.words import FURTHER_WORDS
+from qoslab.ios.config import CONFIG, MODES
+from qoslab.ios.model.names import FURTHER_TYPES, INTERFACE_TYPES, PRECEDENCE_NUMBERS, interface_kind
+from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, PROTOCOLS
+from qoslab.ios.model.ports import TCP_PORTS, UDP_PORTS
+from qoslab.ios.parse import HEADING
+from qoslab.units import DSCP_NUMBERS
+
+SPECIAL = tuple(
+    map(
+        IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3"),
+        ),
+    )
+)
+"""Blocks that stay themselves (RFC 1918, 3927, 5737, 6598 and others)."""
+MAPPED_BITS = 24
+_ADDRESS = r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])"
+_IPV4 = re.compile(rf"{_ADDRESS}(?:( +(?:mask +)?){_ADDRESS})?")
+_IPV6 = re.compile(r"(?<![\w:])([0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4}){2,7}|::[0-9A-Fa-f:]*)(?![\w:])")
+_MAC = re.compile(r"(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
+_NUMBERS = re.compile(r"[\d,/:.%()*+-]+[kmg]?$")
+_LONG = re.compile(r"\d{5,}")
+_TEXT = re.compile(
+    r"^(\s*(?:\d+ )?(?:description|remark|title|name|snmp-server (?:location|contact|chassis-id)|banner \S+"
+    r"|subject-name|label|alias \S+ \S+|event manager environment \S+|number|destination-pattern))\b.*$"
+)
+_DEFINED: tuple[tuple[str, str], ...] = (
+    (r"\s*hostname (\S+)", "R"),
+    (r"\s*class-map(?: type \S+(?: \S+)?)?(?: match-(?:all|any))? (\S+)\s*$", "CLASS"),
+    (r"\s*class(?: type \S+)? (?!class-default)(\S+)\s*$", "CLASS"),
+    (r"\s*policy-map(?: type \S+(?: \S+)?)? (\S+)\s*$", "POLICY"),
+    (r"\s*service-policy(?: type \S+)?(?: (?:input|output))? ?:? (\S+)\s*$", "POLICY"),
+    (r"\s*(?:ip access-list (?:standard|extended)|ipv6 access-list) (?!\d+\s*$)(\S+)", "ACL"),
+    (r"\s*match (?:not )?access-group name (\S+)", "ACL"),
+    (r"\s*(?:ip vrf|vrf definition|(?:ip )?vrf forwarding) (\S+)", "VRF"),
+    (r"\s*object-group \S+ (\S+)", "GROUP"),
+    (r"\s*Class-map: (?!class-default)(\S+)", "CLASS"),
+    (r"\s*route-map (\S+)", "MAP"),
+)
+"""Lines that name something, and the word of its substitute."""
+_KEPT_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
+_SIZED = re.compile(
+    r"\s*(?:(?:\d+ )?(?:permit|deny) |access-list"
+    r"|police|shape|priority|bandwidth|queue|rate-limit|traffic-shape|clock|random|conform|exceed|violate|cir|pir"
+    r"|bc|be|vbr|cbr|ubr|set|fair|compress|mtu|ip mtu|buffers|logging buffered|Current|Using)"
+)
+"""Lines whose long numbers are rates and sizes."""
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    """Return the words of commands, which stay themselves."""
+    texts = [form.text for mode in MODES for form in CONFIG.forms(mode)]
+    found = {word for text in texts for word in _WORD.findall(re.sub(r"<[^>]*>", " ", text))}
+    found |= {*DSCP_NUMBERS, *PRECEDENCE_NUMBERS, *BY_NUMBER, *PROTOCOLS, *MODES, *TCP_PORTS, *UDP_PORTS}
+    found |= {word for name in BY_PORT for word in name.split()}
+    return frozenset(found | set(WORDS) | FURTHER_WORDS)
+
+
+class Anonymiser:
+    """Substitutes for the names and addresses of some routers."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        """`key` makes the substitutes of addresses; by default a random one that nobody knows."""
+        self._key = key or secrets.token_bytes(32)
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def replace(self, outputs: list[Output]) -> None:
+        """Replace names, descriptions and addresses in all outputs."""
+        for output in outputs:
+            for _, line in output.lines:
+                self._define(line)
+            if output.host:
+                self.name(output.host, "R")
+        for output in outputs:
+            configuration = output.kind == "configuration"
+            output.host = self._names.get(output.host, output.host)
+            if output.kind == "other":
+                output.lines = [(number, "(output of another command)") for number, _ in output.lines[:1]]
+            elif configuration:
+                output.lines = self._configuration(output.lines)
+            else:
+                output.lines = [(number, self._printed(line)) for number, line in output.lines]
+
+    def _define(self, line: str) -> None:
+        for pattern, word in _DEFINED:
+            if found := re.match(pattern, line):
+                self.name(found[1], word)
+                return
+
+    def name(self, name: str, word: str = "NAME") -> str:
+        """Return the substitute of a name; `word` and a number for a new one."""
+        if name not in self._names:
+            self._counts[word] = self._counts.get(word, 0) + 1
+            self._names[name] = f"{word}{self._counts[word]}"
+        return self._names[name]
+
+    def _configuration(self, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        made: list[tuple[int, str]] = []
+        delimiter = ""
+        certificate = False
+        for number, line in lines:
+            if delimiter:
+                ended = delimiter in line
+                delimiter = "" if ended else delimiter
+                made.append((number, "^C" if ended else "removed"))
+                continue
+            if certificate:
+                certificate = "quit" not in line.split()
+                made.append((number, "  quit" if not certificate else "  removed"))
+                continue
+            certificate = bool(re.match(r"\s+certificate ", line))
+            banner = re.match(r"\s*banner \S+ +(\^.|\S)(.*)", line)
+            if banner and banner[1] not in banner[2]:
+                delimiter = banner[1]
+                made.append((number, " ".join(line.split()[:2]) + " ^C"))
+            else:
+                made.append((number, self.line(line)))
+        return made
+
+    def line(self, line: str) -> str:
+        """Return a line of a configuration: keywords and numbers stay, all other words have substitutes."""
+        if line.strip().startswith("!"):
+            return "!"
+        if HEADING.fullmatch(line.strip()):
+            return line
+        if (text := _TEXT.match(line)) and not re.match(r"\s*(?:class|policy)-map|\s*match", line):
+            return f"{text[1]} {'^Cremoved^C' if 'banner' in text[1] else 'removed'}"
+        defined = next((found for pattern, _ in _DEFINED if (found := re.match(pattern, line))), None)
+        start, end = defined.span(1) if defined is not None else (0, 0)
+        line = self._addresses(line) if defined is None else line
+        made, last = [], 0
+        for token in re.finditer(r"\S+", line):
+            made.append(line[last : token.start()])
+            last = token.end()
+            named = defined is not None and (token.start(), token.end()) == (start, end)
+            made.append(self.name(token[0]) if named else self._token(token[0], line[: token.start()]))
+        return "".join(made)
+
+    def _token(self, token: str, before: str) -> str:
+        bare = token.strip('",()[]')
+        if bare in _keywords() or bare in ("dot1Q", "!", "") or self._substituted(bare) or _KEPT_AFTER.search(before):
+            return token
+        if _NUMBERS.fullmatch(token):
+            # Numbers of telephones, of autonomous systems, of devices.
+            return token if _SIZED.match(before or token) else _LONG.sub("99999", token)
+        kind = interface_kind(token.partition(":")[0])
+        if kind in (*INTERFACE_TYPES, *FURTHER_TYPES) and kind != token:
+            return token
+        if _IPV6.fullmatch(token.partition("/")[0]):
+            return token
+        return self.name(token)
+
+    def _substituted(self, token: str) -> bool:
+        return (
+            bool(re.fullmatch(r"(?:R|CLASS|POLICY|ACL|VRF|GROUP|MAP|NAME)\d+", token)) and token in self._names.values()
+        )
+
+    def _printed(self, line: str) -> str:
+        """Return a line of `show` output: names that are known and addresses have substitutes."""
+        line = self._addresses(line)
+        if re.match(r"\s*Description: ", line):
+            return "  Description: removed"
+        return re.sub(r"[^\s,;()]+", lambda found: self._names.get(found[0], found[0]), line)
+
+    def _addresses(self, line: str) -> str:
+        line = _IPV4.sub(self._ipv4, line)
+        line = _MAC.sub(lambda found: self._hardware(found[0]), line)
+        return _IPV6.sub(lambda found: self._ipv6(found[1]), line)
+
+    def _ipv4(self, found: re.Match[str]) -> str:
+        """Return the substitutes of an address and of the mask or address behind it."""
+        address, other = _number(found[1]), _number(found[3] or "")
+        if other is None or not _is_mask(other):
+            rest = "" if found[3] is None else found[2] + self._one(found[3])
+            return self._one(found[1]) + rest
+        if address is None or _is_mask(address):
+            return found[0]
+        bits = other ^ (2**32 - 1) if other >> 24 == 0 else other
+        made = int(self.address(IPv4Address(address)))
+        # That of a network stays one.
+        return f"{IPv4Address(made & bits if address & bits == address else made)}{found[2]}{found[3]}"
+
+    def _one(self, text: str) -> str:
+        value = _number(text)
+        return text if value is None or _is_mask(value) else str(self.address(IPv4Address(value)))
+
+    @staticmethod
+    def _hardware(text: str) -> str:
+        return "0200.0000." + hashlib.sha256(text.lower().encode()).hexdigest()[:4]
+
+    def address(self, address: IPv4Address) -> IPv4Address:
+        """Return the substitute of an IPv4 address."""
+        value = int(address)
+        if address.is_multicast or address.is_loopback or address.is_link_local or address.is_unspecified:
+            return address
+        made = value
+        for place in range(MAPPED_BITS):
+            prefix = value >> (32 - place)
+            if not any(
+                each.prefixlen > place and int(each.network_address) >> (32 - place) == prefix for each in SPECIAL
+            ):
+                digest = hmac.new(self._key, f"{place} {prefix}".encode(), "sha256").digest()
+                made ^= (digest[0] & 1) << (31 - place)
+        return IPv4Address(made)
+
+    def _ipv6(self, text: str) -> str:
+        try:
+            address = IPv6Address(text)
+        except ValueError:
+            return text
+        if not address.is_global and not text.lower().startswith("2"):
+            return text
+        digest = hmac.new(self._key, address.packed[:6], "sha256").digest()
+        low = hmac.new(self._key, address.packed[8:], "sha256").digest()[:8]
+        last = address.packed[8:] if address.packed[8:14] == bytes(6) else low
+        return str(IPv6Address(bytes.fromhex("20010db8") + digest[:2] + address.packed[6:8] + last)).upper()
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(IPv4Address(text))
+    except ValueError:
+        return None
+
+
+def _is_mask(value: int) -> bool:
+    """Return whether a number is a mask or a wildcard: ones on one side alone, and no address of a host."""
+    other = value ^ (2**32 - 1)
+    return value >> 24 in (0, 255) and ((other & (other + 1)) == 0 or (value & (value + 1)) == 0)

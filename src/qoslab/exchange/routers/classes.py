@@ -1,0 +1,131 @@
+"""Packets of the classes of a router: which class a packet is of, and a packet for a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import reduce
+from ipaddress import IPv4Address
+
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.packet_sets import FULL, IPV4, Box, PacketSet, class_packets
+
+NUMBERS = {"udp": 17, "tcp": 6}
+SOURCE_PORT = 40_000
+"""A source port as traffic generators have them."""
+FIRST_PORT = 5001
+MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
+MOST_BOXES = 20
+"""Boxes of a class that are tried."""
+WITHOUT_TAG = ("cos", "vlan", "qos_group")
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet between two hosts."""
+
+    source: IPv4Address
+    destination: IPv4Address
+    protocol: str
+    dscp: int
+    port: int
+    size: int
+    """Bytes of IP."""
+
+    def box(self, entered: int) -> Box:
+        """Return the packet as a set; `entered` is the number of its input interface."""
+        alone = {"dscp": self.dscp, "protocol": NUMBERS[self.protocol], "length": self.size, "input": entered}
+        alone |= {"source_port": SOURCE_PORT, "destination_port": self.port}
+        return {
+            "network": (IPV4, 0),
+            "source": (int(self.source), 2**32 - 1),
+            "destination": (int(self.destination), 2**32 - 1),
+            **{name: (1 << value, 0) for name, value in alone.items()},
+            **dict.fromkeys(WITHOUT_TAG, (1, 0)),
+        }
+
+
+class Classifier:
+    """The classes of a router, as its packets meet them."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = _decided(device)
+        self._sets: dict[str, PacketSet] = {}
+
+    def packet(
+        self,
+        place: tuple[str, Sequence[str]],
+        ends: tuple[IPv4Address, IPv4Address],
+        size: int,
+        taken: Set[int | None],
+        entered: tuple[str, str],
+    ) -> Packet | None:
+        """Return a packet of a class, with a port that is not taken; None if none is known.
+
+        `place` is a policy-map and the path of a class, `entered` the input interface and its input policy.
+        """
+        found = (each for each in self._candidates(place[1], ends, size, taken, entered[1]))
+        return next((each for each in found if self.is_of(each, place, entered)), None)
+
+    def is_of(self, packet: Packet, place: tuple[str, Sequence[str]], entered: tuple[str, str]) -> bool:
+        """Return whether a packet is of a class of a policy-map, after the input policy has marked it."""
+        names = list(self.device.interfaces)
+        number = names.index(entered[0]) + 1 if entered[0] in names else 0
+        policy = self.device.policy_maps.get(entered[1])
+        first = None if policy is None else self._class_of(policy, packet.box(number))
+        for mark in () if first is None else first.marks:
+            if mark.field in MARKS:
+                packet = replace(packet, dscp=mark.value * (8 if "precedence" in mark.field else 1))
+        box = packet.box(number)
+        current = self.device.policy_maps.get(place[0])
+        for name in place[1]:
+            found = None if current is None else self._class_of(current, box)
+            if (CLASS_DEFAULT if found is None else found.name) != name:
+                return False
+            child = None if found is None else found.service_policy
+            current = self.device.policy_maps.get(child) if child else None
+        return True
+
+    def _class_of(self, policy: PolicyMap, box: Box) -> PolicyClass | None:
+        one = PacketSet((box,))
+        return next((each for each in policy.classes if not (self._set(each.name) & one).empty), None)
+
+    def _set(self, name: str) -> PacketSet:
+        if name not in self._sets:
+            self._sets[name] = class_packets(self.device, name)
+        return self._sets[name]
+
+    def _candidates(
+        self,
+        path: Sequence[str],
+        ends: tuple[IPv4Address, IPv4Address],
+        size: int,
+        taken: Set[int | None],
+        policy: str,
+    ) -> Iterator[Packet]:
+        """Yield packets that may be of a class: datagrams first, as they keep their rate."""
+        known = self.device.policy_maps.get(policy)
+        marked = known is not None and any(each.marks for each in known.classes)
+        own = {"network": (IPV4, 0)}
+        own |= {name: (int(end), 2**32 - 1) for name, end in zip(("source", "destination"), ends, strict=True)}
+        boxes = reduce(lambda one, two: one & two, map(self._set, path), PacketSet((own,))).boxes[:MOST_BOXES]
+        for protocol in NUMBERS:
+            for box in boxes:
+                if not box.get("protocol", (FULL["protocol"], 0))[0] >> NUMBERS[protocol] & 1:
+                    continue
+                ports = box.get("destination_port", (FULL["destination_port"], 0))[0]
+                usual = (*range(FIRST_PORT, 2**16), *range(1, FIRST_PORT))
+                port = next((each for each in usual if ports >> each & 1 and each not in taken), None)
+                dscps = FULL["dscp"] if marked else box.get("dscp", (FULL["dscp"], 0))[0]
+                for dscp in (each for each in range(64) if port is not None and dscps >> each & 1):
+                    yield Packet(*ends, protocol, dscp, port or 0, size)
+
+
+def _decided(device: Device) -> Device:
+    """Return a device whose class-maps have no criteria that only payloads decide: no packet of a lab meets those."""
+    maps = {}
+    for name, each in device.class_maps.items():
+        known = tuple(one for one in each.criteria if not one.undecided)
+        maps[name] = replace(each, criteria=known if each.match == "any" or known == each.criteria else ())
+    return replace(device, class_maps=maps)

@@ -1,0 +1,174 @@
+"""Lines of the input that are not in the topology or the policies, with the results that they could change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.exchange.routers.device import Router
+from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PATH, effect_of_block, effect_of_line
+from qoslab.exchange.routers.ports import WITHOUT_LINE
+from qoslab.exchange.routers.templates import Template
+from qoslab.ios.parse import HEADING
+from qoslab.ios.secrets import without_secrets
+from qoslab.policy.ignored import Ignored, ignored_lines
+
+_BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")
+_LIST = re.compile(r"(?:ip access-list (?:standard|extended)|ipv6 access-list|access-list) (\S+)")
+_PLACED = re.compile(
+    r"ip address|ip unnumbered|no shutdown|speed|clock ?rate|encapsulation (?:ppp|aal5)|no ip address|bandwidth \d|pvc "
+    r"|vbr|cbr|ubr|pppoe|dialer pool|ppp multilink$|ppp multilink group|multilink-group|channel-group|switchport access"
+)
+"""Lines of an interface that the topology has."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Lines that are left out; several where all below a line have the same reason."""
+
+    file: str
+    first: int
+    last: int
+    text: str
+    place: str
+    reason: str
+    could_change: str
+
+    @property
+    def matters(self) -> bool:
+        """True if the lines could change a result."""
+        return not self.could_change.startswith("nothing")
+
+
+@dataclass
+class _Block:
+    head: str
+    number: int
+    lines: list[tuple[int, str]]
+
+    @property
+    def rows(self) -> list[tuple[int, str]]:
+        """All lines with their numbers."""
+        return [(self.number, self.head), *self.lines]
+
+
+class _Lister:
+    def __init__(self, router: Router, template: Template) -> None:
+        self.router = router
+        self.template = template
+        self.shown = without_secrets(router.text).splitlines()
+        self.own: dict[int, Ignored] = {each.line: each for each in ignored_lines(router.configuration)}
+        self.unread = {each.number: each.reason for each in router.configuration.reading.unread}
+        self.used = template.used | _used(router)
+
+    def of_block(self, block: _Block) -> Iterator[Left]:
+        rows = [row for row in block.rows if row[0] not in self.used]
+        if not rows:
+            return
+        if block.head.startswith("interface ") and not block.head.startswith(
+            tuple(f"interface {x}" for x in WITHOUT_LINE)
+        ):
+            yield from self.of_interface(block, rows)
+            return
+        effect = self.of_list(block.head) or effect_of_block(block.head)
+        listed = [row for row in rows if row[0] in self.own or row[0] in self.template.refused]
+        for number, text in listed:
+            known = self.own.get(number)
+            change = known.could_change if known is not None else "the queueing of the interface"
+            reason = self.template.refused.get(number) or (known.reason if known is not None else "")
+            yield self.left((number, number), text, block.head, reason, change)
+        if rest := [row for row in rows if row not in listed]:
+            reason = self.unread.get(rest[0][0], "")
+            yield self.left((rest[0][0], rest[-1][0]), rest[0][1], "", reason, effect)
+
+    def of_list(self, head: str) -> str:
+        """Return the effect of an access list by the lines that name it; empty for other blocks."""
+        found = _LIST.match(head)
+        if found is None:
+            return ""
+        name = re.escape(found[1])
+        ports = [self.router.layout.ports.get(name) for at in self.router.attached for name in (at.port, at.carrier)]
+        lines = [text for port in ports if port is not None for text in port.lines.values()]
+        if any(re.match(rf"(?:ip access-group|ipv6 traffic-filter) {name} ", text) for text in lines):
+            return FILTERS
+        text = self.router.text
+        if re.search(rf"(?m)^ip nat .*\blist {name}\b", text):
+            return NAT
+        if re.search(rf"(?m)^ +match address {name}\b", text):
+            return ENCRYPTED
+        return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NOTHING
+
+    def of_interface(self, block: _Block, rows: list[tuple[int, str]]) -> Iterator[Left]:
+        port = next((each for each in self.router.layout.ports.values() if each.line == block.number), None)
+        policies = any(text.startswith(("service-policy", "rate-limit", "traffic-shape")) for _, text in rows)
+        if port is not None and port.shutdown and not policies:
+            yield self.left((rows[0][0], rows[-1][0]), block.head, "", "the interface is shut down", NOTHING)
+            return
+        name = "" if port is None else port.name
+        why = self.router.left_out.get(name, "")
+        for number, text in rows:
+            if number == block.number and len(rows) > 1:
+                continue
+            known = self.own.get(number)
+            effect = known.could_change if known is not None else effect_of_line(text)
+            if number == block.number:
+                effect = "a subnet that the topology does not have" if why else NOTHING
+            reason = self.template.refused.get(number) or why or (known.reason if known is not None else "not modelled")
+            yield self.left((number, number), text, block.head, reason, effect)
+
+    def left(self, span: tuple[int, int], text: str, place: str, reason: str, effect: str) -> Left:
+        number = span[0]
+        shown = " ".join(self.shown[number - 1].split()) if number <= len(self.shown) else text
+        reason = reason.removeprefix("% Not supported: ").removeprefix("% ")
+        if not reason or reason.startswith(("Invalid", "it is not", "the line above", "Incomplete", "Ambiguous")):
+            reason = "not modelled"
+        return Left(
+            self.router.file, *span, shown, place, "without effect here" if effect == NOTHING else reason, effect
+        )
+
+
+def left_lines(router: Router, template: Template) -> list[Left]:
+    """Return the lines of a router that are left out, without secrets."""
+    lister = _Lister(router, template)
+    found = [each for block in _blocks(router.text) for each in lister.of_block(block)]
+    return sorted(found, key=lambda each: each.first)
+
+
+def _used(router: Router) -> set[int]:
+    """Return the numbers of the lines that the topology is made of."""
+    found: set[int] = set()
+    for attached in router.attached:
+        port = router.layout.ports.get(attached.port)
+        members = [] if port is None else router.layout.members(port)
+        for each in (port, router.layout.ports.get(attached.carrier), *members):
+            if each is not None:
+                found.add(each.line)
+                found |= {number for number, text in each.lines.items() if _PLACED.match(text)}
+    beyond = {str(each.beyond) for each in router.attached if each.beyond is not None}
+    lines = list(enumerate(router.text.splitlines(), 1))
+    found |= {number for number, line in lines if line.startswith("ip route ") and beyond & set(line.split())}
+    return found | {number for number, line in lines if re.match(r"(?:hostname|version) \S", line)}
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Yield the blocks of a configuration: a line, and the indented lines below it; a banner is one."""
+    current: _Block | None = None
+    delimiter = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        words = " ".join(line.split())
+        if delimiter and current is not None:
+            current.lines.append((number, words))
+            delimiter = "" if delimiter in line else delimiter
+        elif not words or words.startswith("!") or words == "end" or HEADING.fullmatch(words):
+            continue
+        elif line.startswith(" ") and current is not None:
+            current.lines.append((number, words))
+        else:
+            if current is not None:
+                yield current
+            current = _Block(words, number, [])
+            if banner := _BANNER.match(words):
+                delimiter = "" if banner[1] in banner[2] else banner[1]
+    if current is not None:
+        yield current

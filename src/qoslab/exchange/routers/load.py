@@ -1,0 +1,255 @@
+"""Background load: one flow for each class with packets, at the rates that the routers counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from qoslab.exchange.routers.classes import Classifier
+from qoslab.exchange.routers.device import Attached, Router
+from qoslab.exchange.routers.network import Host, Network
+from qoslab.exchange.routers.show import ClassCounters
+from qoslab.exchange.routers.templates import Template
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.model.framing import COUNTED_HEADER
+
+DEFAULT_PART = 0.5
+"""Load of a line without counters, as a part of its rate or of the shaper's, shared equally by the classes."""
+MOST_DEFAULT_BPS = 100_000_000
+DEFAULT_PACKET = 500
+"""Bytes of IP packets where the counters give no mean size."""
+LEAST_PACKET, MOST_PACKET = 64, 1500
+LEAST_BPS = 1000
+"""Bits a second of IP below which a flow is left out."""
+FROM_PART = 0.01
+"""Part of an interface's rate below which the rest of other flows is not made up for."""
+NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to be of this class"
+TRIES = 12
+"""Pairs of hosts that are tried for the packets of a class."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A flow of the background load."""
+
+    name: str
+    source: Host
+    destination: Host
+    protocol: str
+    bps: int
+    """Bits of IP packets a second."""
+    size: int
+    """Bytes of an IP packet."""
+    dscp: int
+    port: int | None
+    reason: str
+    """Source of the rate."""
+
+
+@dataclass
+class Offered:
+    """The load of an experiment."""
+
+    flows: list[Load] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    idle: set[str] = field(default_factory=set)
+    """Classes whose rate has no packets here."""
+    loaded: set[str] = field(default_factory=set)
+    """Classes with a flow."""
+    classifiers: dict[str, Classifier] = field(default_factory=dict)
+    crossing: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Rates of the flows in b/s by router and output interface."""
+
+    def add(self, network: Network, flow: Load) -> None:
+        """Add a flow, unless it is too small."""
+        if flow.bps < LEAST_BPS:
+            return
+        taken = {each.name for each in self.flows}
+        names = (flow.name, *(f"{flow.name[:36]}-{number}" for number in range(2, 999)))
+        name = next(each for each in names if each not in taken)
+        made = Load(name, *(getattr(flow, each) for each in list(flow.__dataclass_fields__)[1:]))
+        self.flows.append(made)
+        for _, out in network.path(flow.source, flow.destination):
+            key = (out.router, out.carrier)
+            self.crossing[key] = self.crossing.get(key, 0) + flow.bps
+
+
+def offered_load(network: Network, templates: dict[str, Template]) -> Offered:
+    """Return the load: by class, else by interface, else by default."""
+    found = Offered()
+    for name, router in network.routers.items():
+        policies = templates[name].policies
+        by_class = [each for each in policies if each[1] == "output" and _counted(router, each[0], "output")]
+        by_class = by_class or [each for each in policies if _counted(router, each[0], each[1])]
+        for attached, direction, policy in by_class:
+            _by_class(network, router, attached, (direction, policy), found)
+    for router in network.routers.values():
+        for attached in router.attached:
+            _by_interface(network, router, attached, found)
+    if not found.flows:
+        _by_default(network, templates, found)
+    return found
+
+
+def _counted(router: Router, attached: Attached, direction: str) -> list[ClassCounters]:
+    """Return the counters of the lowest classes of a policy."""
+    own = [
+        each
+        for each in router.classes
+        if each.direction == direction and each.interface in (attached.port, attached.carrier)
+    ]
+    return [each for each in own if not any(other.path[: len(each.path)] == each.path != other.path for other in own)]
+
+
+def _by_class(network: Network, router: Router, attached: Attached, policy: tuple[str, str], found: Offered) -> None:
+    direction, name = policy
+    header = COUNTED_HEADER[attached.framing]
+    for each in _counted(router, attached, direction):
+        if each.offered_bps <= 0:
+            found.idle.add(each.path[-1])
+            continue
+        mean = each.bytes // each.packets - header if each.packets else DEFAULT_PACKET
+        size = min(max(mean, LEAST_PACKET), MOST_PACKET)
+        bps = each.offered_bps * size // (size + header)
+        about = (
+            f"show policy-map interface: {each.offered_bps} b/s of {'/'.join(each.path)} on {attached.port} {direction}"
+        )
+        flow = _flow(network, router, attached, (direction, name, each.path), (bps, size, about), found)
+        if flow is None:
+            found.idle.add(each.path[-1])
+            found.notes.append(
+                f"{router.name} {attached.port} {direction}: {each.offered_bps} b/s of class {'/'.join(each.path)} are "
+                f"left out: {NO_PACKET}"
+            )
+        else:
+            found.add(network, flow)
+            found.loaded.add(each.path[-1])
+
+
+def _by_interface(network: Network, router: Router, attached: Attached, found: Offered) -> None:
+    counters = router.interfaces.get(attached.port) or router.interfaces.get(attached.carrier)
+    bps = 0 if counters is None else counters.rates_bps.get("output", 0)
+    if counters is None or not bps or _counted(router, attached, "output"):
+        return
+    packets = counters.packet_rates.get("output", 0)
+    header = COUNTED_HEADER[attached.framing]
+    size = min(max(bps // 8 // packets - header if packets else DEFAULT_PACKET, LEAST_PACKET), MOST_PACKET)
+    rest = bps * size / (size + header) - found.crossing.get((router.name, attached.carrier), 0)
+    if rest < bps * FROM_PART:
+        return
+    about = f"show interfaces: {counters.period} output rate {bps} b/s of {attached.port}"
+    pair = next(_pairs(network, attached, "output"), None)
+    if pair is None:
+        found.notes.append(f"{router.name} {attached.port}: {bps} b/s are left out: no host sends to it")
+        return
+    found.add(network, Load(_name(router, attached, ()), *pair, "udp", int(rest), size, 0, None, about))
+
+
+def _by_default(network: Network, templates: dict[str, Template], found: Offered) -> None:
+    """Add half of the rate of each line with a policy, or of the first line, in equal parts for its classes."""
+    policies = [each for template in templates.values() for each in template.policies if each[1] == "output"]
+    policies = policies or [each for template in templates.values() for each in template.policies]
+    about = f"default, no counters in the input: {DEFAULT_PART:.0%} of the rate, in equal parts"
+    for attached, direction, name in policies:
+        router = network.routers[attached.router]
+        leaves = list(_leaves(router.configuration.device, name))
+        port = router.layout.ports.get(attached.port)
+        kbps = port.value(r"bandwidth (\d+)$") if port is not None else None
+        rate = min(_least_rate(router.configuration.device, name), attached.rate.bps, int(kbps or 10**9) * 1000)
+        share = int(min(rate * DEFAULT_PART, MOST_DEFAULT_BPS)) // max(len(leaves), 1)
+        for path in leaves:
+            flow = _flow(network, router, attached, (direction, name, path), (share, DEFAULT_PACKET, about), found)
+            if flow is not None:
+                found.add(network, flow)
+                found.loaded.add(path[-1])
+            else:
+                found.idle.add(path[-1])
+                found.notes.append(f"{router.name}: class {'/'.join(path)} of {name} has no load: {NO_PACKET}")
+    if not found.flows:
+        slowest = sorted(network.hosts, key=lambda each: (each.at.rate, not _leads_out(network, each)))
+        pairs = (pair for each in slowest for pair in _pairs(network, each.at, "output"))
+        source, destination = next(pairs)
+        bps = int(min(source.at.rate.bps, destination.at.rate.bps) * DEFAULT_PART)
+        at = destination.at
+        name = _name(network.routers[at.router], at, ())
+        bps = min(bps, MOST_DEFAULT_BPS)
+        found.add(network, Load(name, source, destination, "udp", bps, DEFAULT_PACKET, 0, None, about))
+    found.notes.append(
+        f"no counters in the input: the load is {DEFAULT_PART:.0%} of the rate, in equal parts for the classes"
+    )
+
+
+def _leads_out(network: Network, host: Host) -> bool:
+    """Return whether the default route of a router leads to a host."""
+    routes = network.routers[host.at.router].layout.routes
+    own = [each for each in routes if each.prefix.prefixlen == 0]
+    return any(each.via in host.at.address.network if each.via else each.port == host.at.port for each in own)
+
+
+def _least_rate(device: Device, policy: str) -> float:
+    """Return the rate of the shaper of class-default; infinite without one."""
+    each = device.policy_maps[policy].find(CLASS_DEFAULT) if policy in device.policy_maps else None
+    shape = None if each is None else each.shape
+    return shape.rate.number if shape is not None and shape.rate.unit == "bps" else float("inf")
+
+
+def _leaves(device: Device, name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    policy = device.policy_maps.get(name)
+    for each in () if policy is None or len(above) > 3 else policy.classes:
+        if each.service_policy in device.policy_maps and each.service_policy is not None:
+            yield from _leaves(device, each.service_policy, (*above, each.name))
+        else:
+            yield (*above, each.name)
+    if policy is not None and policy.find(CLASS_DEFAULT) is None and not above:
+        yield (CLASS_DEFAULT,)
+
+
+def _flow(
+    network: Network,
+    router: Router,
+    attached: Attached,
+    place: tuple[str, str, tuple[str, ...]],
+    rate: tuple[int, int, str],
+    offered: Offered,
+) -> Load | None:
+    """Return a flow of packets of a class; None if no packet between two hosts is of it.
+
+    `place` is direction, policy-map and classes; `rate` is b/s, bytes of a packet and the source of both.
+    """
+    direction, policy, path = place
+    bps, size, reason = rate
+    classifier = offered.classifiers.setdefault(router.name, Classifier(router.configuration.device))
+    for source, destination in islice(_pairs(network, attached, direction), TRIES):
+        taken = {each.port for each in offered.flows if each.destination is destination}
+        entered = next((into for into, out in network.path(source, destination) if attached in (into, out)), source.at)
+        port = router.layout.ports.get(entered.port)
+        marking = port.policies.get("input", "") if port is not None and direction == "output" else ""
+        ends = (source.address.ip, destination.address.ip)
+        packet = classifier.packet((policy, path), ends, size, taken, (entered.carrier, marking))
+        if packet is not None:
+            name = _name(router, attached, path)
+            return Load(name, source, destination, packet.protocol, bps, size, packet.dscp, packet.port, reason)
+    return None
+
+
+def _pairs(network: Network, attached: Attached, direction: str) -> Iterator[tuple[Host, Host]]:
+    """Yield sources and destinations whose packets leave, or enter, by an interface; those nearby first."""
+    near = sorted(network.hosts, key=lambda each: each.at.router != attached.router)
+    here = [each for each in near if each.at == attached]
+    for one in here or near:
+        for other in near:
+            source, destination = (other, one) if direction == "output" else (one, other)
+            if source is destination:
+                continue
+            path = network.path(source, destination)
+            if any(attached == (out if direction == "output" else entered) for entered, out in path):
+                yield source, destination
+
+
+def _name(router: Router, attached: Attached, path: tuple[str, ...]) -> str:
+    parts = [path[-1] if path else "load", attached.carrier if not path else ""]
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", "-".join(each for each in parts if each))[:36]
+    return name if name[:1].isalpha() else f"class-{name}"[:36]

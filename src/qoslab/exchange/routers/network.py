@@ -1,0 +1,447 @@
+"""Routers joined by their subnets, with hosts in the subnets that have no other router."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from itertools import islice
+
+from qoslab.exchange.routers.device import Attached, Router
+from qoslab.exchange.routers.ports import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
+from qoslab.ios.model.names import interface_kind, short_name
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.model.framing import Framing
+from qoslab.platforms import MODELS
+from qoslab.units import Rate
+
+POOL = [
+    each
+    for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/16")
+    for each in IPv4Network(block).subnets(new_prefix=30)
+]
+"""Subnets for interfaces whose address the input does not have (RFC 5737, RFC 2544)."""
+MOST_PLAIN = 4
+"""Subinterfaces of one port, or VLAN interfaces, without a policy in a topology."""
+MOST_ATTACHED = 24
+"""Interfaces of one router in a topology."""
+DEFAULT_PREFIX = IPv4Network("0.0.0.0/0")
+SPARE = "GigabitEthernet0/{}"
+_LINKED = re.compile(rf"(?:{'|'.join(LINES)})\d+(?:/\d+){{0,2}}")
+
+
+@dataclass(frozen=True)
+class Far:
+    """The router at the other end of a line that no host can have: serial, ATM, PPPoE."""
+
+    name: str
+    address: IPv4Interface
+    """On the line."""
+    port: str
+    """Towards the host."""
+    gateway: IPv4Interface
+    """Address of that port."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """An end system behind an interface of a router."""
+
+    name: str
+    address: IPv4Interface
+    at: Attached
+    far: Far | None = None
+    """Router between the line and the host; None where the host is on the line."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A link between two routers."""
+
+    ends: tuple[Attached, Attached]
+
+
+@dataclass
+class Network:
+    """Nodes and links."""
+
+    routers: dict[str, Router]
+    hosts: list[Host] = field(default_factory=list)
+    joined: list[Joined] = field(default_factory=list)
+    routes: dict[str, dict[IPv4Network, IPv4Address]] = field(default_factory=dict)
+
+    def neighbours(self, router: str) -> Iterator[tuple[Attached, Attached]]:
+        """Yield the router's own ends of links to other routers, with the far ends."""
+        for link in self.joined:
+            for near, far in (link.ends, link.ends[::-1]):
+                if near.router == router:
+                    yield near, far
+
+    def path(self, source: Host, destination: Host) -> list[tuple[Attached, Attached]]:
+        """Return the routers between two hosts: the end at which packets enter, and the end by which they leave."""
+        at, entered = source.at.router, source.at
+        found: list[tuple[Attached, Attached]] = []
+        while at != destination.at.router and len(found) <= len(self.routers):
+            via = self.routes.get(at, {}).get(destination.at.address.network)
+            step = next(((near, far) for near, far in self.neighbours(at) if far.address.ip == via), None)
+            if step is None:
+                return []
+            found.append((entered, step[0]))
+            entered, at = step[1], step[1].router
+        return [*found, (entered, destination.at)]
+
+
+def join(routers: Sequence[Router]) -> Network:
+    """Attach the interfaces of the routers, join them by subnet, and place hosts and routes."""
+    free = _free(routers)
+    for router in routers:
+        _attach(router, free)
+    network = Network({each.name: each for each in routers})
+    _link(network, free)
+    for router in routers:
+        reached = {router.name, *_order(network, router.name)}
+        # Traffic has two ends among the routers that are joined.
+        while sum(each.at.router in reached for each in network.hosts) < 2:
+            _add_spare(router, network, free)
+    _route(network)
+    return network
+
+
+def _free(routers: Iterable[Router]) -> Iterator[IPv4Network]:
+    addresses = (port.address for each in routers for port in each.networks())
+    used = [each.network for each in addresses if each is not None and _usable(each)]
+    return (each for each in POOL if not any(each.overlaps(other) for other in used))
+
+
+def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
+    """Choose the interfaces of a router that are in the topology, those with policies first."""
+    uplinks = {each.port for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
+    gateways = {each.via for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
+
+    def rank(port: Port) -> tuple[bool, bool, bool]:
+        own = port.address
+        default = port.name in uplinks or (own is not None and any(via in own.network for via in gateways if via))
+        return (not port.policies, not default, port.parent is not None)
+
+    ports = list(router.networks())
+    chosen: list[Attached] = []
+    for port in sorted(ports, key=rank):
+        reason = "" if len(chosen) < MOST_ATTACHED else f"more than {MOST_ATTACHED} interfaces"
+        carrier, members, why = _carrier(router, port, chosen)
+        reason = reason or why
+        sharing = next((each for each in chosen if each.carrier == carrier), None)
+        if not reason and sharing is not None:
+            carrier, reason = _apart(router, port, sharing, chosen)
+        address = _address(port, free) if not reason else None
+        if address is not None and any(each.address.network.overlaps(address.network) for each in chosen):
+            reason = f"its subnet {address.network} overlaps with that of another interface (another VRF?)"
+        if reason or address is None:
+            router.left_out[port.name] = reason
+            continue
+        if address != port.address:
+            why = port.dynamic or (f"address {port.address}" if port.address else "no IPv4 address")
+            router.notes.append(f"{port.name}: {why}: the topology has {address} in its place, a documentation address")
+        if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
+            router.notes.append(
+                f"{port.name}: one line with the rate of its {len(members)} members; the device divides the packets"
+            )
+        if port.kind == "Dialer" and port.policies and port.value(r"bandwidth (\d+)$") is None:
+            router.notes.append(
+                f"{port.name}: percentages are of the rate of {carrier} here; on the device of the default `bandwidth` "
+                f"of {port.name}"
+            )
+        chosen.append(
+            Attached(
+                router.name,
+                port.name,
+                carrier,
+                address,
+                _rate(router, port, members),
+                _framing(port, members, carrier),
+                _beyond(router, address),
+            )
+        )
+    order = [each.name for each in ports]
+    router.attached = sorted(chosen, key=lambda each: order.index(each.port))
+
+
+def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attached]) -> tuple[str, str]:
+    """Return a port of its own for an interface that shares one, or why it has none."""
+    main = router.layout.ports.get(sharing.carrier)
+    if interface_kind(sharing.carrier) not in ETHERNETS or not (port.parent or port.kind in BRIDGED):
+        return "", f"{sharing.carrier} stands for {sharing.port} already"
+    if main is not None and main.policies:
+        return "", f"{main.name} has a policy for the packets of all its subinterfaces, and stands for {sharing.port}"
+    plain = [
+        each
+        for each in chosen
+        if each.port.startswith((f"{sharing.carrier}.", port.kind)) and not _policies(router, each)
+    ]
+    if not port.policies and len(plain) >= MOST_PLAIN:
+        return "", f"{MOST_PLAIN} others without a policy stand for it"
+    carrier = _spare_port(router, chosen)
+    router.notes.append(
+        f"{port.name} has the port {carrier} of its own: on the device it shares the rate of {sharing.carrier} with "
+        f"{sharing.port}"
+    )
+    return carrier, ""
+
+
+def _policies(router: Router, attached: Attached) -> bool:
+    port = router.layout.ports.get(attached.port)
+    return port is not None and bool(port.policies)
+
+
+def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[str, list[Port], str]:
+    """Return the port that carries an interface's packets, the ports that share them, or why there is none."""
+    if port.kind in WITHOUT_LINE:
+        return "", [], f"{port.kind} interfaces have no line of their own"
+    if port.kind in (*BRIDGED, "Dialer", "Multilink", "Port-channel"):
+        main = router.layout.ports.get(port.parent or "", port)
+        members = router.layout.members(main)
+        if not members and port.kind in BRIDGED:
+            return _spare_port(router, chosen), [], ""
+        if not members:
+            return "", [], "no interface is a member of it"
+        inner = members[0]
+        below = router.layout.members(inner) if inner.kind in BRIDGED else [inner]
+        name = (below or [inner])[0].name.partition(".")[0]
+        return (
+            (name, members, "") if _LINKED.fullmatch(name) else ("", [], f"{name} is no kind of line that is modelled")
+        )
+    name = port.name.partition(".")[0]
+    if not _LINKED.fullmatch(name):
+        return "", [], f"{port.kind} is no kind of line that is modelled"
+    return name, [port], ""
+
+
+def _address(port: Port, free: Iterator[IPv4Network]) -> IPv4Interface | None:
+    """Return the address of an interface, or a substitute for one that the input does not have."""
+    if port.address is not None and port.address.network.prefixlen < 32 and _usable(port.address):
+        return port.address
+    network = next(free, None)
+    return None if network is None else IPv4Interface(f"{network[1]}/{network.prefixlen}")
+
+
+def _usable(address: IPv4Interface) -> bool:
+    network = address.network
+    ends = (network.network_address, network.broadcast_address)
+    special = address.ip.is_loopback or address.ip.is_multicast or address.ip.is_unspecified or address.ip.is_reserved
+    return not special and (network.prefixlen == 31 or address.ip not in ends) and network.prefixlen > 0
+
+
+def _rate(router: Router, port: Port, members: Sequence[Port]) -> Rate:
+    """Return the rate of the lines that carry an interface's packets; of a bundle the sum of its members."""
+    if port.kind in ("Multilink", "Port-channel"):
+        return Rate(sum(_line_bps(router, each) for each in members))
+    if members:
+        return Rate(_line_bps(router, members[0]))
+    return Rate(DEFAULT_BANDWIDTH_KBPS["GigabitEthernet"] * 1000)
+
+
+def _line_bps(router: Router, port: Port) -> int:
+    main = router.layout.ports.get(port.name.partition(".")[0], port)
+    counters = router.interfaces.get(main.name)
+    speed = main.value(r"speed (\d+)$")
+    if port.kind in ETHERNETS:
+        if counters is not None and counters.line_bps:
+            return counters.line_bps
+        return int(speed) * 10**6 if speed else DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000
+    if port.kind in BRIDGED:
+        return DEFAULT_BANDWIDTH_KBPS["GigabitEthernet"] * 1000
+    clock = main.value(r"clock ?rate (\d+)$")
+    cells = port.value(r"(?:vbr-nrt|vbr-rt|cbr|ubr) (\d+)")
+    bandwidth = port.value(r"bandwidth (\d+)$") or main.value(r"bandwidth (\d+)$")
+    kbps = cells or bandwidth
+    if clock:
+        return int(clock)
+    if kbps:
+        return int(kbps) * 1000
+    if counters is not None and counters.bandwidth_kbps:
+        return counters.bandwidth_kbps * 1000
+    return DEFAULT_BANDWIDTH_KBPS.get(port.kind, 100_000) * 1000
+
+
+def _framing(port: Port, members: Sequence[Port], carrier: str) -> Framing:
+    kind = interface_kind(carrier)
+    if kind == "ATM":
+        inner = members[0] if members else port
+        if inner.value(r"pppoe-client"):
+            return "pppoeoa-snap"
+        if inner.value(r"encapsulation aal5mux ppp"):
+            return "pppoa-mux"
+        if inner.value(r"encapsulation aal5snap") and port.kind == "Dialer":
+            return "pppoa-snap"
+        return "aal5mux" if inner.value(r"encapsulation aal5mux ip") else "aal5snap"
+    if kind == "Serial":
+        bundled = port.kind in ("Multilink", "Dialer")
+        return "ppp" if bundled or any(each.value(r"encapsulation ppp") for each in (port, *members)) else "hdlc"
+    return "pppoe" if port.kind == "Dialer" else "ethernet"
+
+
+def _beyond(router: Router, address: IPv4Interface) -> IPv4Address | None:
+    """Return a neighbour in a subnet: the next hop of a route, or a BGP neighbour."""
+    hops = [each.via for each in router.layout.routes if each.via is not None]
+    hops += list(router.table.values())
+    hops += [
+        IPv4Address(each) for each in re.findall(r"(?m)^ *neighbor (\d+\.\d+\.\d+\.\d+) ", router.text) if _is(each)
+    ]
+    usable = (each for each in hops if each in address.network and each != address.ip)
+    return next((each for each in usable if _usable(IPv4Interface(f"{each}/{address.network.prefixlen}"))), None)
+
+
+def _is(text: str) -> bool:
+    return all(part.isdecimal() and int(part) < 256 for part in text.split("."))
+
+
+def _spare_port(router: Router, chosen: Sequence[Attached]) -> str:
+    """Return the name of a port that the configuration does not use, of the model if that has one."""
+    used = {each.carrier for each in chosen} | set(router.layout.ports)
+    own = [each.name for each in MODELS[router.chassis.model].interfaces if each.kind == "ethernet"]
+    names = [*own, *(SPARE.format(number) for number in range(10, 10 + 2 * MOST_ATTACHED))]
+    return next(name for name in names if name not in used)
+
+
+def _link(network: Network, free: Iterator[IPv4Network]) -> None:
+    """Join the routers of each subnet, two by two; the other interfaces get a host."""
+    groups: dict[IPv4Network, list[Attached]] = {}
+    for router in network.routers.values():
+        for each in router.attached:
+            groups.setdefault(each.address.network, []).append(each)
+    taken: list[IPv4Network] = []
+    for prefix, ends in groups.items():
+        different = {each.address.ip: each for each in ends}
+        ends = list(different.values())
+        for extra in ends[2:]:
+            _leave_out(
+                network, extra, f"{prefix} joins {ends[0].router} and {ends[1].router} already: a link has two ends"
+            )
+        if any(prefix.overlaps(other) for other in taken):
+            for each in groups[prefix]:
+                _leave_out(network, each, f"its subnet {prefix} overlaps with one of another router")
+            continue
+        taken.append(prefix)
+        for each in groups[prefix]:
+            if each not in ends:
+                _leave_out(network, each, f"another router has its address {each.address.ip}")
+        if len(ends) >= 2:
+            first, second = _with_one_line(ends[0], ends[1])
+            network.joined.append(Joined((first, second)))
+            for old, new in ((ends[0], first), (ends[1], second)):
+                own = network.routers[old.router].attached
+                own[own.index(old)] = new
+        else:
+            network.hosts.append(_host(network, ends[0], free))
+
+
+def _with_one_line(one: Attached, other: Attached) -> tuple[Attached, Attached]:
+    """Give both ends of a link the lower rate, and one framing."""
+    rate = min(one.rate, other.rate)
+    if interface_kind(one.carrier) == interface_kind(other.carrier) or one.framing == other.framing:
+        return replace(one, rate=rate, framing=one.framing), replace(other, rate=rate, framing=one.framing)
+    # Lines of two media, as where a provider is between them.
+    ethernet = one if one.framing == "ethernet" else other
+    spare = re.sub(r"^[A-Za-z-]+", "GigabitEthernet", (other if ethernet is one else one).carrier)
+    fixed = [each if each is ethernet else replace(each, carrier=spare) for each in (one, other)]
+    return replace(fixed[0], rate=rate, framing="ethernet"), replace(fixed[1], rate=rate, framing="ethernet")
+
+
+def _leave_out(network: Network, each: Attached, reason: str) -> None:
+    router = network.routers[each.router]
+    router.attached.remove(each)
+    router.left_out[each.port] = reason
+
+
+def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
+    prefix = at.address.network
+    own = (each for each in islice(prefix.hosts(), 3) if each != at.address.ip)
+    address = at.beyond or next(own)
+    name = re.sub(r"[^A-Za-z0-9.-]", "-", f"{at.router[:24]}-{short_name(at.port)}")[:36]
+    taken = {each.name for each in network.hosts} | set(network.routers)
+    name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 99))) if each not in taken)
+    there = IPv4Interface(f"{address}/{prefix.prefixlen}")
+    if at.framing == "ethernet":
+        return Host(name, there, at)
+    behind = next(free)
+    port = next(each for each in ("GigabitEthernet0/0", "GigabitEthernet0/1") if each != at.carrier)
+    gateway, own_address = (IPv4Interface(f"{behind[number]}/{behind.prefixlen}") for number in (1, 2))
+    network.routers[at.router].notes.append(
+        f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it"
+    )
+    return Host(name, own_address, at, Far(f"{name}-far", there, port, gateway))
+
+
+def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) -> None:
+    """Add a host at a port that the input does not have, so that traffic has two ends."""
+    prefix = next(free)
+    port = _spare_port(router, router.attached)
+    rate = Rate(DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] * 1000)
+    at = Attached(router.name, port, port, IPv4Interface(f"{prefix[1]}/{prefix.prefixlen}"), rate, "ethernet")
+    router.attached.append(at)
+    network.hosts.append(_host(network, at, free))
+    router.notes.append(f"{port} with {at.address} is added, so that traffic has two ends")
+
+
+def _route(network: Network) -> None:
+    """Fill in the routes: by the routers' own next hops where they lead to a neighbour, else along shortest paths."""
+    shortest = {name: _shortest(network, name) for name in network.routers}
+    network.routes = {name: dict(routes) for name, routes in shortest.items()}
+    for name, router in network.routers.items():
+        neighbours = {far.address.ip for _, far in network.neighbours(name)}
+        table = router.table or {each.prefix: each.via for each in router.layout.routes if each.via is not None}
+        for prefix in shortest[name]:
+            fitting = [each for each in table if prefix.subnet_of(each)]
+            via = table[max(fitting, key=lambda each: each.prefixlen)] if fitting else None
+            if via in neighbours:
+                network.routes[name][prefix] = via
+    whole = all(
+        network.path(one, two) for one in network.hosts for two in network.hosts if _reachable(network, one, two)
+    )
+    if not whole:
+        network.routes = shortest
+    for host in network.hosts:
+        if host.far is not None:
+            line, behind = host.at.address.network, host.address.network
+            for name, routes in network.routes.items():
+                via = host.far.address.ip if name == host.at.router else routes.get(line)
+                if via is not None:
+                    routes[behind] = via
+
+
+def _reachable(network: Network, one: Host, two: Host) -> bool:
+    return one is not two and two.at.router in {one.at.router, *_order(network, one.at.router)}
+
+
+def _order(network: Network, start: str) -> list[str]:
+    """Return the routers that can be reached, nearest first."""
+    found: list[str] = []
+    waiting = deque([start])
+    while waiting:
+        name = waiting.popleft()
+        if name not in found:
+            found.append(name)
+            waiting.extend(far.router for _, far in network.neighbours(name))
+    return found[1:]
+
+
+def _shortest(network: Network, start: str) -> dict[IPv4Network, IPv4Address]:
+    own = {each.address.network for each in network.routers[start].attached}
+    found: dict[IPv4Network, IPv4Address] = {}
+    first = {start: None} | {far.router: far.address.ip for _, far in reversed(list(network.neighbours(start)))}
+    waiting = deque(far.router for _, far in network.neighbours(start))
+    seen = {start}
+    via: dict[str, IPv4Address] = {name: hop for name, hop in first.items() if hop is not None}
+    while waiting:
+        name = waiting.popleft()
+        if name in seen:
+            continue
+        seen.add(name)
+        for each in network.routers[name].attached:
+            if each.address.network not in own:
+                found.setdefault(each.address.network, via[name])
+        for _, far in network.neighbours(name):
+            via.setdefault(far.router, via[name])
+            waiting.append(far.router)
+    return found
