@@ -26,6 +26,8 @@ from qoslab.errors import UserError
 
 _QUANTITY = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S*)\s*\Z")
 _COMMA = re.compile(r"\s*([0-9]+),([0-9]+)\s*(\S*)\s*\Z")
+_SHORT_RATE = re.compile(r"(\d+(?:\.\d+)?) *([kmg]?)", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 LENGTH_LIMIT = 60
 """Characters of a quantity; a real one has about ten."""
@@ -409,3 +411,12 @@ def dscp_number(word: object) -> object:
     if word.lower() not in DSCP_NUMBERS:
         raise QuantityError(f'found "{word}", expected a DSCP: 0 to 63, or one of {", ".join(DSCP_NUMBERS)}')
     return DSCP_NUMBERS[word.lower()]
+
+
+def typed_rate(text: str) -> int:
+    """Return a rate as typed in an option, such as 20m or 1.5 Mb/s, in b/s. Raise QuantityError."""
+    short = _SHORT_RATE.fullmatch(text.strip())
+    bps = round(float(short[1]) * _FACTORS[short[2].lower()]) if short else Rate.parse(text).bps
+    if bps < 1:
+        raise QuantityError(f'found "{text}", expected a rate above 0')
+    return bps

@@ -459,6 +459,6 @@ def test_show_commands_are_read() -> None:
     }
 
 
-def test_outputs_are_told_apart_without_prompts() -> None:
+def test_outputs_are_separated_without_prompts() -> None:
     text = CONFIGS["isr4331-edge"] + POLICIES + INTERFACES + VERSION
     assert [each.kind for each in outputs_of("a", text)] == ["configuration", "policies", "interfaces", "version"]

@@ -129,14 +129,15 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
 
 
 def _pasted(file: str, rate: str | None, model: str | None) -> Subject:
-    from qoslab.cli.policy import _model, _rate, _text
+    from qoslab.cli.pasted import model_of, rate_of, read_pasted, source_of
     from qoslab.explain.subject import pasted_subject
     from qoslab.policy.configuration import read_configuration
 
-    family, generation = _model(model)
-    source = "standard input" if file == "-" else file
-    configuration = read_configuration(_text(file), family=family, generation=generation, source=source, routes=True)
-    return pasted_subject(configuration, source, _rate(rate))
+    family, generation = model_of(model)
+    source = source_of(file)
+    text = read_pasted(file)
+    configuration = read_configuration(text, family=family, generation=generation, source=source, routes=True)
+    return pasted_subject(configuration, source, rate_of(rate))
 
 
 def _of_experiment(given: str | None, router: str, arm: str | None, sets: Sequence[str]) -> Subject:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.policy import STDIN, model_of, read_pasted, rtt_of
+from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
 from qoslab.errors import UserError
 from qoslab.printing import echo
 
@@ -68,25 +68,19 @@ def command(
     """
     from qoslab.policy.configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy
-    from qoslab.trial.demand import parse_rate, parse_traffic
+    from qoslab.trial.demand import parse_traffic
     from qoslab.trial.edge import find_edge
     from qoslab.trial.picture import draw
     from qoslab.trial.render import trial_text
     from qoslab.trial.simulate import simulate
-    from qoslab.units import QuantityError
 
     if not 1 <= seconds <= MOST_SECONDS:
         raise UserError(f"--seconds: found {seconds:g}, expected 1 to {MOST_SECONDS:g}")
     demands = parse_traffic(traffic)
     family, generation = model_of(model)
-    try:
-        rate_bps = None if rate is None else parse_rate(rate)
-    except QuantityError as error:
-        raise UserError(f"--rate: {error}", hint="give a rate such as 20m or 1.5 Mb/s") from None
     rtt_s = rtt_of(rtt)
-    source = "standard input" if file == STDIN else file
-    configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source)
-    edge = find_edge(configuration, interface, rate_bps)
+    configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
+    edge = find_edge(configuration, interface, rate_of(rate))
     trial = try_policy(
         edge, demands, changes, simulate, seconds=seconds, rtt_s=DEFAULT_RTT_S if rtt_s is None else rtt_s
     )

@@ -9,14 +9,12 @@ from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.errors import UserError
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
-from qoslab.units import DSCP_NUMBERS, QuantityError, Rate, dscp_number
+from qoslab.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
 
 OWN_NETWORK = IPv4Network("198.18.0.0/15")
 """Network of the trial itself (RFC 2544)."""
 MOST_SOURCES = 2000
 """Sources of all kinds together."""
-_SHORT = re.compile(r"(\d+(?:\.\d+)?)([kmg])", re.IGNORECASE)
-_FACTORS = {"k": 10**3, "m": 10**6, "g": 10**9}
 _FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
 
 
@@ -147,15 +145,6 @@ def _rate(word: str | None, kind: TrafficKind, part: str) -> int | None:
     if kind.codec is not None:
         raise UserError(f'--traffic: found a rate in "{part}", expected none: a codec has its own')
     try:
-        return parse_rate(word)
+        return typed_rate(word)
     except QuantityError as error:
         raise UserError(f"--traffic: {error}", hint="give a rate such as 2m or 1.5 Mb/s") from None
-
-
-def parse_rate(text: str) -> int:
-    """Return a rate such as 20m or 1.5 Mb/s in b/s. Raise QuantityError."""
-    short = _SHORT.fullmatch(text.strip())
-    bps = round(float(short[1]) * _FACTORS[short[2].lower()]) if short else Rate.parse(text).bps
-    if bps < 1:
-        raise QuantityError(f'found "{text}", expected a rate above 0')
-    return bps
