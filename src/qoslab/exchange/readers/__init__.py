@@ -38,6 +38,7 @@ def read_foreign(path: Path, form: str | None = None) -> Foreign:
             try:
                 found = reader.read(path)
                 found.place_streams()
+                found.escape_texts()
                 return found
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
