@@ -8,13 +8,14 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
 from qoslab.priority import processors
+from qoslab.run.threads import side_by_side
 from qoslab.shipped import checkout
 from qoslab.traffic import INSTALLED
 
@@ -49,9 +50,11 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def tool_versions() -> dict[str, str]:
-    """First line that each measuring tool prints of itself; the lab waits for them, so they are asked side by side."""
-    with ThreadPoolExecutor(len(TOOLS)) as pool:
-        return dict(zip(TOOLS, pool.map(_version_of, TOOLS), strict=True))
+    """Return the first line that each measuring tool prints about itself.
+
+    The lab waits for them, so they are asked in parallel; Ctrl-C waits for none.
+    """
+    return side_by_side({tool: partial(_version_of, tool) for tool in TOOLS})[0]
 
 
 def _version_of(tool: str) -> str:
