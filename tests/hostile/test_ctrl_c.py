@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 import time
+import unittest.mock
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,16 @@ def table(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def mute_tool(folder: Path) -> Iterator[None]:
+    """Put a tool in the path that never prints its version."""
+    (folder / "bin").mkdir()
+    (folder / "bin/tshark").write_text("#!/bin/sh\nexec sleep 600\n")
+    (folder / "bin/tshark").chmod(0o755)
+    with unittest.mock.patch.dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}"):
+        yield
+
+
+@contextlib.contextmanager
 def nothing(folder: Path) -> Iterator[None]:
     """Prepare nothing."""
     yield
@@ -101,6 +112,7 @@ WAITS: dict[str, Wait] = {
     "start": Wait(("list",), after_s=0.05),
     "devices that never answer": Wait(("lab", "check", "inventory.yml", str(EXPERIMENT)), silent, after_s=10.0),
     "run on devices that never answer": Wait((*RUN, "inventory.yml"), silent, after_s=10.0),
+    "tool that prints no version": Wait((*RUN, "virtual"), mute_tool, after_s=6.0),
     "unfinished run": Wait(("watch", "run"), unfinished, after_s=2.0),
     "large table": Wait(("import", "a.csv", "--to", "made"), table, after_s=1.5),
     "simulated run": Wait((*SIMULATED, "36000s"), after_s=3.0),

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.priority import processors
+from qoslab.programs import ended_with_thread
 from qoslab.run.threads import side_by_side
 from qoslab.shipped import checkout
 from qoslab.traffic import INSTALLED
@@ -34,6 +36,8 @@ PACKAGES = (
 
 TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
 """Programs that measure and are not ours."""
+VERSION_S = 20
+"""Seconds for a tool to print its version."""
 
 
 def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -58,9 +62,12 @@ def tool_versions() -> dict[str, str]:
 
 
 def _version_of(tool: str) -> str:
+    if shutil.which(tool) is None:
+        return f"not usable: there is no {tool}"
+    command = [*ended_with_thread(), tool, "--version"]
     try:
         done = subprocess.run(
-            [tool, "--version"], capture_output=True, encoding="utf-8", errors="replace", timeout=20, check=False
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=VERSION_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"not usable: {error}"
