@@ -13,8 +13,8 @@ MUTATION = 5.0 if "MUTANT_UNDER_TEST" in os.environ else 1.0
 """The calls that mutmut puts between those of a program take some times as long as they do."""
 
 
-def _slowness() -> float:
-    """How many times as long as there this machine takes now, which shares its cores with others; at least 1."""
+def slowness() -> float:
+    """Return how many times as long as there this machine takes now, which shares its cores with others; at least 1."""
     taken = []
     for _ in range(3):
         began = time.process_time()
@@ -38,5 +38,5 @@ def at_most(seconds: float, children: bool = False) -> Iterator[None]:
     took = sum(taken[:2]) - sum(began[:2]) + (sum(taken[2:4]) - sum(began[2:4]) if children else 0.0)
     if took >= seconds * MUTATION:
         # Asked only where it decides, since it takes a while itself.
-        slow = _slowness()
+        slow = slowness()
         assert took < seconds * slow * MUTATION, f"{took:.2f} s of a processor {slow:.1f} times as slow"

@@ -66,6 +66,9 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
     raises, as does one that is no capture: `CaptureError`. `behind` bytes tell packets apart, 8 to 1024.
     """
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        # A FIFO would be waited for.
+        raise CaptureError(f"{file}: it is no regular file")
     command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None

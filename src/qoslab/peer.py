@@ -1,7 +1,9 @@
-"""Owner of a TCP connection over the loopback interface."""
+"""Owner of a TCP connection over the loopback interface, and a listening socket for connections of one user."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
 import socket
 import struct
@@ -11,8 +13,19 @@ from typing import Any
 
 TABLE = Path("/proc/self/net/tcp")
 """The kernel's list of TCP sockets: world-readable, local address and remote address in its own byte order, owner."""
-_LOCAL, _REMOTE, _OWNER = 1, 2, 7
+_LOCAL, _REMOTE, _OWNER, _INODE = 1, 2, 7, 9
 """Columns of the table (proc_pid_net(5))."""
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLMSG_ERROR = 4, 20, 1, 2
+_REQUEST = struct.Struct("=IHHII BBBBI HH16s16sIII".replace(" ", ""))
+"""`nlmsghdr` and `inet_diag_req_v2` (sock_diag(7)); the ports are in network byte order, here as bytes swapped."""
+_ANSWER = struct.Struct("=BBBB 2s2s16s16sIII IIIII".replace(" ", ""))
+"""`inet_diag_msg`."""
+_HEADER = 16
+_ANY_STATE = 0xFFFFFFFF
+_NO_COOKIE = 0xFFFFFFFF
+REFUSED_AT_ONCE = 200
+"""Connections of others that a listening socket refuses before it lets its process do something else."""
+BACKLOG = 4096
 
 
 def _written(address: tuple[Any, ...]) -> str:
@@ -21,20 +34,72 @@ def _written(address: tuple[Any, ...]) -> str:
     return f"{number:08X}:{address[1]:04X}"
 
 
+def _asked(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
+    """Return the owner of the TCP socket with these addresses; None if there is none, or no process has it any more.
+
+    `OSError` where the kernel does not answer.
+    """
+    ports = [socket.htons(each[1]) for each in (local, remote)]
+    addresses = [socket.inet_aton(each[0]) for each in (local, remote)]
+    request = _REQUEST.pack(
+        *(_REQUEST.size, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0),
+        *(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY_STATE, *ports, *addresses, 0, _NO_COOKIE, _NO_COOKIE),
+    )
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+        kernel.sendto(request, (0, 0))
+        answer = kernel.recv(4096)
+    kind = struct.unpack_from("=H", answer, 4)[0]
+    if kind == _NLMSG_ERROR:
+        number = -struct.unpack_from("=i", answer, _HEADER)[0]
+        if number == errno.ENOENT:
+            return None
+        raise OSError(number, os.strerror(number))
+    found = _ANSWER.unpack_from(answer, _HEADER)
+    port, owner, inode = found[5], found[-2], found[-1]
+    # Without that connection the kernel finds the socket that listens there; what no process has is inode 0.
+    if port != struct.pack("!H", remote[1]) or not inode:
+        return None
+    return int(owner)
+
+
+@functools.cache
+def _answers() -> bool:
+    """Return whether the kernel can be asked for a single socket: that is a module (CONFIG_INET_TCP_DIAG)."""
+    try:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            socket.create_connection(listener.getsockname()) as caller,
+        ):
+            return _asked(caller.getsockname(), caller.getpeername()) == os.geteuid()
+    except OSError:
+        return False
+
+
+def _listed(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
+    """Return the same from the list of all sockets, which takes longer."""
+    here, there = _written(local), _written(remote)
+    for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
+        # A cheap look first: the table may be long.
+        if here in line and there in line:
+            fields = line.split()
+            if fields[_LOCAL] == here and fields[_REMOTE] == there and fields[_INODE] != "0":
+                return int(fields[_OWNER])
+    return None
+
+
 def owner_of_peer(connection: Any) -> int | None:
-    """The user id of who has the other end of a connection from this machine; None where nobody has it any more.
+    """Return the user id of the other end of a connection from this machine; None where nobody has it any more.
 
     `connection` has `getsockname` and `getpeername`, as sockets. The id is that of this process's user namespace: users
     that it does not know are all the same other one.
     """
-    ours, theirs = _written(connection.getsockname()), _written(connection.getpeername())
-    for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
-        # A cheap look first: the table may be long.
-        if theirs in line and ours in line:
-            fields = line.split()
-            if fields[_LOCAL] == theirs and fields[_REMOTE] == ours:
-                return int(fields[_OWNER])
-    return None
+    try:
+        ours, theirs = connection.getsockname(), connection.getpeername()
+    except OSError as error:
+        if error.errno == errno.ENOTCONN:
+            return None
+        raise
+    return (_asked if _answers() else _listed)(theirs, ours)
 
 
 def is_own(connection: Any) -> bool:
@@ -44,3 +109,32 @@ def is_own(connection: Any) -> bool:
     except OSError as error:
         print(f"cannot determine the owner of a connection: {error}", file=sys.stderr, flush=True)
         return False
+
+
+class OwnListener(socket.socket):
+    """A listening socket that hangs up on other users, at once and for little: they cannot delay this user's logins."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection of this user. `BlockingIOError` where none is there now."""
+        for _ in range(REFUSED_AT_ONCE):
+            connection, address = super().accept()
+            if is_own(connection):
+                return connection, address
+            # A reset: nothing of it stays in the kernel.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+        raise BlockingIOError
+
+
+def own_listener(address: str, port: int) -> OwnListener:
+    """Return a socket that listens for this user; port 0 is any free one."""
+    listener = OwnListener(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        listener.bind((address, port))
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

@@ -101,3 +101,12 @@ def _for_this_machine(name: str, program: Path) -> Path:
         hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
         f"and name it in {variable_of(name)}.",
     )
+
+
+def ended_with_thread() -> list[str]:
+    """Return the prefix of a command that the kernel kills when the thread that started it ends.
+
+    The thread has to wait for it. Without util-linux nothing: then the command ends by itself.
+    """
+    setpriv = shutil.which("setpriv")
+    return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import resource
@@ -17,7 +18,9 @@ from commands import QOSLAB, Command
 ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What asks a process to end."""
 STOPPED_S = 3.0
-"""How long a process stands still at most."""
+"""Longest stop among other faults."""
+STOP_S = (0.1, 10.0)
+"""Shortest and longest stop of `STOPS`."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,18 @@ def kill(pid: int, draw: random.Random) -> None:
 
 def stop(pid: int, draw: random.Random) -> None:
     """Keep it from running for a while, as a machine does that is suspended or overloaded."""
+    _stopped(pid, draw.uniform(0.05, STOPPED_S))
+
+
+def stop_for_long(pid: int, draw: random.Random) -> None:
+    """Keep it from running for up to ten seconds; short stops are as frequent as long ones."""
+    _stopped(pid, math.exp(draw.uniform(*map(math.log, STOP_S))))
+
+
+def _stopped(pid: int, seconds: float) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
-        time.sleep(draw.uniform(0.05, STOPPED_S))
+        time.sleep(seconds)
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -96,7 +108,9 @@ def set_clock(pid: int, draw: random.Random) -> None:
     Clocks.of_the_environment().move(**draw.choice(({"set_s": far}, {"set_s": -far}, {"asleep_s": far})))
 
 
-FAULTS: tuple[tuple[Callable[[int, random.Random], None], int], ...] = (
+Choice = tuple[Callable[[int, random.Random], None], int]
+"""A fault, and how often it is drawn compared with others."""
+FAULTS: tuple[Choice, ...] = (
     (kill, 5),
     (stop, 2),
     (no_room, 2),
@@ -104,15 +118,15 @@ FAULTS: tuple[tuple[Callable[[int, random.Random], None], int], ...] = (
     (ask_to_end, 1),
     (set_clock, 1),
 )
-"""Each with how often it is drawn beside the others."""
+STOPS: tuple[Choice, ...] = ((stop_for_long, 1),)
 OF_THE_RUN = (ask_to_end, set_clock)
 """What is not done to one process, but to the run."""
 
 
-def strike(command: Command, draw: random.Random, lasts_s: float) -> Struck | None:
+def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS) -> Struck | None:
     """Wait for the moment and do it; None where the run was over before, or the victim gone."""
     moment = draw.uniform(0.0, lasts_s)
-    fault = draw.choices([each for each, _ in FAULTS], [often for _, often in FAULTS])[0]
+    fault = draw.choices([each for each, _ in faults], [often for _, often in faults])[0]
     began = time.monotonic()
     while time.monotonic() < began + moment:
         if command.process.poll() is not None:

@@ -11,69 +11,15 @@ A seed decides lab, fault, moment and victim; what the victim is doing then is t
 
 from __future__ import annotations
 
-import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checker import ARGUMENTS, LABS, Undisturbeds, cells_are_told, nothing_left, resumed
-from commands import Command
-from faults import ASKED, Struck, strike
-from trials import NOTHING
-
-from verdicts import newest_run, runs_of, status_of
+from checker import Undisturbeds
+from survival import assert_survived
 
 pytestmark = pytest.mark.lab
 
-PATIENCE_S = 90.0
-"""From the fault to the end of a run: a push that is tried again, and a router that is waited for."""
-TRIES = 3
-"""To meet a run before its end."""
-STATUSES = {0, 1, 2, 3, 130}
-"""All but 4, which is a defect; a signal's where the run itself was killed."""
-
 
 def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]) -> None:
-    lab, command, struck = struck_by(seed, clean, undisturbed)
-    print(f"seed {seed}, {lab}: {struck or NOTHING}")
-    tell(lab, NOTHING if struck is None else struck.kind)
-    try:
-        output, errors = command.process.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        command.process.kill()
-        raise AssertionError(f"it did not end within {PATIENCE_S:.0f} s: {command.process.communicate()}") from None
-    said = f"\n{output}\n{errors}"
-    ended_well(command.process.returncode, struck, said)
-    nothing_left(clean, command.process.pid)
-    for each in runs_of(clean):
-        cells_are_told(each, lab, undisturbed[lab], said)
-    resumed(clean, lab, undisturbed[lab])
-
-
-def struck_by(seed: int, clean: Path, undisturbed: Undisturbeds) -> tuple[str, Command, Struck | None]:
-    """A run with its lab, and what was done to it; where it was over before that, another one, and earlier."""
-    for attempt in range(TRIES):
-        draw = random.Random(seed)
-        lab = draw.choice(LABS)
-        command = Command(clean, *ARGUMENTS, "--lab", lab, started=True)
-        struck = strike(command, draw, undisturbed[lab].lasts_s / 2**attempt)
-        if struck is not None or attempt == TRIES - 1:
-            break
-        status, output, errors = command.end()
-        assert status == status_of(newest_run(clean)), errors + output
-    return lab, command, struck
-
-
-def ended_well(status: int, struck: Struck | None, said: str) -> None:
-    assert "Traceback" not in said and "defect" not in said, said
-    if struck is not None and struck.main and struck.fault == "kill":
-        assert status == -9, said
-    elif struck is None:
-        # A machine that is busy with something else makes a cell invalid.
-        assert status in (0, 1, 3), said
-    elif struck.fault == "ask_to_end" and status < 0:
-        # Of no run yet, or of one whose last words are said, a signal makes what it makes of any process.
-        assert -status in ASKED and (not said.strip() or "Report: " in said), said
-    else:
-        assert status in STATUSES, said
+    assert_survived(seed, clean, undisturbed, tell)

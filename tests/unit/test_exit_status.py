@@ -11,9 +11,6 @@ import pytest
 
 from qoslab.errors import shortage_behind
 
-EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
-RUN = ("run", str(EXPERIMENT), "--lab", "simulated", "--duration", "2s", "--arm", "policed")
-
 
 def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
     """A `qoslab` that has ended; `shell` redirects and limits it."""
@@ -23,28 +20,6 @@ def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, env=environment
     )
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("mebibytes", [150, 300, 520])
-def test_lack_of_memory_is_named(tmp_path: Path, mebibytes: int) -> None:
-    found = ended(tmp_path, *RUN, shell=f'ulimit -v {mebibytes << 10}; exec "$@"')
-    assert found.returncode == 2, found.stderr
-    assert "memory" in found.stderr and "defect" not in found.stderr
-
-
-def test_lack_of_descriptors_is_named(tmp_path: Path) -> None:
-    found = ended(tmp_path, *RUN, shell='ulimit -n 12; exec "$@"')
-    assert found.returncode == 2 and "Too many open files" in found.stderr, found.stderr
-
-
-def test_a_closed_standard_output_is_refused_before_a_run(tmp_path: Path) -> None:
-    found = ended(tmp_path, *RUN, shell='exec "$@" >&-')
-    assert (found.returncode, found.stderr) == (
-        2,
-        "qoslab: found standard output closed, expected it open; redirect it, as with >/dev/null\n",
-    )
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.sample(4)

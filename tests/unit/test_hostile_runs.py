@@ -19,8 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hostile_captures import CAPTURES
-from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, asked, changed
+from hostile_runs import BEGIN, CELL, LINES, RUNS, changed
 from levels import examples
 from processor import at_most
 from qoslab.analysis.steady import steps
@@ -137,121 +136,6 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
     assert "expected one below cells/" in capsys.readouterr().err
 
 
-@pytest.mark.sample(8)
-@pytest.mark.parametrize(
-    ("pattern", "damage", "sealed"),
-    [
-        ("manifest.json", "empty", 3),
-        ("manifest.json", "deep", 3),
-        ("cells/**/cell.json", "list", 3),
-        ("cells/**/experiment.json", "cut", 3),
-        ("cells/**/*.engine.json", "empty", 1),  # shown as it is; one figure of the sample is outside its tolerance
-        ("cells/**/traffic/*.json", "deep", 3),
-        ("cells/**/counters/*.jsonl", "list", 3),
-        ("cells/**/counters/*.jsonl", "deep", 3),
-    ],
-)
-@pytest.mark.parametrize("anew", [False, True], ids=["", "sealed anew"])
-def test_damage_is_no_fault_of_qoslab(
-    run: Path, capsys: pytest.CaptureFixture[str], pattern: str, damage: str, sealed: int, anew: bool
-) -> None:
-    (first_cell(run).parent / "config" / "R1.engine.json").write_text("{}")
-    sorted(run.glob(pattern))[0].write_text(DAMAGE[damage])
-    if anew:
-        sample_run.seal_anew(run)
-    assert main(["report", str(run)]) == (sealed if anew else 3), capsys.readouterr().err
-
-
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.usefixtures("small_machine")
-def test_a_hostile_run_is_a_finding_or_an_invalid_cell(
-    run: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    change, status, said = RUNS[name]
-    change(run)
-    sample_run.seal_anew(run)
-    with at_most(SECONDS):
-        found = main(["report", str(run)])
-    told = capsys.readouterr()
-    assert found == status, told.err
-    assert re.search(said, told.out + told.err), told.out + told.err
-    assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
-    if status == 3:
-        assert SCRIPT not in (run / "report.html").read_text()
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.usefixtures("small_machine")
-def test_hostile_texts_are_shown(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    TEXTS[name](run)
-    sample_run.seal_anew(run)
-    with at_most(SECONDS):
-        assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
-    told = capsys.readouterr()
-    assert "\x1b" not in told.out + told.err
-    report = (run / "report.html").read_text()
-    assert SCRIPT not in report and len(report) < 20_000_000
-
-
-@pytest.fixture(scope="module")
-def reported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with its tables."""
-    run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("reported") / whole.name))
-    assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
-    with RunFolder(run).working(ASKED):
-        pass
-    return run
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("name", TABLES)
-def test_a_hostile_table_is_told(
-    reported: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str
-) -> None:
-    change, said = TABLES[name]
-    table = reported / "tables/metrics.parquet"
-    before = table.read_bytes()
-    try:
-        change(reported)
-        with at_most(SECONDS):
-            assert main(["verify", str(reported)]) == 3
-        told = capsys.readouterr()
-        assert re.search(rf"^tables/metrics\.parquet: {said}.*; `qoslab report` computes", told.out, re.MULTILINE), told
-        assert "Traceback" not in told.err
-        with pytest.raises(UserError, match=said):
-            tables.read_table(RunFolder(reported), "metrics")
-    finally:
-        table.write_bytes(before)
-    assert main(["verify", str(reported)]) == 0
-
-
-def assert_read_by_all(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What reads a run ends with a word, whatever is in it."""
-    commands = (
-        ["verify", str(run), "--json"],
-        ["compare", str(run), str(run)],
-        ["export", str(run), "--format", "csv", "--to", str(run.parent / "csv")],
-    )
-    for words in commands:
-        status = main(words)
-        told = capsys.readouterr()
-        assert status in (0, 1, 2, 3), (words, told.err)
-        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
-
-
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("name", BESIDE)
-def test_a_hostile_comparison_is_no_fault_of_qoslab(
-    reported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    run = Path(shutil.copytree(reported, tmp_path / reported.name))
-    file, content = BESIDE[name]
-    (run / file).write_text(content)
-    assert_read_by_all(run, capsys)
-
-
 def said_so_far(run: Path, *lines: str) -> None:
     """What a run says of itself, after its first lines and before its last."""
     with RunFolder(run).working(ASKED):
@@ -297,49 +181,6 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     assert exposition(watched)
     console = Console(file=io.StringIO(), width=200)
     console.print(screen(watched, console))
-
-
-def ask(run: Path, text: str) -> None:
-    """Have a run say what it was asked for, and that it has broken off."""
-    (run / "run.json").write_bytes(sealed(text.encode()))
-    (run / PROGRESS).write_text("")
-
-
-@pytest.mark.sample(14)
-@pytest.mark.parametrize("name", [*RUNS, *TEXTS])
-@pytest.mark.usefixtures("small_machine")
-def test_no_command_trips_over_a_hostile_run(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    (RUNS[name][0] if name in RUNS else TEXTS[name])(run)
-    ask(run, asked())
-    sample_run.seal_anew(run)
-    export = ["--format", "ro-crate", "--to", str(tmp_path / "crate.zip")]
-    for command, *options in (["verify"], ["watch"], ["compare"], ["export", *export]):
-        with at_most(SECONDS):
-            status = main([command, str(run), *options])
-        told = capsys.readouterr()
-        assert status in (0, 1, 2, 3), f"{command}: {told.err}"
-        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err, command
-
-
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.usefixtures("small_machine")
-def test_what_a_run_was_asked_for_is_read_with_care(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text, said = OPTIONS[name]
-    ask(run, text)
-    assert main(["run", "--resume", str(run)]) == 2
-    told = capsys.readouterr().err
-    assert re.search(said, told), told
-    for command, *options in (["verify"], ["watch"], ["report", "--junit", str(tmp_path / "report.xml")]):
-        status = main([command, str(run), *options])
-        told = capsys.readouterr().err
-        assert status in (0, 1, 2, 3) and "Traceback" not in told, f"{command}: {told}"
-    assert not list(tmp_path.rglob("PWNED"))
 
 
 @pytest.mark.sample(3)
@@ -494,26 +335,6 @@ def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixtu
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
 
 
-@pytest.mark.sample(7)
-@pytest.mark.parametrize("name", CAPTURES)
-@pytest.mark.usefixtures("small_machine")
-def test_a_hostile_capture_is_no_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """Each alone, so that one which takes all the time and memory of the others is found."""
-    content, said = CAPTURES[name]
-    file = tmp_path / "hostile.pcapng"
-    file.write_bytes(content)
-    experiment = {**sample_run.EXPERIMENT, "arms": [{"name": "a"}]}
-    experiment.pop("compare")
-    run = sample_run.make_run(tmp_path, experiment=experiment, captures={"a": file}, published=()).path
-    # With the program that reads captures.
-    with at_most(SECONDS, children=True):
-        assert main(["report", str(run)]) == 3
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "a/1: " in line]
-    assert said in line
-    table = tables.read_table(RunFolder(run), "packets_io")
-    assert not table["time_s"].lt(0).any() and not table["time_s"].gt(600).any()
-
-
 @given(st.data())
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_change_of_a_file_is_a_fault_of_qoslab(
@@ -537,22 +358,6 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
         status = main(["report", str(run)])
     shutil.rmtree(run)
     assert status in (0, 1, 2, 3), said.getvalue()
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(
-    "name", [b"not UTF-8 \xff", b"a\nqoslab: all checksums match", b"\x1b[2J", "\u202egnp".encode()], ids=repr
-)
-@pytest.mark.parametrize("command", ["report", "verify", "watch"])
-def test_a_name_that_no_run_has_is_refused_by_name(
-    run: Path, capsys: pytest.CaptureFixture[str], command: str, name: bytes
-) -> None:
-    (Path(os.fsdecode(os.fsencode(first_cell(run).parent) + b"/" + name))).write_text("")
-    assert main([command, str(run)]) == 2
-    captured = capsys.readouterr()
-    said = captured.out + captured.err
-    assert "found another name, expected printable text in UTF-8" in said and "defect" not in said
-    assert not [line for line in said.splitlines() if line.startswith("qoslab: all is")]
 
 
 def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from qoslab.errors import MachineError, UserError
 from qoslab.lab import DaemonFailure, supervision
 from qoslab.lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
+from qoslab.lab.supervisor import StageError, hold_name
 
 
 def failed(stage: str, number: int) -> Exception:
@@ -105,3 +108,34 @@ def test_who_is_killed_by_the_machine(number: signal.Signals, killed: bool) -> N
 
 def test_who_ends_by_itself_is_not_killed() -> None:
     assert not DaemonFailure("R1", 1, "").killed
+
+
+SQUATTER = """
+import os, socket, sys
+if os.geteuid() == 0:
+    os.setuid(65534)
+held = []
+for place in sys.argv[2:]:
+    held.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    held[-1].bind("\\0" + sys.argv[1] + place)
+    if place != "/2":
+        held[-1].listen()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
+def test_another_user_cannot_take_the_name_of_a_lab(tmp_path: Path) -> None:
+    name = f"qoslab-test/{tmp_path}"[-60:]
+    command = [sys.executable, "-I", "-c", SQUATTER, name, "", "/1", "/2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"\n"
+        with hold_name(f"\0{name}") as lock:
+            assert lock.getsockname() == f"\0{name}/3".encode()
+            with pytest.raises(StageError):
+                hold_name(f"\0{name}")
+            process.communicate()
+            # The first place is free again, but the lab has not ended.
+            with pytest.raises(StageError):
+                hold_name(f"\0{name}")

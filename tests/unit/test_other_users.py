@@ -59,11 +59,11 @@ if user != os.geteuid():
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-    try:
+try:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         print(connection.recv(4096))
-    except ConnectionResetError:
-        print(b"")
+except ConnectionResetError:
+    print(b"")
 """
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from qoslab import peer
-from qoslab.peer import is_own, owner_of_peer
+from qoslab.peer import is_own, own_listener, owner_of_peer
 
 
 @pytest.fixture
@@ -38,6 +40,45 @@ def test_another_user_s_is_not_ours(
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
     assert not is_own(pair[1])
     monkeypatch.undo()
+    monkeypatch.setattr(peer, "_answers", lambda: False)
+    assert is_own(pair[1])
     monkeypatch.setattr(peer, "TABLE", peer.TABLE.with_name("no-such-table"))
     assert not is_own(pair[1])
     assert "cannot determine the owner of a connection" in capfd.readouterr().err
+
+
+CALLS = """
+import os, socket, sys
+os.setuid(65534)
+held = []
+for number in range(2050):
+    held.append(socket.socket())
+    held[-1].settimeout(10)
+    try:
+        held[-1].connect(("127.0.0.1", int(sys.argv[1])))
+    except ConnectionResetError:
+        pass
+    if number < 2000:
+        held.pop().close()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
+def test_connections_of_another_user_are_passed_over() -> None:
+    with own_listener("127.0.0.1", 0) as listener:
+        command = [sys.executable, "-I", "-c", CALLS, str(listener.getsockname()[1])]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"\n"
+            with socket.create_connection(listener.getsockname()) as mine:
+                accepted = None
+                # Each call hangs up on some hundred others and then lets its process do something else.
+                for _ in range(20):
+                    with suppress(BlockingIOError):
+                        accepted = listener.accept()[0]
+                        break
+                assert accepted is not None
+                with accepted:
+                    assert accepted.getpeername() == mine.getsockname()
+            process.communicate()

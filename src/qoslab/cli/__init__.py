@@ -14,12 +14,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, ExperimentError, QoslabError, shortage_behind
-from qoslab.printing import bear_anything, echo
+from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, shortage_behind
+from qoslab.printing import bear_anything, echo, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -60,6 +61,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 # Looking for installed pydantic plugins, of which we use none, reads the metadata of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
+SHOWN = 200
+"""Characters of a name in a message."""
 BROKEN_PIPE = 141
 """128 + SIGPIPE: the reader of our output has gone, which is no mistake of anyone's."""
 
@@ -157,6 +160,23 @@ def _say_what_was_left_out() -> None:
         _say(f"qoslab: left out: {error.message}")
 
 
+def _refuse_line_ends(words: Sequence[str]) -> None:
+    """Refuse names with line ends, which messages and results would print as lines of their own."""
+    for place, text in (*(("on the command line", word) for word in words), ("as the current folder", _folder())):
+        if "\n" in text:
+            shown = one_line(text if len(text) < SHOWN else f"{text[:SHOWN]}…")
+            message = f'found "{shown}" {place}, expected no line end'
+            raise UserError(message, hint="Rename the file or folder.")
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        # It was removed; a command that needs it says so.
+        return ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with `sys.argv`, and return the exit status. No arguments: print the help."""
     bear_anything()
@@ -164,6 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.environ.get("_QOSLAB_COMPLETE", "").startswith("bash_"):
         importlib.import_module("qoslab.cli.bash")
     try:
+        _refuse_line_ends(given)
         result: Any = group.main(args=given or ["--help"], prog_name="qoslab", standalone_mode=False)
         sys.stdout.flush()
         _say_what_was_left_out()

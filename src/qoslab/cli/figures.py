@@ -22,7 +22,7 @@ from qoslab.analysis.compare import reproduced
 from qoslab.analysis.verdicts import INFORMATIVE
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
-from qoslab.printing import echo, printable
+from qoslab.printing import echo, one_line, printable
 from qoslab.results import RunFolder
 
 WIDTH = 200
@@ -70,7 +70,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         echo(_score(pairs))
     for warning in outcome.warnings:
-        echo(f"Warning: {warning}")
+        echo(one_line(f"Warning: {warning}"))
     echo(_verdict(outcome))
     if sentence := reproduced(outcome.comparison):
         echo(sentence)
@@ -80,7 +80,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
 def _verdict(outcome: Outcome) -> str:
     """Return the meaning of the exit status, in words."""
     if not outcome.valid:
-        return "\n  ".join(("The run is invalid; its values must not be trusted:", *outcome.reasons))
+        return "\n  ".join(("The run is invalid; its values must not be trusted:", *map(one_line, outcome.reasons)))
     wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
     if not outcome.expected:
         none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"

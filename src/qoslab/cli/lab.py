@@ -20,9 +20,14 @@ from qoslab.errors import UserError
 from qoslab.labs import kind_at
 from qoslab.platforms import platform_of, routers_of
 from qoslab.printing import echo
+from qoslab.schema.files import FileRefusedError, read_bytes
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
+
+
+CONFIGURATION_MOST = 16 * 2**20
+"""Bytes of a configuration in a file."""
 
 
 @click.group()
@@ -99,8 +104,8 @@ def up(
 
 def _text_of(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        return read_bytes(file, CONFIGURATION_MOST).decode("utf-8")
+    except (OSError, ValueError, FileRefusedError) as error:
         raise UserError(f"{file} cannot be read: {error}", hint="Give the output of `show running-config`.") from error
 
 

@@ -23,6 +23,7 @@ from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.packets import ALL
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
+from qoslab.printing import one_line
 from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.html import foreign_html
@@ -71,7 +72,8 @@ def import_files(files: Sequence[Path], to: Path, form: str | None = None, inter
     """
     with whole(to) as draft:
         draft.mkdir()
-        _write(RunFolder(draft), files, _named([read_foreign(file, form, interfaces) for file in files]), to.name)
+        read = _named([read_foreign(file, form, interfaces) for file in files])
+        _write(RunFolder(draft), files, read, one_line(to.name))
     return to
 
 
@@ -113,7 +115,7 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
         "qoslab": __version__,
         "files": [
             {
-                "file": str(file),
+                "file": one_line(str(file)),
                 "arm": each.name,
                 "form": each.form,
                 **seal_of(file).model_dump(exclude={"lines"}),
@@ -147,7 +149,9 @@ def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -
         (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")
     )
     graphs = [*_throughput(place, mine), *_frames(place, each), *_delays(place, each)]
-    return ImportedArm(each.name, each.form, file.name, tuple(each.notes), (*told, *_summaries(each)), tuple(graphs))
+    return ImportedArm(
+        each.name, each.form, one_line(file.name), tuple(each.notes), (*told, *_summaries(each)), tuple(graphs)
+    )
 
 
 def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:

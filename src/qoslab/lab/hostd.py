@@ -34,7 +34,7 @@ from typing import Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, UserError
-from qoslab.peer import is_own
+from qoslab.peer import is_own, own_listener
 
 SPEC_FORMAT = 1
 LOGIN_S = 30
@@ -189,8 +189,7 @@ async def _listen(spec: Spec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str
     key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab")
     acceptor = await asyncssh.create_server(
         lambda: _Visitor(namespace, authorized),
-        spec.listen,
-        0,
+        sock=own_listener(spec.listen, 0),
         server_host_keys=[key],
         password_auth=False,
         kbdint_auth=False,

@@ -14,7 +14,7 @@ import asyncssh
 
 from qoslab.ios.cli.shell import Shell
 from qoslab.ios.environment import Environment
-from qoslab.peer import is_own
+from qoslab.peer import is_own, own_listener
 
 IDENTIFICATION = "Cisco-1.25"
 LOGIN_S = 30
@@ -85,8 +85,7 @@ class SshPort:
         """Take logins; port 0 is any free one."""
         return await asyncssh.create_server(
             lambda: _Visitor(self._router, self._judge, self._logins, self._starting, self._log),
-            address,
-            port,
+            sock=own_listener(address, port),
             server_host_keys=[key],
             server_version=IDENTIFICATION,
             kex_algs=offered.key_exchanges,
@@ -99,7 +98,6 @@ class SshPort:
             login_timeout=LOGIN_S,
             line_editor=False,
             errors="replace",
-            reuse_address=True,
         )
 
     def end(self) -> None:

@@ -277,6 +277,8 @@ def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
             f"you have a lab called {name} already",
             hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
         )
+    if reply["stage"] == "name" and reply["errno"] == errno.EBUSY:
+        return MachineError(f"other users of this machine hold the name {name}", hint="Choose another --name.")
     if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
         hint = _forbidden_hint(reply["stage"], reply["errno"])
         return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)

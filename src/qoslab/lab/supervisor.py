@@ -46,6 +46,11 @@ PROCESS_NAME = b"qoslab-lab"
 """/proc/PID/comm of the supervisor; this is how labs are found."""
 RUNTIME = "/run/qoslab"
 PACKET_LIMIT = 1 << 18
+HELD_BY_OTHERS = 4096
+"""Places of a name that other users may hold."""
+LATER = 16
+"""Places after its own in which a lab looks for another lab of its user."""
+BACKLOG = 4096
 
 Reply = tuple[dict[str, Any], Sequence[int | socket.socket]]
 """The message, and the descriptors that go with it."""
@@ -337,6 +342,46 @@ class Supervisor:
         return {"daemons": self.daemons}, []
 
 
+def hold_name(name: str) -> socket.socket:
+    """Return a socket that holds an abstract name, which vanishes with its process.
+
+    Any user of the machine can hold any abstract name. A name that another user holds is passed over: the first of
+    `NAME/1`, `NAME/2` and so on holds it instead. `StageError` with `EADDRINUSE` if a lab of this user holds one.
+    """
+    for place in range(HELD_BY_OTHERS):
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            lock.bind(_address(name, place))
+        except OSError as error:
+            lock.close()
+            if error.errno != errno.EADDRINUSE or _is_mine(_address(name, place)):
+                raise StageError("name", error.errno or 0) from error
+            continue
+        # The kernel reports the user of a socket that listens.
+        lock.listen(BACKLOG)
+        if any(_is_mine(_address(name, later)) for later in range(place + 1, place + LATER)):
+            raise StageError("name", errno.EADDRINUSE)
+        return lock
+    raise StageError("name", errno.EBUSY)
+
+
+def _address(name: str, place: int) -> str:
+    return f"{name}/{place}" if place else name
+
+
+def _is_mine(address: str) -> bool:
+    """Return whether a process of this user listens at an abstract address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        # A full queue must not be waited for.
+        caller.setblocking(False)
+        try:
+            caller.connect(address)
+            credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except OSError:
+            return False
+        return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
+
+
 def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive: int) -> Never:
     """Become the supervisor proper."""
     check("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
@@ -344,12 +389,7 @@ def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive:
         os._exit(1)  # The launcher died before the line above.
     libc.prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
     outer_pid = int(os.readlink("/proc/self"))  # /proc is still the machine's
-    # An abstract name is unique and vanishes with the process that holds it.
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        lock.bind(f"\0qoslab/{outer_uid}/{name}")
-    except OSError as error:
-        raise StageError("name", error.errno or 0) from error
+    lock = hold_name(f"\0qoslab/{outer_uid}/{name}")  # noqa: F841 (held as long as the process)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={RUN_BYTES}")

@@ -9,7 +9,7 @@ from qoslab.ios.cli.shell import Shell
 from qoslab.ios.cli.terminal import Disconnected, Interrupted
 from qoslab.ios.environment import Environment
 from qoslab.lab.sshd import LAST_WORDS_S, Judge
-from qoslab.peer import is_own
+from qoslab.peer import is_own, own_listener
 from qoslab.telnet import Telnet
 
 LOGIN_S = 30
@@ -31,7 +31,7 @@ class TelnetPort:
 
     async def listen(self, address: str, port: int) -> asyncio.Server:
         """Take logins; port 0 is any free one."""
-        return await asyncio.start_server(self._serve, address, port)
+        return await asyncio.start_server(self._serve, sock=own_listener(address, port))
 
     def end(self) -> None:
         """Hang up on everybody."""

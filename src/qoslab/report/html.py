@@ -47,7 +47,7 @@ def render_index(root: Path) -> Path:
     page = build_index(root, runs)
     content = _environment().get_template("index.html.j2").render(page=page, style=_asset("report.css"))
     file = root / "index.html"
-    replace(file, content.encode())
+    replace(file, content.encode(errors="backslashreplace"))
     return file
 
 

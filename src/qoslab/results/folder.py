@@ -280,7 +280,8 @@ class RunFolder:
     def replace(self, name: str, content: str | bytes) -> Path:
         """Write a file that is computed from the rest, such as `comparison.csv`; it may be there already."""
         path = self.path / name
-        replace(path, content.encode() if isinstance(content, str) else content)
+        # Text of others may have halves of characters, which UTF-8 has not.
+        replace(path, content.encode(errors="backslashreplace") if isinstance(content, str) else content)
         return path
 
     def publish(self) -> None:

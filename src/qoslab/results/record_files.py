@@ -15,6 +15,7 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.limits import beyond
 from qoslab.model.names import unknown_names, unknown_published
+from qoslab.printing import one_line
 from qoslab.results.files import read_bytes, read_text
 from qoslab.results.records import FORMAT
 from qoslab.results.seal import unsealed
@@ -50,13 +51,16 @@ def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
         hint = "the file was changed or damaged"
         if first["type"] == "literal_error" and where.endswith(".platform"):
             hint += ", or the package that adds it is not installed"
-        raise UserError(f"{path}: {where}: {first['msg']}", hint=hint) from error
+        # Keys are those of the file, and may have line ends.
+        said = one_line(f"{where}: {first['msg']}")
+        raise UserError(f"{path}: {said}", hint=hint) from error
 
 
 def check_experiment(path: Path, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
     """`UserError` for what no experiment may have, since its file is refused before it is run."""
     for steps, told in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
-        raise UserError(f"{path}: {'.'.join(map(str, steps))}: {told}", hint="the file was changed or damaged")
+        said = one_line(f"{'.'.join(map(str, steps))}: {told}")
+        raise UserError(f"{path}: {said}", hint="the file was changed or damaged")
 
 
 def read_sealed(path: Path, most: int) -> bytes:

@@ -6,15 +6,18 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
 from qoslab.priority import processors
+from qoslab.programs import ended_with_thread
+from qoslab.run.threads import side_by_side
 from qoslab.shipped import checkout
 from qoslab.traffic import INSTALLED
 
@@ -33,6 +36,8 @@ PACKAGES = (
 
 TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
 """Programs that measure and are not ours."""
+VERSION_S = 20
+"""Seconds for a tool to print its version."""
 
 
 def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -49,15 +54,20 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def tool_versions() -> dict[str, str]:
-    """First line that each measuring tool prints of itself; the lab waits for them, so they are asked side by side."""
-    with ThreadPoolExecutor(len(TOOLS)) as pool:
-        return dict(zip(TOOLS, pool.map(_version_of, TOOLS), strict=True))
+    """Return the first line that each measuring tool prints about itself.
+
+    The lab waits for them, so they are asked in parallel; Ctrl-C waits for none.
+    """
+    return side_by_side({tool: partial(_version_of, tool) for tool in TOOLS})[0]
 
 
 def _version_of(tool: str) -> str:
+    if shutil.which(tool) is None:
+        return f"not usable: there is no {tool}"
+    command = [*ended_with_thread(), tool, "--version"]
     try:
         done = subprocess.run(
-            [tool, "--version"], capture_output=True, encoding="utf-8", errors="replace", timeout=20, check=False
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=VERSION_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"not usable: {error}"

@@ -69,6 +69,9 @@ class _Shared:
         return cell
 
 
+REPORTING = "writing the report of the measured cells (Ctrl-C again leaves it out)"
+
+
 @contextmanager
 def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
@@ -121,7 +124,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             yield folder
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
-                request.broken_off(folder)
+                told.note(REPORTING)
+                with suppress(KeyboardInterrupt):
+                    request.broken_off(folder)
             told.end(error)
             told.note(_how_to_go_on(cells, request.options, folder))
             raise

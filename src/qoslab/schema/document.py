@@ -140,7 +140,10 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Parse YAML text; `file` names it in findings. `ExperimentError` where it is not YAML."""
+    """Parse YAML text; `file` names it in findings. `ExperimentError` where it is too large, or not YAML."""
+    if len(text) > SIZE_LIMIT:
+        message = f"found {len(text)} characters, expected an experiment of at most {SIZE_LIMIT}"
+        raise ExperimentError(findings=[Place(file).finding("", message)])
     found = _parsed(text, file)
     return Document(file, deepcopy(found.data), dict(found.values), dict(found.keys), list(found.findings))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from qoslab.errors import UserError
 
@@ -44,12 +45,19 @@ def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
     return "" if inside else f"expected a file below {' or '.join(map(str, allowed))}, links followed"
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading. `FileRefusedError` for all else, `OSError` where it cannot be opened."""
+    # A FIFO must not be waited for.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FileRefusedError("it is no regular file")
+    return file
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     """A regular file of at most `limit` bytes. `FileRefusedError` for all else, `OSError` where it cannot be read."""
-    # A FIFO must not be waited for.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise FileRefusedError("it is no regular file")
+    with open_regular(path) as file:
         raw = file.read(limit + 1)
     if len(raw) > limit:
         raise FileRefusedError(f"it has more than {limit} bytes")

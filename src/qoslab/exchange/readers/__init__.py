@@ -76,6 +76,7 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
                 by_interface = reader.read_interfaces if interfaces else None
                 found = reader.read(path) if by_interface is None else by_interface(path, interfaces)
                 found.place_streams()
+                found.escape_texts()
                 return found
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import gzip
 import io
 import json
@@ -10,15 +11,17 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
+from qoslab.printing import one_line
+from qoslab.schema.files import FileRefusedError, open_regular
 from qoslab.schema.near import shown
 
 MOST_BYTES = 256 * 2**20
@@ -134,6 +137,15 @@ class Foreign:
         self._check_points()
         self.samples.append({"series": series, "unit": unit, "time_s": time_s, "value": value})
 
+    def escape_texts(self) -> None:
+        """Escape control characters, line ends and what is no character in all texts, which are names of others."""
+        escaped = functools.cache(one_line)
+        self.name, self.form, self.notes = escaped(self.name), escaped(self.form), [*map(escaped, self.notes)]
+        for row in (*self.samples, *(row for rows in self.rows.values() for row in rows)):
+            for name, value in row.items():
+                if isinstance(value, str):
+                    row[name] = escaped(value)
+
     def loss(self, lost: int | None, stream: int) -> int | None:
         """Return the lost datagrams of a stream; None, with a note, for a number below 0."""
         if lost is None or lost >= 0:
@@ -202,13 +214,16 @@ def head_of(path: Path) -> bytes:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
-    """Open a file, unpacked if it is compressed; UserError where it cannot be read, there or in the block."""
+def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
+    """Open a regular file, unpacked if it is compressed; UserError where it cannot be read, there or in the block."""
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             packed = handle.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as content:
-            yield content
+            handle.seek(0)
+            with gzip.GzipFile(fileobj=handle) if packed else nullcontext(handle) as content:
+                yield content
+    except FileRefusedError as error:
+        raise UserError(f"{path}: cannot be read: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: cannot be read: {_said(error)}", hint="was it copied whole?") from error
 

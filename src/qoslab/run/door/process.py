@@ -25,7 +25,7 @@ from typing import Any
 import asyncssh
 from pydantic import TypeAdapter
 
-from qoslab.peer import is_own
+from qoslab.peer import is_own, own_listener
 from qoslab.redaction import Redaction
 from qoslab.run.devices.shut_out import Kind
 from qoslab.run.door.device import Device
@@ -105,8 +105,7 @@ class Server:
 
         return await asyncssh.create_server(
             lambda: _Visitor(password),
-            LISTEN,
-            0,
+            sock=own_listener(LISTEN, 0),
             server_host_keys=[key],
             process_factory=visit,
             public_key_auth=False,

@@ -6,7 +6,6 @@ Nothing else is started: no lab, no Ansible, no observer.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import threading
 import time
@@ -24,7 +23,7 @@ from qoslab.model.moments import traffic_time, triggers
 from qoslab.model.steps import SIMULATION
 from qoslab.platforms import platform_of
 from qoslab.programs import SIMULATOR as PROGRAM
-from qoslab.programs import how_ended, own_program
+from qoslab.programs import ended_with_thread, how_ended, own_program
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.probes.results import (
@@ -93,15 +92,6 @@ class SimulatedWorker:
     def _check(self) -> None:
         if self._interrupted.is_set():
             raise Interrupted
-
-
-def _dying_with_us() -> list[str]:
-    """Prefix of a command that makes the kernel kill it when the thread that started it ends.
-
-    That thread waits for it here. Nothing without util-linux: then a simulator whose worker is killed ends by itself.
-    """
-    setpriv = shutil.which("setpriv")
-    return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]
 
 
 class _Processes:
@@ -186,7 +176,7 @@ class _CellRun:
         # A session of its own: Ctrl-C is for the run, which ends it.
         with self._cell.configuration("scenario.json").open("rb") as scenario:
             process = subprocess.Popen(
-                [*_dying_with_us(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
+                [*ended_with_thread(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
                 cwd=self._cell.path,
                 encoding="utf-8",
                 errors="replace",

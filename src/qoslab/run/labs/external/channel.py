@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import json
@@ -33,6 +34,8 @@ START_S = 30.0
 """Time limit to log in and to start the agent."""
 REPLY_S = 60.0
 """Time limit of any request; moving a NIC into a namespace takes longest."""
+LOGIN_LIMIT = ("-o", f"ConnectTimeout={START_S:.0f}")
+"""Option of ssh for a host that takes the connection and sends nothing: ssh ends even if the run was killed."""
 END_S = 5.0
 HEAD_MOST = 1 << 24
 BODY_MOST = 1 << 26
@@ -42,6 +45,17 @@ EARLY_MOST = 1 << 24
 UNVERIFIED = "Host key verification failed."
 """The last that ssh says where the host's key is another, or unknown."""
 BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
+
+
+_CONNECTING: set[subprocess.Popen[bytes]] = set()
+"""Logins under way; see `_end_logins`."""
+
+
+@atexit.register
+def _end_logins() -> None:
+    """End the logins under way: Ctrl-C waits for no thread, and without an agent nothing is to be restored."""
+    for process in list(_CONNECTING):
+        process.kill()
 
 
 class HostLost(PassingFault):
@@ -113,6 +127,7 @@ class Channel:
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
         # In a thread: a host that reads nothing would hold the run up for ever.
         threading.Thread(target=self._write, args=(text,), name=f"agent for {name}", daemon=True).start()
+        _CONNECTING.add(self._process)
         try:
             self.facts: Mapping[str, Any] = self._ready.result(START_S)
         except FutureTimeoutError:
@@ -121,6 +136,10 @@ class Channel:
             raise DeviceError(f"{name} cannot be used: no answer within {START_S:.0f} s") from None
         except HostLost as error:
             raise DeviceError(f"{name} cannot be used: {self.lost}", hint=_advice(self.lost, access)) from error
+        finally:
+            if not self._ready.done():
+                self._process.kill()
+            _CONNECTING.discard(self._process)
         threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
 
     # asking
@@ -318,7 +337,8 @@ def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
 
 def ssh_command(access: HostAccess) -> list[str]:
     """The system's ssh, with the user's own configuration, agent and jump hosts; without the command."""
-    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none", *ALIVE]
+    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
+    command += [*ALIVE, *LOGIN_LIMIT]
     if access.known_hosts is not None:
         command += with_host_keys(access.known_hosts)
     if access.key is not None:

@@ -6,7 +6,6 @@ import platform
 import signal
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import StallRecord
 from qoslab.run.lab import ClockLook, Load, Tap
 from qoslab.run.labs.external.channel import Channel, HostLost, Output
+from qoslab.run.threads import side_by_side
 from qoslab.units import Duration
 
 FETCH_S = 600.0
@@ -382,6 +382,6 @@ class ExternalLab:
         used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
 
     def close(self) -> list[str]:
-        """Leave all hosts as they were; what could not be put back."""
-        with ThreadPoolExecutor(max(len(self._hosts), 1)) as pool:
-            return [each for failed in pool.map(ExternalHost.close, self._hosts.values()) for each in failed]
+        """Restore all hosts and return what could not be restored; Ctrl-C waits for none of them."""
+        found, errors = side_by_side({name: host.close for name, host in self._hosts.items()})
+        return [*(each for failed in found.values() for each in failed), *(error.message for error in errors)]

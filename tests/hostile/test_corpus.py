@@ -1,0 +1,41 @@
+"""Input of somebody who means harm, and damaged input: each command ends soon, with a verdict or a message.
+
+The rules for every case are in `harness.assert_held`: processor time, memory, exit status, no line of output that a
+name has forged, no query for a name, no change outside the output, nothing left in temporary folders.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import corpus_experiments
+import corpus_foreign
+import corpus_runs
+import pytest
+from harness import Case, Sandbox, assert_held, sandbox
+
+EVERY = [case for module in (corpus_experiments, corpus_foreign, corpus_runs) for case in module.cases()]
+CASES = {case.name: case for case in EVERY}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Sandbox]:
+    with sandbox() as server:
+        yield server
+
+
+@pytest.mark.sample(40)
+@pytest.mark.parametrize("name", CASES)
+def test_hostile_input(server: Sandbox, tmp_path: Path, name: str) -> None:
+    case: Case = CASES[name]
+    try:
+        assert_held(case, server, tmp_path)
+    finally:
+        # A case may leave a large folder, or one with paths beyond the limit of the system.
+        subprocess.run(["rm", "-rf", str(tmp_path)], check=False)
+
+
+def test_the_corpus_is_broad() -> None:
+    assert len(CASES) == len(EVERY) >= 600

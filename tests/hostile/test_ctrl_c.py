@@ -1,0 +1,167 @@
+"""One Ctrl-C ends any wait within five seconds, and leaves no process and no temporary file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+import time
+import unittest.mock
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import corpus_runs
+import pytest
+from commands import Command, temporary_folder, wait_until_nothing_is_left
+
+from processor import slowness
+from qoslab.results.progress import PROGRESS
+from qoslab.results.seal import sealed
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
+ENDS_S = 5.0
+INTERRUPTED = 130
+RUN = ("run", str(EXPERIMENT), "--duration", "60s", "--arm", "policed", "--lab")
+SIMULATED = ("run", str(EXPERIMENT), "--arm", "policed", "--lab", "simulated", "--duration")
+INVENTORY = """\
+all:
+  vars: {{qoslab_known_hosts: keys, ansible_user: lab}}
+  children:
+    ios:
+      hosts:
+        R1: {{ansible_host: 127.0.0.1, ansible_port: {port}, qoslab_reach: telnet, ansible_password: secretsecret}}
+    host:
+      vars: {{qoslab_isolate: namespace}}
+      hosts:
+        client: {{ansible_host: 127.0.0.2, ansible_port: {port}, qoslab_interfaces: {{eth0: enp3s0f1}}}}
+        server: {{ansible_host: 127.0.0.3, ansible_port: {port}, qoslab_interfaces: {{eth0: enp3s0f2}}}}
+"""
+
+
+@contextlib.contextmanager
+def silent(folder: Path) -> Iterator[None]:
+    """Write an inventory of devices that take connections and never answer."""
+    with socket.create_server(("", 0)) as server:
+        taken = []
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(server.accept()[0])
+
+        threading.Thread(target=take, daemon=True).start()
+        (folder / "inventory.yml").write_text(INVENTORY.format(port=server.getsockname()[1]))
+        (folder / "keys").write_text("")
+        yield
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def unfinished(folder: Path) -> Iterator[None]:
+    """Copy a run that nobody continues."""
+    shutil.copytree(corpus_runs.whole(), folder / "run")
+    (folder / "run/run.json").write_bytes(sealed(corpus_runs.asked().encode()))
+    (folder / "run" / PROGRESS).write_text("")
+    yield
+
+
+@contextlib.contextmanager
+def table(folder: Path) -> Iterator[None]:
+    """Write a table that takes seconds to import."""
+    rows = b"".join(b"%d,1,2,3,4,5,6,7,8\n" % number for number in range(1, 60_000))
+    (folder / "a.csv").write_bytes(b"time_s," + b",".join(b"c%d_kbps" % number for number in range(8)) + b"\n" + rows)
+    yield
+
+
+@contextlib.contextmanager
+def mute_tool(folder: Path) -> Iterator[None]:
+    """Put a tool in the path that never prints its version."""
+    (folder / "bin").mkdir()
+    (folder / "bin/tshark").write_text("#!/bin/sh\nexec sleep 600\n")
+    (folder / "bin/tshark").chmod(0o755)
+    with unittest.mock.patch.dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}"):
+        yield
+
+
+@contextlib.contextmanager
+def nothing(folder: Path) -> Iterator[None]:
+    """Prepare nothing."""
+    yield
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A command that waits or works for longer than the test."""
+
+    words: tuple[str, ...]
+    prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = nothing
+    said: str = ""
+    """Regular expression of a line on standard error that comes before the wait."""
+    after_s: float = 1.0
+    """Seconds from there, or from the start, to Ctrl-C."""
+    then: str = ""
+    """Text of a line after Ctrl-C, by which work goes on; there Ctrl-C is pressed again."""
+
+
+WAITS: dict[str, Wait] = {
+    "start": Wait(("list",), after_s=0.05),
+    "devices that never answer": Wait(("lab", "check", "inventory.yml", str(EXPERIMENT)), silent, after_s=10.0),
+    "run on devices that never answer": Wait((*RUN, "inventory.yml"), silent, after_s=10.0),
+    "tool that prints no version": Wait((*RUN, "virtual"), mute_tool, after_s=6.0),
+    "unfinished run": Wait(("watch", "run"), unfinished, after_s=2.0),
+    "large table": Wait(("import", "a.csv", "--to", "made"), table, after_s=1.5),
+    "simulated run": Wait((*SIMULATED, "36000s"), after_s=3.0),
+    "simulated run with results": Wait(
+        (*SIMULATED, "60s", "--repetitions", "99"), said="of 99 cells", then="writing the report of the measured cells"
+    ),
+    "lab that starts": Wait((*RUN, "virtual"), said="lab up", after_s=0.0),
+    "push to a virtual router": Wait((*RUN, "virtual"), said="configure the routers", after_s=0.0),
+    "traffic in the virtual lab": Wait((*RUN, "virtual"), said="traffic", after_s=3.0),
+}
+
+
+@pytest.fixture
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    temporary = temporary_folder(tmp_path, monkeypatch)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield tmp_path
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def crowded() -> float:
+    """Return how many times as long as on an idle machine a command takes: others wait for the same cores."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) * slowness()
+
+
+@pytest.mark.lab
+@pytest.mark.long
+@pytest.mark.parametrize("name", WAITS)
+def test_one_ctrl_c_ends_a_wait(clean: Path, name: str) -> None:
+    wait = WAITS[name]
+    with wait.prepare(clean):
+        command = Command(clean, *wait.words, started=True)
+        try:
+            if wait.said:
+                command.wait_for(wait.said)
+            time.sleep(wait.after_s)
+            assert command.process.poll() is None or name == "start", command.end()
+            began = time.monotonic()
+            os.kill(command.process.pid, signal.SIGINT)
+            if wait.then:
+                command.wait_for(wait.then)
+                assert time.monotonic() - began < ENDS_S * crowded(), command.stderr
+                began = time.monotonic()
+                os.kill(command.process.pid, signal.SIGINT)
+            status, output, errors = command.end()
+            took = time.monotonic() - began
+        finally:
+            command.process.kill()
+        assert status in (INTERRUPTED, -signal.SIGINT) or (name == "start" and status == 0), errors + output
+        assert not re.search("Traceback|defect of qoslab", errors), errors
+        assert took < ENDS_S * crowded(), f"{took:.1f} s: {errors}"
+        wait_until_nothing_is_left(clean)

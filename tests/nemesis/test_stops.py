@@ -1,0 +1,25 @@
+"""A process of a run stands still for 0.1 to 10 s, as under a debugger, `cpulimit` or job control.
+
+    pytest tests/nemesis/test_stops.py --seeds 1-200
+
+The rules are those of any other fault: the run ends in time, its cells are valid or invalid with a reason, and nothing
+is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from checker import Undisturbeds
+from faults import STOPS
+from survival import assert_survived
+
+pytestmark = pytest.mark.lab
+
+
+def test_a_process_is_stopped(
+    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+) -> None:
+    assert_survived(seed, clean, undisturbed, tell, STOPS)
