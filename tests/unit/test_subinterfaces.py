@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -342,7 +343,8 @@ def test_tags_that_the_other_end_does_not_know_are_found(tmp_path: Path, core: s
     (templates / "core.ios.j2").write_text(core)
     (templates / "dot1q-edge.ios.j2").write_text((EXPERIMENTS / "templates/dot1q-edge.ios.j2").read_text())
     start = text().replace("dot1q-core.ios.j2", "core.ios.j2")
-    file = experiment_file(tmp_path, "tags.yml", start[: start.index("compare:")])
+    without_answer = re.sub(r"(?ms)^answer:.*?(?=^\w)", "", start)
+    file = experiment_file(tmp_path, "tags.yml", without_answer[: without_answer.index("compare:")])
     with pytest.raises(ExperimentError) as caught:
         load_experiment(file)
     assert found in [each.message for each in caught.value.findings]

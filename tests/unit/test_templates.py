@@ -203,7 +203,7 @@ def test_a_runner_without_namespaces_is_refused_before_anything_is_installed(mac
     machine.program("apt-get")
     done = in_gitlab(machine, QOSLAB_LAB="virtual")
     assert (done.returncode, machine.calls()) == (2, [])
-    assert "QOSLAB_LAB: virtual needs a runner whose containers may make namespaces" in done.stderr
+    assert "QOSLAB_LAB: virtual needs a runner with containers that may create namespaces" in done.stderr
 
 
 OPTIONS = [
@@ -227,7 +227,7 @@ def test_options_of_the_template_are_the_words_of_a_shell(
 def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
     done = in_gitlab(machine, QOSLAB_OPTIONS="--arm 'a b")
     assert done.returncode == 2 and not machine.calls()[-1].startswith("qoslab")
-    assert "QOSLAB_OPTIONS: found --arm 'a b, expected words whose quotes are closed" in done.stderr
+    assert "QOSLAB_OPTIONS: found --arm 'a b, expected words with closed quotes" in done.stderr
 
 
 def test_nothing_says_to_install_qoslab_by_its_name() -> None:

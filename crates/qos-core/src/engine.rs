@@ -348,8 +348,8 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].admit(now, descriptor, &mut self.shared.lists)
     }
 
-    /// Settles the way out of a router's port up to `now`, as the arrival of a packet there does. For those who ask about
-    /// one packet: its queues are then those that a packet of that moment finds.
+    /// Settles the output of a router's port up to `now`, as the arrival of a packet there does. Its queues are then
+    /// those that a packet finds at that time.
     ///
     /// # Panics
     /// If there is no such port.

@@ -124,9 +124,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             yield folder
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
-                told.note(REPORTING)
-                with suppress(KeyboardInterrupt):
-                    request.broken_off(folder)
+                _report_interrupted(request, folder, told)
             told.end(error)
             told.note(_how_to_go_on(cells, request.options, folder))
             raise
@@ -135,6 +133,13 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             crew.wait_ended()
         crew.check()
         told.end()
+
+
+def _report_interrupted(request: Request, folder: RunFolder, told: Told) -> None:
+    """Write the report of an interrupted run, unless it is interrupted again."""
+    told.note(REPORTING)
+    with suppress(KeyboardInterrupt):
+        request.broken_off(folder)
 
 
 def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:

@@ -30,7 +30,8 @@ _NEAREST = (
     (r"IOSv", "IOSv"),
 )
 """Beginnings of model numbers, and the models of their family or of the same software."""
-_OF_GENERATION: dict[Generation, str] = {"classic": "3725", "hqf": "2911", "ios-xe": "ISR4451"}
+_USUAL = ("3725", "2911", "ISR4451")
+"""Models for routers with an unknown model, one of each generation."""
 _UDI = re.compile(r"(?m)^license udi pid (\S+)")
 _SWITCH_MODELS = re.compile(
     r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid (WS-C\d\S+|C9[2-6]\d\d\S*)"
@@ -103,11 +104,11 @@ def chassis_of(
     )
     exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
     exact = exact if found else None
-    usual = _OF_GENERATION[generation]
+    usual = next(name for name in _USUAL if MODELS[name].default_generation == generation)
     fitting = (name for name in (usual, *MODELS) if generation in MODELS[name].generations and _has(name, ports))
     model = exact or near or (usual if found else next(fitting, usual))
     if generation not in MODELS[model].generations or MODELS[model].family == "switch":
-        model = _OF_GENERATION[generation]
+        model = usual
     return Chassis(found, release, generation, model)
 
 

@@ -13,7 +13,7 @@ _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 XE_TRAINS = ("16.", "17.")
 """Beginnings of releases that are also printed with zeros: 16.09.05."""
 _RELEASE = re.compile(r"(?:Version|Release) +(\d+\.\d+(?:\([^)\s]*\)\w*|\.\w+)?)")
-_CHASSIS = re.compile(r"^cisco +(\S+) .*(?:processor|bytes of memory)", re.IGNORECASE)
+_CHASSIS = re.compile(r"^cisco +(?!(?:ios|systems) )(\S+) .*(?:processor|bytes of memory)", re.IGNORECASE)
 _UP = re.compile(r"^([A-Za-z][\w./:-]*) is ([\w ]*?(?:up|down|reset|deleted|standby)\b.*), line protocol is (\w+)")
 _RATE = re.compile(r"(\d+) (second|minute) (input|output) rate (\d+) (\S*)bits/sec, (\d+) packets/sec", re.IGNORECASE)
 _BANDWIDTH = re.compile(r"\bBW (\d+) ?Kbit", re.IGNORECASE)
@@ -84,7 +84,7 @@ def read_version(lines: Iterable[str]) -> Version:
     for line in lines:
         if not release and (found := _RELEASE.search(line)) and "ROM" not in line and "Bootstrap" not in line:
             release = found[1]
-        if not model and (found := _CHASSIS.match(line.strip())) and found[1].lower() not in ("ios", "systems"):
+        if not model and (found := _CHASSIS.match(line.strip())):
             model = found[1]
     return Version(model, re.sub(r"\.0(?=\d)", ".", release) if release.startswith(XE_TRAINS) else release)
 
