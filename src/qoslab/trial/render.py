@@ -143,8 +143,8 @@ def _legend_lines(trial: Trial) -> Iterator[str]:
     if trial.changes:
         yield f"{AFTER}: with the change; the row above it is without."
     yield (
-        "Classes: rates with layer 2 as the router counts it. p50, p99, max: one-way delay from host to host, "
-        f"{number(trial.rtt_ms / 2)} ms of it on the line."
+        "Classes: rates with layer 2 as the router counts it; dropped: of the packets. p50, p99, max: one-way delay "
+        f"from host to host, {number(trial.rtt_ms / 2)} ms of it on the line."
     )
     kinds = trial.variants[0].kinds
     page = "; of TCP the median time until a page or answer has arrived" if any(each.pages for each in kinds) else ""
