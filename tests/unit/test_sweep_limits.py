@@ -35,5 +35,5 @@ def test_a_large_file_with_many_values_is_refused_with_the_limit(
     values = ", ".join(map(str, range(1, 101)))
     file = tmp_path / "e.yml"
     file.write_text(f"{EXPERIMENT}{flows}arms:\n  - {{name: one}}\nmatrix: {{p: [{values}]}}\n")
-    with pytest.raises(ExperimentError, match="expected at most 1000 values in all"):
+    with pytest.raises(ExperimentError, match="expected at most 1000 values for all combinations"):
         load_sweep(file)

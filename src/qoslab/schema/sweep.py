@@ -641,8 +641,8 @@ def _build_all(
     size = _size(document.data)
     chosen = list(islice(_representatives(placeholders, names, cells), CHECK_LIMIT // size + 1))
     if len(chosen) * size > CHECK_LIMIT:
-        found_work = f"found {size} values to check again for each value of the matrix"
-        message = f"{found_work}, expected at most {CHECK_LIMIT} values in all"
+        found_work = f"found {size} values to check for more than {CHECK_LIMIT // size} combinations of the matrix"
+        message = f"{found_work}, expected at most {CHECK_LIMIT} values for all combinations"
         raise ExperimentError(findings=[document.finding((), message, "give fewer values, or several files")])
     for arm, parameters in chosen:
 
