@@ -23,13 +23,13 @@ SWITCH = EXPERIMENTS[0].with_name("bucket-truth.yml")
 INVENTORY = """\
 ---
 # An inventory for policing-vs-shaping. Nodes have the experiment's names and are cabled as their interfaces say.
-# What only the lab knows is marked "fill in"; docs/real-routers.md has further variables. Then
+# Values of your lab are marked "fill in"; docs/real-routers.md lists further variables. Then check it:
 #   qoslab lab check inventory/mine.yml policing-vs-shaping
-# Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
+# Passwords come from the environment here; a vault, a keyring or a prompt (--ask) are possible too.
 all:
   vars:
     qoslab_emulated_by:
-      wan: line  # fill in: the source of its delay, the line itself or a node
+      wan: line  # fill in: the source of its delay: the line itself or a node
   children:
     ios:
       vars:
@@ -37,7 +37,7 @@ all:
         ansible_network_os: cisco.ios.ios
         ansible_user: "{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}"
         ansible_password: "{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}"
-        # only where a login does not start at privilege level 15
+        # only if a login does not start at privilege level 15
         ansible_become: true
         ansible_become_method: ansible.netcommon.enable
         ansible_become_password: "{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}"
@@ -45,23 +45,23 @@ all:
         R1:  # 3725
           ansible_host: R1.fill-in.invalid  # fill in: its management address
           # qoslab_model: fill in its model in `show version`, if not 3725
-          qoslab_interfaces:  # as the experiment calls them, and as the router does
+          qoslab_interfaces:  # name in the experiment: name on the router
             FastEthernet0/0: FastEthernet0/0  # fill in; 192.168.10.1/24, lan to client eth0, 100 Mb/s
             FastEthernet0/1: FastEthernet0/1  # fill in; 192.168.20.1/24, wan to server eth0, 100 Mb/s
     host:
       vars:
-        ansible_user: qoslab  # fill in: who may log in with a key
+        ansible_user: qoslab  # fill in: a user who can log in with a key
         ansible_become: true
-        # moves the interfaces into a namespace that ends with the run; or: in place, as it is
+        # namespace, in place or as it is: docs/real-routers.md, Hosts
         qoslab_isolate: namespace
       hosts:
         client:
           ansible_host: client.fill-in.invalid  # fill in: its management address
-          qoslab_interfaces:  # as the experiment calls them, and as the host does
+          qoslab_interfaces:  # name in the experiment: name on the host
             eth0: eth0  # fill in; 192.168.10.2/24, lan to R1 FastEthernet0/0, 100 Mb/s
         server:
           ansible_host: server.fill-in.invalid  # fill in: its management address
-          qoslab_interfaces:  # as the experiment calls them, and as the host does
+          qoslab_interfaces:  # name in the experiment: name on the host
             eth0: eth0  # fill in; 192.168.20.2/24, wan to R1 FastEthernet0/1, 100 Mb/s
 """
 

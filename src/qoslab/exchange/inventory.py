@@ -21,9 +21,9 @@ HOSTS = "host"
 _HEAD = """\
 ---
 # An inventory for {name}. Nodes have the experiment's names and are cabled as their interfaces say.
-# What only the lab knows is marked "{mark}"; docs/real-routers.md has further variables. Then
+# Values of your lab are marked "{mark}"; docs/real-routers.md lists further variables. Then check it:
 #   qoslab lab check inventory/mine.yml {name}
-# Keep passwords out of it: the environment has them here, a vault or a keyring may, or they are asked for (--ask).
+# Passwords come from the environment here; a vault, a keyring or a prompt (--ask) are possible too.
 all:
 """
 
@@ -46,7 +46,7 @@ _GROUPS = (
             "ansible_network_os: cisco.ios.ios",
             "ansible_user: \"{{ lookup('ansible.builtin.env', 'QOSLAB_USER') }}\"",
             "ansible_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_PASSWORD') }}\"",
-            "# only where a login does not start at privilege level 15",
+            "# only if a login does not start at privilege level 15",
             "ansible_become: true",
             "ansible_become_method: ansible.netcommon.enable",
             "ansible_become_password: \"{{ lookup('ansible.builtin.env', 'QOSLAB_ENABLE') }}\"",
@@ -64,9 +64,9 @@ _GROUPS = (
     _Group(
         HOSTS,
         (
-            f"ansible_user: qoslab  # {MARK}: who may log in with a key",
+            f"ansible_user: qoslab  # {MARK}: a user who can log in with a key",
             "ansible_become: true",
-            "# moves the interfaces into a namespace that ends with the run; or: in place, as it is",
+            "# namespace, in place or as it is: docs/real-routers.md, Hosts",
             "qoslab_isolate: namespace",
         ),
     ),
@@ -91,7 +91,7 @@ def _emulated(topology: Topology) -> Iterator[str]:
         yield f"  {EMULATED_BY}:"
         for link in links:
             wanted = ", ".join(link.emulated)
-            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}, the line itself or a node"
+            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: the line itself or a node"
 
 
 def _children(topology: Topology) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
         yield f"    ansible_host: {_key(name + NOWHERE)}  # {MARK}: its management address"
         if kind == "router" and node.model:
             yield f"    # qoslab_model: {MARK} its model in `show version`, if not {node.model}"
-        yield f"    qoslab_interfaces:  # as the experiment calls them, and as the {kind} does"
+        yield f"    qoslab_interfaces:  # name in the experiment: name on the {kind}"
         for link, near, far in topology.links_of(name):
             yield f"      {_key(near.interface)}: {_key(near.interface)}  # {MARK}; {_about(link, near, far)}"
 
