@@ -29,7 +29,7 @@ REASONS = {
     "overrun": "the sender ran too far ahead of its link",
     "lost": "the link lost it",
 }
-"""By the name that the counters give the reason."""
+"""Texts by the name of the drop reason in the counters."""
 DECIDING = {
     "police": "police",
     "denied": "access_list",

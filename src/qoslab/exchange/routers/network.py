@@ -38,7 +38,7 @@ class Far:
 
     name: str
     address: IPv4Interface
-    """On the line."""
+    """Address on the line."""
     port: str
     """Towards the host."""
     gateway: IPv4Interface
