@@ -72,7 +72,7 @@ class Telnet:
         return whole.replace(bytes((IAC,)), bytes((IAC, IAC)))
 
     def _negotiate(self, command: int, option: int) -> bytes:
-        """Only changes are answered, and refusals: else two ends would confirm for ever (RFC 854, page 3)."""
+        """Answer changes and refusals only: otherwise two ends would confirm for ever (RFC 854, page 3)."""
         if command in (DO, DONT):
             enabled, allowed, yes, no = self._mine, self._performs, WILL, WONT
         else:

@@ -98,18 +98,18 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     ("rates-in-1024", "rates are in units of 1024 bits", table("flows", flows(1000 / 1024))),
     ("goodput-of-sender", "goodput counts the sent bytes", table("flows", of_sender)),
     ("whole-reads", "goodput omits a partial read of 128 KiB", table("flows", whole_reads)),
-    ("time-longer", "a flow is taken to be a second longer", table("flows", longer)),
+    ("time-longer", "a flow lasts one second longer", table("flows", longer)),
     ("first-stream-lost", "the first stream of a flow is left out", table("flows", lambda r: r[r["stream"] != 1])),
     (
         "first-interval-lost",
         "the first two seconds of a flow are left out",
         table("intervals", lambda rows: rows[rows["start_s"] >= 2]),
     ),
-    ("warm-up-kept", "nothing is taken for warm-up", with_warm_up),
-    ("interfaces-reversed", "an interface's directions are taken for each other", table("interfaces", other_direction)),
+    ("warm-up-kept", "no interval is treated as warm-up", with_warm_up),
+    ("interfaces-reversed", "the directions of an interface are swapped", table("interfaces", other_direction)),
     (
         "samples-early",
-        "counters are read five seconds before the time that they are noted with",
+        "counters are read five seconds before their recorded time",
         table("classes", lambda rows: rows.assign(time_s=rows["time_s"] + 5)),
     ),
     (
@@ -119,12 +119,12 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     ),
     (
         "average-for-greatest",
-        "the mean and the greatest round trip are taken for each other",
+        "the mean and the greatest round trip are swapped",
         table("probes", swapped("rtt_avg_ms", "rtt_max_ms")),
     ),
     (
         "jitter-for-round-trip",
-        "jitter and round trip are taken for each other in their means",
+        "mean jitter and mean round trip are swapped",
         table("probes", swapped("rtt_avg_ms", "jitter_avg_ms")),
     ),
 ]
@@ -241,20 +241,24 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "goodput.sum adds up rates of different times",
         _calculation(goodput, "total_bps", _own_rates),
     ),
-    ("span-of-longest", "goodput.sum is over the longest flow's time", _calculation(goodput, "total_bps", _longest)),
+    (
+        "span-of-longest",
+        "goodput.sum refers to the duration of the longest flow",
+        _calculation(goodput, "total_bps", _longest),
+    ),
     (
         "span-to-first-end",
-        "flows together end with the first of them",
+        "the period of several flows ends with the first flow",
         _calculation(goodput, "span", lambda right, flows: timeline.common_span(flows)),
     ),
     (
         "gaps-as-nothing",
-        "time without a report counts as nothing",
+        "time without a report counts as time without data",
         _calculation(timeline, "_unreported", _without_gaps),
     ),
     (
         "starts-forgotten",
-        "all flows are taken to start at once",
+        "all flows are assumed to start at the same time",
         _calculation(timeline, "spans", lambda right, flows: right(flows.assign(offset_s=0.0))),
     ),
     (
@@ -264,18 +268,18 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     ),
     (
         "fairness-of-all-times",
-        "fairness is of the whole time, whenever flows ran",
+        "fairness refers to the whole time, regardless of the times of the flows",
         _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
     ),
-    ("cells-unpaired", "a ratio is of different cells", _calculation(compare, "alike", _all_cells)),
+    ("cells-unpaired", "a ratio combines different cells", _calculation(compare, "alike", _all_cells)),
     (
         "cells-dropped",
-        "cells that lack the value are forgotten",
+        "cells without the value are ignored",
         _calculation(compare, "undecided", lambda right, counted, planned: False),
     ),
     (
         "averages-of-the-rest",
-        "an average is of the cells that are left",
+        "an average includes only the remaining cells",
         _calculation(averages, "undecided", lambda right, counted, planned: False),
     ),
     (
@@ -285,22 +289,22 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     ),
     (
         "normal-for-t",
-        "intervals of few repetitions are those of many",
+        "intervals of few repetitions use the normal distribution",
         _calculation(statistics, "_t", lambda right, free, confidence: right(1e6, confidence)),
     ),
     (
         "variance-of-many",
-        "the variance of a median is that of a mean",
+        "the variance of a median is computed as that of a mean",
         _calculation(statistics, "_of_median", lambda right, values: statistics._of_mean(values).times(0.5)),
     ),
     (
         "line-without-headers",
-        "a line is taken to carry payload only",
+        "a line is assumed to carry payload only",
         _calculation(line_limit, "payload_share", lambda right, *_: 1.5),
     ),
     (
         "span-of-a-second-more",
-        "flows together end a second later",
+        "the period of several flows ends one second later",
         _calculation(goodput, "span", lambda right, flows: (right(flows)[0], right(flows)[1] + 1.0)),
     ),
     (
@@ -317,7 +321,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     ),
     (
         "reports-from-zero",
-        "reported intervals are placed as if each flow started at once",
+        "reported intervals are placed as if each flow started at time 0",
         _calculation(
             timeline,
             "_pieces",
@@ -326,17 +330,17 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     ),
     (
         "gap-filled-at-its-end",
-        "what was not reported is taken to have come in the last second",
+        "bytes without a report are assigned to the last second",
         _calculation(timeline, "_unreported", lambda right, found, start, end: [(end - 1, end)]),
     ),
     (
         "shares-of-other-times",
-        "shares are of rates in different times",
+        "shares use rates of different times",
         _calculation(goodput, "share_figures", _of_rates),
     ),
     (
         "fairness-of-one-more",
-        "fairness counts a flow that there is not",
+        "fairness counts a flow that does not exist",
         _calculation(goodput, "jain", lambda right, each: right(pd.concat([each, pd.Series([0.0])]))),
     ),
     (
@@ -351,23 +355,23 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     ),
     (
         "interval-of-one",
-        "one repetition has an interval of no width",
+        "one repetition has an interval of zero width",
         _calculation(statistics, "_uncertain", _certain_alone),
     ),
     (
         "undecided-as-passed",
-        "what is undecided counts as passed",
+        "an undecided expectation counts as passed",
         _calculation(compare, "_verdict", _as_passed(UNDECIDED)),
     ),
     ("wide-as-passed", "a wide bound counts as passed", _calculation(compare, "_verdict", _as_passed(WIDE))),
     (
         "lowest-for-highest",
-        "the worst cell is taken to be the best one",
+        "the worst cell is used as the best one",
         _calculation(sweeps, "extremes", lambda right, found, count, *, lowest: right(found, count, lowest=not lowest)),
     ),
     (
         "idle-class-forgotten",
-        "a class that met no packet is not reported",
+        "a class without packets is not reported",
         _calculation(idle, "_of_policy", lambda right, *_: iter(())),
     ),
     (
@@ -375,38 +379,42 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "a bucket is not replayed over the arrivals",
         _method(Arrivals, "replay", lambda self, rate, burst: (0, int((~self.passed).sum()))),
     ),
-    ("jitter-as-shaper", "packets that jitter delays are released by a shaper", _any_departures),
+    ("jitter-as-shaper", "packets delayed by jitter are reported as output of a shaper", _any_departures),
     (
         "queue-as-policer",
-        "a full queue with jitter behind it is a policer",
+        "a full queue followed by jitter is reported as a policer",
         _calculation(limiter, "_of_queue", lambda right, *_: None),
     ),
     (
         "clocks-as-one",
-        "a drift of two clocks is not in the interval of a line's rate",
+        "the interval of a line's rate does not include the drift of two clocks",
         _calculation(limiter, "_drifting", lambda right, found: found),
     ),
     (
         "loss-clipped",
-        "a negative loss is none",
+        "a negative loss is reported as none",
         _method(base.Foreign, "loss", lambda self, lost, stream: lost and max(0, lost)),
     ),
     (
         "losses-unnoted",
-        "negative losses of intervals are passed over",
+        "negative losses of intervals are not noted",
         _method(base.Foreign, "interval_losses", lambda *_: None),
     ),
-    ("sub-series-as-stream", "a sub-series of flent is a stream", _calculation(flent, "_key_of", lambda right, *_: "")),
+    (
+        "sub-series-as-stream",
+        "a sub-series of flent is read as a stream",
+        _calculation(flent, "_key_of", lambda right, *_: ""),
+    ),
     ("sparse-times-shifted", "a sparse series of flent has no gaps", _calculation(flent, "_stream", _no_gaps)),
-    ("mark-as-text", "a byte order mark is text", _calculation(base, "_encoding", _as_utf8)),
+    ("mark-as-text", "a byte order mark is read as text", _calculation(base, "_encoding", _as_utf8)),
     (
         "circuits-unread",
-        "a heading of a DLCI is no heading",
+        "the heading of a DLCI is not recognised",
         _calculation(policy_map_interface, "_heading", _no_circuits),
     ),
     (
         "circuits-as-one",
-        "the circuits of an interface are taken for one",
+        "the circuits of an interface are read as one",
         _calculation(
             policy_map_interface, "_heading", lambda right, *given: (right(*given) or "").partition(": DLCI")[0] or None
         ),

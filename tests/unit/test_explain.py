@@ -185,7 +185,7 @@ def test_class_without_a_queue_shares_that_of_class_default() -> None:
     found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     (queue,) = steps(found, "queue")
     assert queue["class"] == "class-default"
-    assert "as class WEB has none of its own" in queue["text"]
+    assert "because class WEB has no queue" in queue["text"]
     assert "fair-queue" in [line["text"] for line in queue["lines"]]
 
 
@@ -328,11 +328,11 @@ ipv6 access-list SIX-LIST
     }
 
 
-def test_policy_map_alone_is_taken_to_be_on_an_interface() -> None:
+def test_policy_map_alone_is_assumed_to_be_on_an_interface() -> None:
     text = "policy-map P\n class class-default\n  police cir 8000 bc 1500\n"
     found = traced(text, "udp 10.0.0.1:1 > 10.0.0.2:2 1500 B")
     assert (found.result, found.reason) == ("dropped", "police")
-    assert any("is taken to be on" in note for note in found.notes)
+    assert any("is assumed to be on" in note for note in found.notes)
 
 
 def test_lines_that_are_not_read_are_noted() -> None:

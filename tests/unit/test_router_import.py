@@ -332,7 +332,7 @@ def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Pa
     made = imported(tmp_path, {"a.txt": text})
     (router,) = made.network.routers.values()
     assert str(router.attached[0].address) == "192.0.2.1/30"
-    assert "GigabitEthernet0/0/0: no IPv4 address: the topology has 192.0.2.1/30 in its place" in router.notes[0]
+    assert "GigabitEthernet0/0/0: no IPv4 address: the topology uses 192.0.2.1/30 instead" in router.notes[0]
     assert "service-policy output PARENT" in (made.folder / "templates/EDGE4331.ios.j2").read_text()
 
 
@@ -415,7 +415,7 @@ def test_unknown_model_has_its_substitute_and_the_reason(tmp_path: Path) -> None
     version = VERSION.replace("ISR4331/K9", "ISR4461/K9")
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4221-no-qos"], "b.txt": pasted(("ver", version))}, to="one")
     (router,) = made.network.routers.values()
-    assert "an unnamed model, release 16.9" in router.chassis.said and "modelled as ISR4451" in router.chassis.said
+    assert "unknown model, release 16.9" in router.chassis.said and "modelled as ISR4451" in router.chassis.said
     assert any("output of EDGE4331 is left out" in each for each in made.notes)
     text = pasted(("run", CONFIGS["isr4331-edge"].replace("license udi pid ISR4331/K9", "no")), ("ver", version))
     made = imported(tmp_path, {"b.txt": text}, to="other")

@@ -259,7 +259,7 @@ def test_a_lone_policy_map_needs_a_rate() -> None:
         tried(text, "backup")
     trial = tried(text, "backup", rate_bps=4_000_000, seconds=5)
     assert 3_500_000 < trial.variants[0].line_bps < 4_000_000
-    assert any("on no interface" in note for note in trial.notes)
+    assert any("attached to no interface" in note for note in trial.notes)
 
 
 def test_one_of_several_interfaces_is_chosen_by_name() -> None:
@@ -310,19 +310,19 @@ def test_a_line_is_typed_where_it_fits(change: str, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("bandwidth remaining percent 10", "4 places where it fits: policy-map QUEUES / class VIDEO, "),
+        ("bandwidth remaining percent 10", "4 places: policy-map QUEUES / class VIDEO, "),
         (
             "queue-limit 100 ms",
-            "2 places where it fits: policy-map QUEUES / class VIDEO, policy-map QUEUES / class BULK",
+            "2 places: policy-map QUEUES / class VIDEO, policy-map QUEUES / class BULK",
         ),
-        ("bandwith 20", 'the device refuses "bandwith 20": % Invalid input'),
-        ("class NONE; drop", 'found "class NONE", and 0 policy-maps with this class'),
+        ("bandwith 20", 'the router refuses "bandwith 20": % Invalid input'),
+        ("class NONE; drop", 'found "class NONE" in 0 policy-maps, expected it in one'),
         ("policy-map QUEUE; class VOICE", 'found "policy-map QUEUE", expected a policy-map of the configuration'),
         ("policy-map QUEUES; class VOCIE; drop", 'found "class VOCIE", expected a class of policy-map QUEUES: VOICE'),
         (" ; ", "found no line"),
         (
             "class VIDEO; bandwidth remaining percent 60",
-            'the device refuses "bandwidth remaining percent 60": Sum total of class bandwidths exceeds 100 percent',
+            'the router refuses "bandwidth remaining percent 60": Sum total of class bandwidths exceeds 100 percent',
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_traffic_in_words() -> None:
         ("video dscp af99", 'found DSCP "af99", expected 0 to 63'),
         ("video port 70000", "expected 1 to 65535"),
         ("video port 5, web port 5", "found port 5"),
-        ("voice 2 rate 5m", "a codec has its own"),
+        ("voice 2 rate 5m", "the codec sets the rate"),
         ("video rate fast", '"fast"'),
         ("web 3000", "expected at most 2000"),
     ],
@@ -505,23 +505,21 @@ def test_an_address_that_no_host_has_is_refused(address: str) -> None:
 
 
 def test_addresses_next_to_each_other_are_refused() -> None:
-    with pytest.raises(UserError, match=r"found 10\.0\.0\.5 next to another address"):
+    with pytest.raises(UserError, match=r"found 10\.0\.0\.5 and the other address of its"):
         tried(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)
 
 
 def test_reasons_of_drops_are_reported() -> None:
     policed = tried(POLICED.format(direction="output"), "streaming 2 streams")
-    assert any(
-        each.startswith("class STREAM drops 7") and each.endswith("% by the policer") for each in policed.findings
-    )
+    assert any(each.startswith("class STREAM drops 7") and each.endswith("% (policer)") for each in policed.findings)
     queued = tried(EDGE, "voice 2, backup 9", "class BULK; queue-limit 20 ms")
-    assert any(each.startswith("after the change, class BULK drops ") for each in queued.findings)
-    assert any("at the full queue" in each for each in queued.findings)
+    assert any(each.startswith("after the change: class BULK drops ") for each in queued.findings)
+    assert any("queue full)" in each for each in queued.findings)
 
 
 def test_a_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  fair-queue\ninterface Tunnel10\n bandwidth 5000\n"
     trial = tried(text + " service-policy output P\n", "backup 3", seconds=5)
     assert trial.line_bps == 5_000_000
-    assert trial.notes == ("policy-map P on Tunnel10: tried on an Ethernet line of 5 Mb/s.",)
+    assert trial.notes == ("policy-map P on Tunnel10: simulated on an Ethernet line of 5 Mb/s.",)
     assert 4_500_000 < trial.variants[0].line_bps < 5_000_000

@@ -21,7 +21,7 @@ pub struct Report {
     pub responder: Option<ResponderReport>,
 }
 
-/// What the responder has done.
+/// Counters of the responder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponderReport {
     /// Its counts.

@@ -21,7 +21,7 @@ pub struct LabConfig {
     pub links: Vec<MemoryLink>,
 }
 
-/// Where a router is.
+/// Location of a router.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterPlace {

@@ -97,7 +97,7 @@ pub struct QuestionPacket {
     pub length: u32,
 }
 
-/// What became of the packet.
+/// Fate of the packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// When it came in, after the start of the run.
@@ -143,7 +143,7 @@ pub struct InterfaceState {
     pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
 }
 
-/// What a packet is at some point.
+/// State of a packet at some point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Marks {

@@ -28,7 +28,7 @@ pub struct Report {
     pub routers: BTreeMap<String, RouterReport>,
     /// What the probes have measured by their ends, with the stamps of each packet.
     pub probes: BTreeMap<String, OperationReport>,
-    /// Where all packets went.
+    /// Balance of all packets.
     pub packets: PacketsReport,
 }
 
@@ -92,7 +92,7 @@ pub struct StreamReport {
     pub delay: Option<DelayReport>,
 }
 
-/// What the receiver of one stream got between two moments of its own time.
+/// Received data of one stream between two times of its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct IntervalReport {
@@ -115,7 +115,7 @@ pub struct HostReport {
     pub tcp: TcpReport,
 }
 
-/// What a host's TCP counted. As RFC 4022 wants it, segments that were sent again are not among the sent ones; nor are,
+/// Counters of a host's TCP. As in RFC 4022, segments that were sent again are not among the sent ones; nor are,
 /// other than there, acknowledgements without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
@@ -144,7 +144,7 @@ pub struct RouterReport {
     pub process_busy_ns: Vec<u64>,
 }
 
-/// Where all packets went: offered = delivered + dropped + lost + queued.
+/// Balance of all packets: offered = delivered + dropped + lost + queued.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketsReport {
     /// Handed to the hosts' interfaces, and sent by the routers' own IP SLA.

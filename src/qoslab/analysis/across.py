@@ -57,7 +57,7 @@ class LabFigure:
 
     lab: str
     estimate: Estimate | None
-    """None where no cell that counts has it."""
+    """Estimate over the valid cells; None if no valid cell has the value."""
     verdict: str
     """Verdict on the value; `INFORMATIVE` without an expectation or without a value."""
     agreement: Agreement | None = None
@@ -80,7 +80,7 @@ class AcrossFigure:
     expected: bool
     """True if anything is expected of it: else it decides nothing."""
     margin: Margin | None
-    """None where fewer than two labs have it."""
+    """Margin of equivalence; None if fewer than two labs have the value."""
     labs: tuple[LabFigure, ...]
     """Labs in the order of the runs; the others are compared with the first."""
 

@@ -10,8 +10,8 @@ from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
 from qoslab.model.metrics import At
 
 APART_S = 2.5
-"""Between the readings around a moment at most. Those of a data plane come each second; between show commands that are
-far apart, counters need not grow evenly, and what waited is not known at all."""
+"""Greatest time between the readings around an instant. A data plane is read each second; between show commands that
+are far apart, counters need not grow evenly, and the waiting packets are not known."""
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 

@@ -136,7 +136,7 @@ def _measured(
 
 
 def cells_counted(row: Mapping[Any, Any]) -> str:
-    """Over how many combinations a row of `averages` is, and which were left out, for people."""
+    """Return a text with the number of combinations of a row of `averages`, and with those that were left out."""
     left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the figure"))
     return ", ".join([str(row["cells"]), *(f"{count} {why}" for count, why in left_out if count)])
 

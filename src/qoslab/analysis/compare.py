@@ -135,7 +135,7 @@ class Measured:
     """A figure of an arm, or of `A/B`."""
 
     estimate: Estimate | None
-    """None where nothing was measured."""
+    """Measured value; None if there is none."""
     trusted: bool
     """True if it comes from valid cells; without a valid one it comes from the others."""
     excluded: int

@@ -31,13 +31,13 @@ SAME = "the same"
 EQUIVALENT = "equivalent"
 """The test refutes a difference greater than the margin."""
 OPEN = "open"
-"""Neither that they differ by more than the margin is refuted, nor that they do not."""
+"""Open result: the test refutes neither a difference above the margin nor one below it."""
 DIFFERENT = "different"
 """The labs differ by more than the margin."""
 NEAR = "near"
-"""There are too few repetitions for a test; the figures differ by no more than the margin."""
+"""Too few repetitions for a test; the values differ by no more than the margin."""
 APART = "apart"
-"""There are too few repetitions for a test; the figures differ by more than the margin."""
+"""Too few repetitions for a test; the values differ by more than the margin."""
 CONTRARY = (DIFFERENT, APART)
 
 

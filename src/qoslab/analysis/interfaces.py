@@ -20,7 +20,7 @@ _OF_SMALL, _SMALL_BYTES = 0.15, 100
 """The same of packets up to a size: acknowledgements of a host that numbers no packets can be identical."""
 _FEWEST = 10
 _TOGETHER_NS = 50_000_000
-"""Between two copies of a packet with one time to live; identical packets of a test are sent further apart."""
+"""Greatest time between two copies of a packet with one TTL; identical packets of a test are sent further apart."""
 
 
 def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str | None) -> pd.DataFrame:

@@ -106,7 +106,7 @@ def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> fl
 
 
 def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: Mapping[str, float]) -> float | None:
-    """Over how many seconds a metric counts what its flows received; None of one that is no rate of flows."""
+    """Return the seconds over which a metric counts received bytes; None if it is not a rate of flows."""
     ran = span(flows)
     if ran is None:
         return None

@@ -149,7 +149,7 @@ def _ecn_marks(red: Mapping[str, Any]) -> Row:
 
 
 def _sum_of(counts: Iterable[object]) -> int | None:
-    """None where one is not known."""
+    """Return the sum; None if one of the counts is not known."""
     found = 0
     for count in counts:
         if count is None:

@@ -15,7 +15,7 @@ SETTLED_WITHIN = 0.2
 """Range of the bucket size over the second half of the traffic time that counts as settled."""
 
 _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
-"""One of them every policer has."""
+"""Columns of which every policer has at least one."""
 
 
 @metrics_of(

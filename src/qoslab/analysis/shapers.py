@@ -22,7 +22,7 @@ _SHAPE = {
 _COUNTERS = {
     f"shape.{which}_{unit}": f"shape_{which}_{unit}" for which in ("sent", "delayed") for unit in ("packets", "bytes")
 }
-"""Only the print of the classic generation has them."""
+"""Counters that only the output of the classic generation has."""
 
 
 @metrics_of(

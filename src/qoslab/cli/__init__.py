@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "policy": ("qoslab.cli.policy", "Show the effective values of a QoS policy, with findings."),
     "try": ("qoslab.cli.trial", "Simulate a QoS policy under traffic, with and without a change."),
-    "explain": ("qoslab.cli.explain", "Show the way of one packet through a router."),
+    "explain": ("qoslab.cli.explain", "Trace one packet through a router, step by step."),
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
     "watch": ("qoslab.cli.watch", "Show the progress of a run."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),

@@ -31,24 +31,32 @@ IDLE = "Idle router: the token buckets are full, the queues are empty."
     "experiment",
     metavar="EXPERIMENT",
     shell_complete=experiments,
-    help="Experiment of the router. [default: the only one in experiments/]",
+    help="Experiment with the router. [default: the only one in experiments/]",
 )
 @click.option(
-    "--config", "config", metavar="FILE", type=click.Path(allow_dash=True), help="Configuration of the router."
+    "--config", "config", metavar="FILE", type=click.Path(allow_dash=True), help="File with the configuration."
 )
-@click.option("--interface", metavar="NAME", help="Output interface. [default: by the route to the destination]")
-@click.option("--from", "source", metavar="NAME", help="Input interface. [default: by the route to the source]")
-@click.option("--rate", metavar="RATE", help="With a configuration: rate of the lines, such as 20m or 1.5 Mb/s.")
-@click.option("--model", metavar="MODEL", help="With a configuration: router model or release, as of qoslab policy.")
-@click.option("--during", "run", metavar="RUN", shell_complete=runs, help="Use the state of the router during a run.")
-@click.option("--at", metavar="TIME", help="With --during: time from the start of the run, such as 3.2s.")
+@click.option("--interface", metavar="NAME", help="Output interface. [default: from the route to the destination]")
+@click.option("--from", "source", metavar="NAME", help="Input interface. [default: from the route to the source]")
+@click.option("--rate", metavar="RATE", help="Line rate for a configuration file, such as 20m or 1.5 Mb/s.")
+@click.option(
+    "--model", metavar="MODEL", help="Router model or release for a configuration file, as for qoslab policy."
+)
+@click.option(
+    "--during",
+    "run",
+    metavar="RUN",
+    shell_complete=runs,
+    help="Run that provides the state of buckets and queues. [default: an idle router]",
+)
+@click.option("--at", metavar="TIME", help="Time of the packet from the start of the --during run, such as 3.2s.")
 @click.option("--arm", metavar="ARM", help="Arm of the experiment or of the run. [default: the first]")
 @set_option
 @click.option(
     "--packet",
     "captured",
     metavar="CAPTURE:N",
-    help="Packet N, from 1, of a capture file, or of a capture of the run; in place of PACKET.",
+    help="Packet N (from 1) of a capture file or of a capture of the run, in place of PACKET.",
 )
 @json_option
 def command(
@@ -67,13 +75,13 @@ def command(
     captured: str | None,
     as_json: bool,
 ) -> None:
-    """Show the way of one packet through a router.
+    """Trace one packet through a router, step by step.
 
-    ROUTER is a router of an experiment, or FILE is a pasted configuration; with --config ROUTER may be left out.
-    PACKET is typed as 'udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B': protocol, source, destination, marks, and the
-    bytes of the IP packet. Each step is printed with the lines of the configuration that decide: interfaces, route,
-    access lists, class, marking, policer with its bucket, queue, verdict and departure time. Without --during the
-    packet meets an idle router.
+    The first argument is a router of an experiment or a file with a pasted configuration; with --config it is optional.
+    PACKET has the form 'udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B': protocol, source, destination, marks, and
+    bytes of the IP packet. The steps are interfaces, route, access lists, class, marking, policer with its bucket,
+    queue, verdict and departure time, each with the configuration lines that decide it. Without --during the router is
+    idle.
     """
     from qoslab.explain.ask import ask
     from qoslab.explain.render import trace_text
@@ -93,7 +101,7 @@ def command(
         _refuse(of_file, "a router of an experiment")
         subject, cell = _of_experiment(experiment, router, arm, sets), None
     if at is not None and cell is None:
-        raise UserError("found --at without --during, expected the run whose state is used")
+        raise UserError("found --at without --during, expected both")
     asked, arrived = _packet(packet, captured, at, subject, cell)
     at_ns = _time(at, arrived, cell)
     came = "" if arrived is None or source is not None else arrived.interface
@@ -115,7 +123,7 @@ def _arguments(
     if config is not None:
         return ("", router, config) if packet is None and captured is None else (router or "", packet, config)
     if router is None:
-        raise UserError("found no router, expected a router of an experiment, or the file of a configuration")
+        raise UserError("found no router, expected a router of an experiment or a configuration file")
     if Path(router).is_file() or router == "-":
         return "", packet, router
     return router, packet, None
@@ -125,7 +133,9 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
     """Refuse options that have no effect."""
     for name, given in options.items():
         if given is not None:
-            raise UserError(f"found {name} with {what}, expected it without", hint="qoslab explain --help")
+            raise UserError(
+                f"found {name} with {what}, expected no {name}: it has no effect", hint="qoslab explain --help"
+            )
 
 
 def _pasted(file: str, rate: str | None, model: str | None) -> Subject:
@@ -158,10 +168,12 @@ def _only_experiment(router: str) -> str:
     files = sorted(EXPERIMENTS.glob("*.yml"))
     if len(files) == 1:
         return str(files[0])
-    hint = "give --in EXPERIMENT, or the file of a pasted configuration"
+    hint = "give --in EXPERIMENT, or a configuration file in place of the router"
     if not files:
-        raise UserError(f'found "{router}", no file, and no experiment in {EXPERIMENTS}/', hint=hint)
-    raise UserError(f'found "{router}", no file, and {len(files)} experiments in {EXPERIMENTS}/', hint=hint)
+        raise UserError(
+            f'found "{router}", expected a configuration file, or an experiment in {EXPERIMENTS}/', hint=hint
+        )
+    raise UserError(f'found "{router}" and {len(files)} experiments in {EXPERIMENTS}/, expected one of them', hint=hint)
 
 
 def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
@@ -199,9 +211,9 @@ def _packet(
     arrived = arrival(subject, found)
     if arrived is not None:
         time = f"{arrived.time_ns / 1e9:.9f} s"
-        subject.notes.append(f"{captured} came to {subject.name} at {time}, 1 ns after the copy that is shown")
+        subject.notes.append(f"{captured} arrived at {subject.name} at {time}, 1 ns after the copy that is traced")
         return found.packet, Arrival(max(arrived.time_ns - 1, 0), arrived.interface)
-    subject.notes.append(f"{captured} is not found at {subject.name}: the time is that of the capture")
+    subject.notes.append(f"{captured} was not found at {subject.name}: the time in the capture is used")
     return found.packet, Arrival(found.time_ns, "")
 
 
@@ -226,4 +238,4 @@ def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
 def _state(cell: Cell | None, at_ns: int) -> str:
     if cell is None:
         return IDLE
-    return f"State at {at_ns / 1e9:.6f} s of the run, simulated again; the packet comes in addition to its traffic."
+    return f"State at {at_ns / 1e9:.6f} s of the run, simulated again; the packet is added to its traffic."

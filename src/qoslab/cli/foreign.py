@@ -38,7 +38,11 @@ SHOWN = 20
     metavar="NAME",
     help="Interface, by name or number, of captures that have several. Repeatable. [default: all, separated]",
 )
-@click.option("--model", metavar="MODEL", help="Model of the routers, such as ISR4451. [default: the nearest to each]")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Model of all routers, such as ISR4451. [default: the nearest model of each router]",
+)
 @click.option("--anonymous", is_flag=True, help="Replace names, descriptions and addresses of routers.")
 @json_option
 def command(
@@ -74,14 +78,16 @@ def command(
     forms = {form or form_of(file) for file in files}
     if forms == {ROUTER}:
         if interfaces:
-            raise UserError("found --interface with the output of routers, expected it with captures")
+            raise UserError("found --interface with the output of routers, expected it only with captures")
         _import_routers(files, target, model, anonymous=anonymous, as_json=as_json)
         return
     if ROUTER in forms:
-        raise UserError("found the output of routers and other files, expected one of both; import them one by one")
+        raise UserError(
+            "found the output of routers and other files, expected only one of the two; import them separately"
+        )
     if model is not None or anonymous:
         option = "--anonymous" if anonymous else "--model"
-        raise UserError(f"found {option} with files of other tools, expected it with the output of routers")
+        raise UserError(f"found {option} with files of other tools, expected it only with the output of routers")
     _import_files(files, target, form, interfaces, as_json=as_json)
 
 

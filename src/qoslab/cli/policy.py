@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", default=STDIN, type=click.Path(allow_dash=True))
-@click.option("--rate", metavar="RATE", help="Rate of the line, such as 20m or 1.5 Mb/s, for all interfaces.")
+@click.option("--rate", metavar="RATE", help="Line rate of all interfaces, such as 20m or 1.5 Mb/s.")
 @click.option("--rtt", metavar="TIME", help="Round-trip time, such as 50 ms, to check policer bursts for TCP.")
 @click.option(
     "--model",
     metavar="MODEL",
-    help="Router model (3725, 2811, 7206VXR, 3750G) or release (classic, hqf). [default: by the version line]",
+    help="Router model (3725, 2811, 7206VXR, 3750G) or release (classic, hqf). [default: from the `version` line]",
 )
 @click.option("--diff", "old", metavar="OLD", type=click.Path(), help="Show the class values that changed since OLD.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
@@ -31,9 +31,9 @@ def command(
 ) -> ExitStatus:
     """Show the effective values of a QoS policy, with findings.
 
-    FILE is a policy-map or a whole running configuration, as it was pasted from a terminal; standard input without it.
-    Lines that are not read are listed. Secrets are not printed. Exit status: 0 no errors, 1 findings of severity error,
-    2 the input cannot be read.
+    FILE contains a policy-map or a whole running configuration, as pasted from a terminal. Without FILE, the command
+    reads standard input. Lines that are not read are listed. Secrets are not printed. Exit status: 0 no errors,
+    1 findings of severity error, 2 the input cannot be read.
     """
     from qoslab.policy.answer import answer, differences, to_json
     from qoslab.policy.render import answer_text

@@ -26,11 +26,11 @@ MOST_SECONDS = 3600.0
     "changes",
     multiple=True,
     metavar="LINES",
-    help="Configuration lines to compare with, separated by `;`. Repeatable.",
+    help="Configuration lines to add for a comparison, separated by `;`. Repeatable.",
 )
 @click.option("--interface", metavar="NAME", help="Interface with the policy. [default: the one with an output policy]")
-@click.option("--rate", metavar="RATE", help="Rate of the line, such as 20m. [default: by the configuration]")
-@click.option("--rtt", metavar="TIME", help="Round-trip time of the line, such as 50 ms. [default: 20 ms]")
+@click.option("--rate", metavar="RATE", help="Line rate, such as 20m. [default: from the configuration]")
+@click.option("--rtt", metavar="TIME", help="Round-trip time of the path, such as 50 ms. [default: 20 ms]")
 @click.option(
     "--seconds",
     type=float,
@@ -42,9 +42,9 @@ MOST_SECONDS = 3600.0
 @click.option(
     "--model",
     metavar="MODEL",
-    help="Router model (3725, 2811, ISR4451) or release (classic, hqf, ios-xe). [default: by the version line]",
+    help="Router model (3725, 2811, ISR4451) or release (classic, hqf, ios-xe). [default: from the `version` line]",
 )
-@click.option("--picture", metavar="FILE", type=click.Path(dir_okay=False), help="SVG file to draw the results into.")
+@click.option("--picture", metavar="FILE", type=click.Path(dir_okay=False), help="SVG file for graphs of the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 def command(
     file: str,
@@ -60,11 +60,12 @@ def command(
 ) -> None:
     """Simulate a QoS policy under traffic, with and without a change.
 
-    FILE is a policy-map or a whole running configuration, as it was pasted from a terminal; standard input without it.
-    The table has throughput, delay, loss, jitter and voice score of each class and kind of traffic.
+    FILE contains a policy-map or a whole running configuration, as pasted from a terminal. Without FILE, the command
+    reads standard input. The tables show throughput, delay, loss, jitter and voice score for each class and each kind
+    of traffic.
 
-    Traffic is a list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]. Kinds: voice
-    (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
+    Traffic is a comma-separated list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS].
+    Kinds: voice (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
     """
     from qoslab.policy.configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy

@@ -24,7 +24,7 @@ class Line:
     """One line of a configuration."""
 
     number: int
-    """From 1; 0 for a line that is not in the file."""
+    """Line number from 1; 0 for a line that is not in the file."""
     text: str
     file: str = ""
     """Empty for the configuration that the answer is about."""

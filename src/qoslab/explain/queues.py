@@ -109,7 +109,7 @@ def _own_queue(direction: Direction) -> _Queue | None:
             return _Queue(f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"])
         before, after = (policy["classes"][-1] for policy in level.around)
         if before["queue"] is not None and after["queue"] is not None:
-            name = f"that of {before['name']}, as class {level.name} has none of its own"
+            name = f"that of {before['name']}, because class {level.name} has no queue"
             return _Queue(name, level.policy, before["name"], before["queue"], after["queue"])
     return None
 
@@ -222,7 +222,7 @@ def _ring(direction: Direction, output: formats.OutputPassage) -> Step:
     sent = output["sent_ns"]
     if sent is not None and direction.interface.kind != "ATM":
         came = direction.passage.found["at_ns"]
-        text += f"; starts {ms(max(sent - came - line_ns, 0))} after it came"
+        text += f"; starts {ms(max(sent - came - line_ns, 0))} after arrival"
     line = direction.lines.of_interface(port, "tx-ring-limit")
     rate = direction.lines.of_interface(port, "clock rate", "speed")
     known = tuple(each for each in (line, rate) if each is not None)

@@ -29,7 +29,7 @@ REASONS = {
     "overrun": "the sender ran too far ahead of its link",
     "lost": "the link lost it",
 }
-"""By the name that the counters give the reason."""
+"""Texts by the name of the drop reason in the counters."""
 DECIDING = {
     "police": "police",
     "denied": "access_list",
@@ -41,10 +41,10 @@ DECIDING = {
 }
 """Kind of the step that drops a packet, by reason."""
 ENDS = {
-    "received": "for the router itself: it goes to the control plane, past no output policy",
+    "received": "for the router itself: it goes to the control plane; no output policy applies",
     "no_route": "dropped: no route to the destination",
     "null_route": "dropped: the route leads to Null0",
-    "waiting": "still waits when the run ends",
+    "waiting": "still in a queue at the end of the run",
 }
 
 
@@ -135,7 +135,7 @@ def _too_long(passage: Passage) -> Iterator[str]:
         if direction.name == "output" and packet.length > mtu:
             yield (
                 f"the packet is longer than the MTU of {direction.interface.name}, {mtu} bytes; a router fragments or "
-                "drops it, here it stays whole"
+                "drops it, the simulator does neither"
             )
 
 
@@ -285,9 +285,9 @@ def _verdict(passage: Passage, directions: dict[str, Direction], steps: list[Ste
     after = _departure(found) or 0
     output = found["output"]
     if output is not None and output["sent_ns"] is None:
-        text = f"sent; it reaches the other end {ms(after)} after it came (the delay of the link varies)"
+        text = f"sent; it reaches the other end {ms(after)} after arrival (the delay of the link varies)"
     else:
-        text = f"sent; its last bit is on the wire {ms(after)} after it came"
+        text = f"sent; its last bit is on the wire {ms(after)} after arrival"
     return Step("verdict", "Verdict", text, values={"result": result, "departure_ns": after})
 
 

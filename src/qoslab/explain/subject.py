@@ -224,7 +224,7 @@ def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int
     else:
         interface.service_policy_output = policy
     reason = "no interface has it" if where is None else f"packets of {where.interface} are not modelled"
-    notes.append(f"{reason}: policy-map {policy} is taken to be on {ASSUMED}")
+    notes.append(f"{reason}: policy-map {policy} is assumed to be on {ASSUMED}")
 
 
 def _peer(number: int) -> str:

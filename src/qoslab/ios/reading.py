@@ -68,7 +68,7 @@ class Carried:
     text: str
     """One blank between words."""
     remarks: tuple[KeptLine, ...] = ()
-    """What it has without effect."""
+    """Lines without effect."""
 
 
 @dataclass(slots=True)

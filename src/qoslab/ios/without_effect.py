@@ -29,7 +29,7 @@ class Family:
     requires: str = ""
     """`router`, `switch` or a capability; empty for all."""
     undecided: bool = False
-    """Whether they decide something on a device that no packet of a lab meets."""
+    """True if the lines affect packets on a device that a lab does not have."""
 
     @property
     def syntaxes(self) -> list[str]:

@@ -215,7 +215,7 @@ class Lab:
 
     @classmethod
     def all(cls) -> list[Lab]:
-        """This user's labs that are up, by name."""
+        """Return this user's running labs, by name."""
         labs = []
         for process in Path("/proc").iterdir():
             if not process.name.isdigit():
@@ -233,7 +233,7 @@ class Lab:
 
     @classmethod
     def find(cls, name: str | None = None) -> Lab:
-        """This user's lab of that name, or the only one; `UserError` where there is none."""
+        """Return this user's lab of that name, or the only one. Raise UserError if there is none."""
         labs = cls.all()
         chosen = [lab for lab in labs if name is None or lab.name == name]
         for lab in labs:

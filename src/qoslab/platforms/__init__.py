@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLATFORMS: Registry[Platform] = Registry(
     "platforms", {"host": Host(), "ios": Ios(), "linux": Linux()}, partial(lacking, Platform)
 )
-"""By the word in experiment files; others come from packages (docs/internals/extending.md)."""
+"""Platforms by their name in experiment files; others come from packages (docs/internals/extending.md)."""
 
 
 def platform_of(node: Node) -> Platform:
@@ -30,7 +30,7 @@ def platform_of(node: Node) -> Platform:
 
 
 def is_switch(node: Node) -> bool:
-    """Whether the node is a model of switch."""
+    """Return whether the node is a switch model."""
     return node.model in MODELS and MODELS[node.model].family == "switch"
 
 

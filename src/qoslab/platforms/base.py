@@ -1,4 +1,4 @@
-"""What every platform answers."""
+"""Interface of all platforms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Problem:
 
 
 Reach = Literal["command line", "control socket", "programs"]
-"""How a node is asked and told: over an IOS command line, over its data plane's control socket, by programs on it."""
+"""Access to a node: an IOS command line, the control socket of its data plane, or programs on it."""
 
 
 class Platform(Protocol):
@@ -38,15 +38,15 @@ class Platform(Protocol):
 
     @property
     def is_router(self) -> bool:
-        """Whether it forwards packets and takes IOS templates."""
+        """True if the platform forwards packets and accepts IOS templates."""
 
     @property
     def reached_by(self) -> Reach:
-        """How it is configured, observed and probed from."""
+        """Access for configuration, observation and probes."""
 
     @property
     def has_startup_config(self) -> bool:
-        """Whether it takes addresses, routes and logins from a startup configuration; a lab sets those of others."""
+        """True if addresses, routes and logins come from a startup configuration; otherwise the lab sets them."""
 
     def ansible_role(self, node: Node) -> str | None:
         """The role that pushes its configuration, also its inventory group; None where nothing is pushed."""
@@ -58,10 +58,10 @@ class Platform(Protocol):
         """The QoS generation in force; None for what has no QoS policy. `KeyError` for an unknown model."""
 
     def check(self, node: Node) -> Iterator[Problem]:
-        """What is wrong with the node's own keys; interfaces apart."""
+        """Yield the problems of the node's keys, except interfaces."""
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """The node's interfaces by full name, or None where any name of the right form will do."""
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """What was expected instead of this interface on a link of this framing; None where it is right."""
+        """Return the expectation that this interface on a link of this framing does not meet; None if it is correct."""

@@ -1,4 +1,4 @@
-"""What a link does to frames, as the data plane wants it: delay, jitter and loss of internals/control-protocol.md."""
+"""Link emulation as data plane configuration: delay, jitter and loss of internals/control-protocol.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def link_configuration(link: Link, node: str, seed: int) -> formats.LinkConfig:
 
 
 def jitter_config(link: Link) -> formats.JitterConfig | None:
-    """How much the link's delay varies; None where it does not."""
+    """Return the jitter of the link; None if its delay is constant."""
     jitter = link.jitter
     if jitter is None:
         return None
@@ -40,7 +40,7 @@ def jitter_config(link: Link) -> formats.JitterConfig | None:
 
 
 def loss_config(link: Link) -> formats.LossConfig | None:
-    """Which frames the link loses; None where it loses none."""
+    """Return the loss model of the link; None without loss."""
     from qoslab.model.experiment import RandomLoss  # slow to import, and a router's command line needs none of it
 
     loss = link.loss

@@ -28,7 +28,7 @@ class Host:
     has_startup_config: bool = False
 
     def ansible_role(self, node: Node) -> str | None:
-        """None: nothing is pushed to it."""
+        """Return None: no configuration is pushed to a host."""
         return None
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
@@ -36,7 +36,7 @@ class Host:
         raise KeyError(node.model)
 
     def generation(self, node: Node) -> Generation | None:
-        """None: a host has no QoS policy."""
+        """Return None: a host has no QoS policy."""
         return None
 
     def check(self, node: Node) -> Iterator[Problem]:

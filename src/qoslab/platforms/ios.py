@@ -162,7 +162,7 @@ class Ios:
     has_startup_config: bool = True
 
     def ansible_role(self, node: Node) -> str | None:
-        """Of a Catalyst switch its own."""
+        """Return the Ansible role; Catalyst switches have a separate one."""
         return "ios_switch" if MODELS[node.model or ""].family == "switch" else "ios"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:

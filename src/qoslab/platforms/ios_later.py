@@ -179,4 +179,4 @@ LATER_ROUTERS: dict[str, RouterModel] = {
         image="asr1002x-universalk9",
     ),
 }
-"""By the name that an experiment gives as `model`."""
+"""Models by the value of `model` in experiments."""

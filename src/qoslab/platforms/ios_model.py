@@ -1,4 +1,4 @@
-"""What a hardware model of IOS is: its interfaces, its software, and the words of its prints."""
+"""Hardware models of IOS: interfaces, software, and words of their output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Software:
     file_suffix: str
     """The release as image files are named: 124-15.T14."""
     train_name: str | None = None
-    """Of IOS-XE: the name of its train, as `Cupertino`."""
+    """Name of the IOS-XE train, such as `Cupertino`."""
 
     @property
     def train(self) -> str:
@@ -68,7 +68,7 @@ class RouterModel:
 
     name: str
     default_generation: Generation | None
-    """None for a switch: its QoS is not that of a router generation."""
+    """Default generation; None for a switch: its QoS is not that of a router generation."""
     software_family: str
     """`3700 Software` in the first line of `show version`."""
     image: str
@@ -85,16 +85,16 @@ class RouterModel:
     interfaces: tuple[InterfaceHardware, ...]
     family: Family = "router"
     own_software: Software | None = None
-    """Where it runs none of the routers' releases."""
+    """Software of a model that runs none of the routers' releases."""
     rom_lines: tuple[str, ...] = ()
     """Lines that follow the `ROM:` line."""
     register: str = "0x2102"
     process_ns: int | None = None
-    """What process level takes for a packet; None where no source tells."""
+    """Process switching time of a packet; None if no source has it."""
     generations: tuple[Generation, ...] = ("classic", "hqf")
-    """Those that its releases may have."""
+    """Generations of its releases."""
     image_name: str = ""
-    """Of IOS-XE: the beginning of the image's file name."""
+    """Beginning of the IOS-XE image's file name."""
 
     def interface(self, name: str) -> InterfaceHardware | None:
         """The interface of that full name."""

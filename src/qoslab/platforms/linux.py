@@ -23,7 +23,7 @@ _INTERFACE = re.compile(
 )
 
 MEDIUM_OF_TYPE: dict[str, Medium] = {"Serial": "serial", "ATM": "atm"}
-"""Of the types of interfaces that are not Ethernet."""
+"""Media of interface types other than Ethernet."""
 
 DEFAULT_GENERATION: Generation = "hqf"
 
@@ -47,7 +47,7 @@ class Linux:
         return "linux_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """Of a model the defaults, not the processor; without one any router with these interfaces."""
+        """Return the defaults of the model, without its processor; without a model, a router with these interfaces."""
         from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         if node.model is not None:
@@ -69,11 +69,11 @@ class Linux:
                 yield Problem("model", f'"{node.model}" on a Linux router', "a router's model, or platform: ios")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """Those of the model; any without one."""
+        """Return the interfaces of the model; None (any) without a model."""
         return self._ios.interfaces(node)
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """As the model says; without one, any IOS name whose type does the link's framing."""
+        """Return a problem by the model; without one, any IOS name with a type for the link's framing is accepted."""
         if node.model is not None:
             return self._ios.interface_problem(node, interface, framing)
         match = _INTERFACE.fullmatch(interface)

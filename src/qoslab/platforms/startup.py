@@ -1,4 +1,4 @@
-"""What a router is before an experiment configures it: its chassis, and the configuration that it boots with."""
+"""Initial state of a router before an experiment: its chassis, and its startup configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qoslab.model.experiment import Family, Route, Topology
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
-"""By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
+"""Port speed of a gigabit switch in Mb/s, by the rate of the link."""
 
 
 CIRCUIT = "0/33"
@@ -31,14 +31,14 @@ CIRCUIT_ENCAPSULATIONS: dict[Framing, AtmEncapsulation] = {
     "pppoa-mux": "aal5mux ppp dialer",
     "pppoeoa-snap": "aal5snap",
 }
-"""What IOS calls what is in the cells. LLC/SNAP says itself whether it is IP, PPP or Ethernet."""
+"""IOS names of ATM encapsulations. LLC/SNAP itself distinguishes IP, PPP and Ethernet."""
 
 EVERYWHERE: dict[Family, IPv4Network | IPv6Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
 """The prefix of a default route."""
 
 
 def hardware(topology: Topology, router: str) -> Hardware:
-    """What the IOS model must know of a router's chassis."""
+    """Return the chassis of a router for the IOS model."""
     node = topology.nodes[router]
     return platform_of(node).hardware(node, tuple(near.interface for _, near, _ in topology.links_of(router)))
 
@@ -84,7 +84,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
 
 
 def _runs_ipv6(topology: Topology, router: str) -> bool:
-    """Whether it forwards IPv6: any of its ends has such an address."""
+    """Return whether the router forwards IPv6: an end of one of its links has an IPv6 address."""
     return any(near.ipv6_address is not None for _, near, _ in topology.links_of(router))
 
 
@@ -95,7 +95,7 @@ def _route_line(route: Route) -> str:
 
 
 def data_plane(topology: Topology, router: str, device: Device) -> formats.DataPlaneConfig:
-    """What a router's data plane is configured with: the device's configuration, of ports with a cable only."""
+    """Return the data plane configuration of a router: that of the device, with connected ports only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}
     config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}

@@ -22,7 +22,7 @@ SYSCTLS: dict[str, str | int] = {
     # What one connection learnt about the path must not steer the next one.
     "net.ipv4.tcp_no_metrics_save": 1,
 }
-"""What every host has, whatever its profile."""
+"""Settings of every host, independent of its profile."""
 
 
 def sysctls(profile: TcpProfile) -> dict[str, str | int]:
@@ -38,7 +38,7 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
 
 
 def without_effect(profile: TcpProfile, release: str) -> str:
-    """What of a profile a kernel of that release takes and does not heed; empty where it heeds all of it.
+    """Return the settings of a profile that a kernel of that release accepts but ignores; empty if there are none.
 
     Linux 6.17 took out the counting of SACKed segments (its commit 1c120191dcec, "tcp: remove obsolete and unused
     RFC3517/RFC6675 loss recovery code"); bit 0 of `tcp_recovery` is still there.
@@ -50,7 +50,7 @@ def without_effect(profile: TcpProfile, release: str) -> str:
 
 
 def answers(closed_ports: bool) -> dict[str, str | int]:
-    """Whether datagrams to ports that nobody has opened are answered, as by Linux' default: with up to one in a second.
+    """Return the settings for answers to datagrams at closed ports; the default of Linux is up to one a second.
 
     The first answer to anybody takes as many milliseconds of credit as the limit has, of which there are 60 000 at the
     beginning (`inet_getpeer` in Linux' net/ipv4/inetpeer.c); IPv6 wants a sixteenth of it of routes as wide as all.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
-"""Nobody logs in to a simulated router."""
+"""Placeholder for the login of a simulated router, which is never used."""
 
 
 @dataclass(frozen=True)

@@ -99,22 +99,22 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     names = dict.fromkeys(each.name for policy in policies for each in policy.classes)
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:
-        yield f"no traffic met class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
-    yield from _drops(found.input_classes, f"{edge.lan} input, ")
-    yield from _drops(found.classes, "after the change, " if found.label else "")
+        yield f"no traffic matched class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
+    yield from _drops(found.input_classes, f"{edge.lan} input: ")
+    yield from _drops(found.classes, "after the change: " if found.label else "")
     for each in found.kinds:
         if each.voice is not None and each.voice.loss_percent > 1:
-            yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets come too late or not at all"
+            yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets are lost or arrive too late"
 
 
 REASONS = {
-    "police": "by the policer",
-    "priority": "by the policer of the priority class",
-    "tail": "at the full queue",
-    "flow": "at the full queue of a flow",
-    "random": "by WRED",
-    "random_tail": "by WRED above the maximum threshold",
-    "purged": "at the shutdown of the interface",
+    "police": "policer",
+    "priority": "priority policer",
+    "tail": "queue full",
+    "flow": "flow queue full",
+    "random": "WRED",
+    "random_tail": "WRED above the maximum threshold",
+    "purged": "interface shut down",
 }
 """Words for the reasons of drops."""
 
@@ -125,7 +125,7 @@ def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
         if not each.drops or any(other.path[:-1] == each.path for other in classes):
             continue
         parts = [
-            f"{100 * packets / each.offered_packets:.1f} % {REASONS.get(reason, reason)}"
+            f"{100 * packets / each.offered_packets:.1f} % ({REASONS.get(reason, reason)})"
             for reason, packets in each.drops.items()
         ]
         yield f"{place}class {each.path[-1]} drops {', '.join(parts)}"

@@ -92,7 +92,7 @@ def _class_place(device: Device, line: str, scope: Scope) -> Position | None:
         return Position("policy-map", (owners[0],))
     names = listed(owners or scope.policies, 8)
     raise UserError(
-        f'--change: found "{line}", and {len(owners)} policy-maps with this class; expected one',
+        f'--change: found "{line}" in {len(owners)} policy-maps, expected it in one',
         hint=f"give the policy-map first, such as `policy-map NAME; {line}`, with one of: {names}",
     )
 
@@ -115,7 +115,7 @@ def _check_names(device: Device, session: ConfigSession, line: str) -> None:
 
 def _refusal(line: str, error: CliError) -> UserError:
     said = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
-    return UserError(f'--change: the device refuses "{line}": {said}')
+    return UserError(f'--change: the router refuses "{line}": {said}')
 
 
 def _places(device: Device, scope: Scope) -> Iterator[Position]:
@@ -158,12 +158,12 @@ def _place(device: Device, line: str, scope: Scope) -> Position:
         return accepted[0]
     if not accepted:
         if first is None:
-            raise UserError(f'--change: found "{line}", and no place of the policy where it fits')
+            raise UserError(f'--change: found "{line}", expected a line that is valid in the policy')
         raise _refusal(line, first)
     places = [" / ".join(_heads(each)) for each in accepted]
     head = "; ".join(_heads(accepted[0]))
     raise UserError(
-        f'--change: found "{line}", and {len(accepted)} places where it fits: {listed(places, 8)}',
+        f'--change: found "{line}", valid in {len(accepted)} places: {listed(places, 8)}; expected one place',
         hint=f'give the place: --change "{head}; {line}"',
     )
 

@@ -68,7 +68,7 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
         elif word not in _units(kind):
             raise UserError(f'--traffic: found "{word}" in "{part}", expected {_FORM}')
     if count < 1:
-        raise UserError(f'--traffic: found {count} in "{part}", expected at least 1')
+        raise UserError(f'--traffic: found count {count} in "{part}", expected at least 1')
     name, number = str(kind.name), 2
     while name in names:
         name, number = f"{kind.name}-{number}", number + 1
@@ -76,7 +76,9 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
     while port in ports and "port" not in options:
         port += 2
     if port in ports:
-        raise UserError(f'--traffic: found port {port} in "{part}" a second time, expected another port for each kind')
+        raise UserError(
+            f'--traffic: found port {port} in "{part}", in use by another kind; expected a different port for each kind'
+        )
     dscp, rate_bps = _dscp(options.get("dscp"), kind.dscp), _rate(options.get("rate"), kind, part)
     source, destination = (_address(options.get(word), part) for word in ("from", "to"))
     return Demand(name, kind, count, dscp, port, rate_bps, source, destination)
@@ -143,7 +145,7 @@ def _rate(word: str | None, kind: TrafficKind, part: str) -> int | None:
     if word is None:
         return None
     if kind.codec is not None:
-        raise UserError(f'--traffic: found a rate in "{part}", expected none: a codec has its own')
+        raise UserError(f'--traffic: found a rate in "{part}", expected none: the codec sets the rate')
     try:
         return typed_rate(word)
     except QuantityError as error:

@@ -107,7 +107,7 @@ def _unread(configuration: Configuration) -> tuple[str, ...]:
         for each in configuration.reading.unread
         if each.place and each.place[0].startswith(("policy-map", "class-map"))
     ]
-    notes = [f"line {each.number}: `{each.text}` is not read: tried without it." for each in own[:MOST_UNREAD]]
+    notes = [f"line {each.number}: `{each.text}` is not read: simulated without it." for each in own[:MOST_UNREAD]]
     if len(own) > MOST_UNREAD:
         notes.append(f"{len(own) - MOST_UNREAD} more lines are not read; `qoslab policy` lists them.")
     return tuple(notes)
@@ -143,11 +143,11 @@ def _lone(configuration: Configuration) -> Attachment:
     outer = [name for name in device.policy_maps if name not in children]
     if not outer:
         raise UserError(
-            "found no policy-map that can be tried, expected one", hint="paste a policy-map with its classes"
+            "found no policy-map that can be simulated, expected one", hint="paste a policy-map with its classes"
         )
     if len(outer) != 1:
         raise UserError(
-            f"found {len(outer)} policy-maps on no interface: {listed(outer, 8)}; expected one",
+            f"found {len(outer)} policy-maps that are attached to no interface: {listed(outer, 8)}; expected one",
             hint="add the lines `interface GigabitEthernet0/0` and `service-policy output NAME`",
         )
     return Attachment("", "output", outer[0], configuration.line_of(outer[0]))
@@ -248,19 +248,19 @@ def _tried_interface(
         policy = device.policy_maps[at.policy]
         if not _shaped(policy):
             raise UserError(
-                f"policy-map {at.policy}: found no rate of the line, expected --rate",
+                f"policy-map {at.policy}: found no line rate, expected --rate",
                 hint="give a rate such as --rate 20m, or the line `bandwidth`",
             )
         kbps = 1_000_000.0
-        notes.append(f"No rate of the line: {bps_text(kbps * 1000)} assumed; choose with --rate.")
+        notes.append(f"Line rate not in the configuration: {bps_text(kbps * 1000)} assumed; set it with --rate.")
     port = None if found is None else device.interfaces[found.parent or found.name]
     if port is None:
         port = _new_interface(device, ASSUMED)
-        place = f"on {at.interface}" if at.interface else "on no interface"
+        place = f"on {at.interface}" if at.interface else "attached to no interface"
         line_bps = kbps * 1000 if rate_bps is None else rate_bps
-        notes.append(f"policy-map {at.policy} {place}: tried on an Ethernet line of {bps_text(line_bps)}.")
+        notes.append(f"policy-map {at.policy} {place}: simulated on an Ethernet line of {bps_text(line_bps)}.")
     else:
-        notes.append(f"{at.interface}: the policy is tried on {port.name} without its VLAN tag.")
+        notes.append(f"{at.interface}: the policy is simulated on {port.name}, without its VLAN tag.")
         for each in device.subinterfaces(port.name):
             del device.interfaces[each.name]
     if port.bandwidth_kbps is None:
@@ -297,7 +297,7 @@ def _other_interface(
     rate = next((each for each in LAN_RATES_BPS if each > line_bps), LAN_RATES_BPS[-1])
     matched = _matched_interface(device, tried.name)
     if matched is not None and matched.kind.endswith(("Ethernet", "GigE")):
-        notes.append(f"{matched.name}: the traffic comes in here, because a class-map matches it.")
+        notes.append(f"{matched.name}: input interface of the traffic, because a class-map matches it.")
         return matched, rate
     if at.direction == "output":
         marking = [
@@ -307,7 +307,7 @@ def _other_interface(
             if each.interface in device.interfaces and device.interfaces[each.interface].parent is None
         ]
         if marking and marking[0].kind.endswith(("Ethernet", "GigE")):
-            notes.append(f"{marking[0].name}: the traffic comes in here, by its input policy.")
+            notes.append(f"{marking[0].name}: input interface of the traffic, because it has an input policy.")
             return marking[0], rate
     return _new_interface(device, LAN), rate
 

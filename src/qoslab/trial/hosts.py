@@ -48,7 +48,7 @@ def add_hosts(
     for number, (each, near, far) in enumerate(ends):
         if near.network in networks[:number]:
             raise UserError(
-                f"--traffic: found {far.ip} next to another address, expected addresses in different networks"
+                f"--traffic: found {far.ip} and the other address of its /31 network, expected only one of them"
             )
         made["nodes"][each] = {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(near.ip)}]}
         made["links"].append(

@@ -72,7 +72,7 @@ class ClassResult:
     drops: Mapping[str, int]
     """Dropped packets by reason."""
     delay: Delays | None
-    """Of the packets of all kinds of traffic in the class."""
+    """Delays of the packets of all kinds of traffic in the class."""
 
     @property
     def loss(self) -> float:

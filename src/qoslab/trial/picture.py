@@ -89,7 +89,7 @@ def _bars(trial: Trial) -> Iterator[str]:
 def _curves(trial: Trial, top: float) -> Iterator[str]:
     """Yield the distribution functions of the delays, over a logarithmic axis."""
     kinds = [each for variant in trial.variants for each in variant.kinds if each.histogram]
-    yield _text(LEFT - 120, top, "part of the packets with a one-way delay up to", weight="bold")
+    yield _text(LEFT - 120, top, "share of packets with a one-way delay up to", weight="bold")
     if not kinds:
         return
     low = floor(log10(max(LEAST_MS, min(each.histogram[0][0] for each in kinds) / 1e6)))

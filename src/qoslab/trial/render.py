@@ -143,13 +143,13 @@ def _legend_lines(trial: Trial) -> Iterator[str]:
     if trial.changes:
         yield f"{AFTER}: with the change; the row above it is without."
     yield (
-        "Classes: rates with layer 2 as the router counts it; dropped: of the packets. p50, p99, max: one-way delay "
-        f"from host to host, {number(trial.rtt_ms / 2)} ms of it on the line."
+        "Classes: rates include the layer 2 bytes that the router counts; dropped: share of the packets. p50, p99, "
+        f"max: one-way delay from host to host, including {number(trial.rtt_ms / 2)} ms on the line."
     )
     kinds = trial.variants[0].kinds
-    page = "; of TCP the median time until a page or answer has arrived" if any(each.pages for each in kinds) else ""
-    yield f"Traffic: UDP as IP packets, TCP as payload. time: jitter by RFC 3550{page}."
+    page = "; for TCP, median time until a page or answer is complete" if any(each.pages for each in kinds) else ""
+    yield f"Traffic: rates of IP packets for UDP, of payload for TCP. time: jitter (RFC 3550){page}."
     if any(each.voice for each in kinds):
         yield "R and MOS: ITU-T G.107 with the best playout buffer; R above 80: users are satisfied (G.109)."
     if any(each.voice_assumed for each in kinds):
-        yield f"{ASSUMED} ITU-T G.113 has no values of the codec; those of G.711 are assumed."
+        yield f"{ASSUMED} ITU-T G.113 has no values for this codec; those of G.711 are assumed."

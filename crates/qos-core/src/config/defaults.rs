@@ -167,39 +167,39 @@ pub const POLICE_BURST_DIVISOR: u64 = 32;
 // algorithm, inferred from the claims of US 8,743,693, was tried in a simulator over the scenarios of the LANMAN 2007
 // slides.
 
-/// Its size at the start, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s.
+/// Initial size of the dynamic bucket, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s.
 pub const DYNAMIC_INITIAL_BYTES: u64 = 15_000;
 
-/// Its least size, bytes: two packets of 1 500.
+/// Minimum size of the dynamic bucket, bytes: two packets of 1 500.
 pub const DYNAMIC_MINIMUM_BYTES: u64 = 3_000;
 
-/// Its greatest size, milliseconds of the rate: a long timeout of TCP must not make it grow for ever.
+/// Maximum size of the dynamic bucket, milliseconds of the rate: a long timeout of TCP must not make it grow for ever.
 pub const DYNAMIC_MAXIMUM_MS: u64 = 1_500;
 
-/// How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as
-/// future work.
+/// Interval at which the level of the dynamic bucket is compared, ms. Fixed, as in the authors' algorithm: they name a
+/// coupling to the round-trip time as future work.
 pub const DYNAMIC_MONITORING_MS: u64 = 100;
 
-/// Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode.
+/// Time without a packet after which there is no demand, ms: above the timeouts of TCP that belong to one episode.
 pub const DYNAMIC_IDLE_MS: u64 = 3_000;
 
 /// After so long without a packet, ms, the tokens of a bucket of fixed size count as not wanted, rather than as lost:
 /// as with the dynamic bucket.
 pub const POLICE_IDLE_MS: u64 = DYNAMIC_IDLE_MS;
 
-/// Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first.
+/// First growths, per cent of the overflowed tokens: the patent's abstract has an adaptation that is faster at first.
 pub const DYNAMIC_FIRST_GROWTH_PERCENT: u32 = 200;
 
-/// How many those are.
+/// Number of first growths.
 pub const DYNAMIC_FIRST_GROWTHS: u32 = 3;
 
-/// Its later growths, per cent of what overflowed.
+/// Later growths, per cent of the overflowed tokens.
 pub const DYNAMIC_GROWTH_PERCENT: u32 = 100;
 
-/// By how much it shrinks, per cent.
+/// Reduction when the dynamic bucket shrinks, per cent.
 pub const DYNAMIC_SHRINK_PERCENT: u32 = 2;
 
-/// It shrinks if so many per cent of it were never filled.
+/// Share of the dynamic bucket that was never filled above which it shrinks, per cent.
 pub const DYNAMIC_SPARE_PERCENT: u32 = 10;
 
 /// Interval of the classic shaper, ms.
@@ -249,7 +249,7 @@ pub const XE_FLOWS_SHARE_LIMIT: bool = true;
 /// Weight of a class of IOS-XE without `bandwidth remaining` when what the minimum rates leave is shared \[C\].
 pub const XE_EXCESS_WEIGHT: u32 = 1;
 
-/// How far a class of IOS-XE may fall behind its minimum rate and still catch up, bytes: two full frames \[I\].
+/// Deficit of a class of IOS-XE to its minimum rate that it can still catch up, bytes: two full frames \[I\].
 pub const XE_MINIMUM_CATCH_UP: u64 = 3_200;
 
 /// Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next

@@ -83,7 +83,7 @@ pub struct InterfaceConfig {
     pub switch: Option<SwitchPortConfig>,
 }
 
-/// How fast a virtual circuit may send (ATM Forum TM 4.0), counted in whole cells with their headers.
+/// Traffic contract of a virtual circuit (ATM Forum TM 4.0), counted in whole cells with their headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

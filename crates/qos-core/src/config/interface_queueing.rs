@@ -68,7 +68,7 @@ pub struct InterfaceShaper {
     pub buffers: u32,
 }
 
-/// Which packets join a queue: those that are all that is said here.
+/// Criteria of packets for a queue; a packet must match all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -30,7 +30,7 @@ pub struct RateLimitConfig {
     pub exceed: RateLimitAction,
 }
 
-/// What happens to a packet of one `rate-limit` line.
+/// Treatment of a packet by one `rate-limit` line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -114,7 +114,7 @@ impl LinkConfig {
     }
 }
 
-/// How much the delay of a link varies.
+/// Jitter: variation of the delay of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

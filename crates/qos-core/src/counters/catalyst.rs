@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst_constants::{INPUT_QUEUES, QUEUES, THRESHOLDS};
 
-/// What a switch port counts, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and
+/// Counters of a switch port, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and
 /// threshold 3.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]

@@ -35,7 +35,7 @@ pub struct HeadPacket {
     pub ip: Option<HeadIp>,
 }
 
-/// What the IP header of such a packet says, and the ports behind it.
+/// Fields of the packet's IP header, and its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

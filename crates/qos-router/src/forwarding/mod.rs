@@ -43,7 +43,7 @@ pub struct Inside {
     pub subinterface: Option<u16>,
 }
 
-/// How packets in transit are forwarded.
+/// Forwarding of packets in transit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ForwardingHealth {
     /// Packets that the daemon has forwarded itself.

@@ -1,4 +1,4 @@
-"""What is between two captures: packets joined one by one, and the limiter that explains what became of them. Pure.
+"""Inference of the limiter between two captures from packets that are joined one by one. Pure.
 
 `joined` finds each packet of one capture in the other, `clocks` brings their clocks together, `bucket` finds the token
 bucket that passed and dropped, `releases` the shaper or line that let packets go, `limiter` says which it was.

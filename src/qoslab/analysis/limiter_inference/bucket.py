@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_UNEXPLAINED = 0.05
-"""Of the packets that passed, or of those that did not, whichever are fewer."""
+"""Greatest share of unexplained packets, of the passed packets or of the others if these are fewer."""
 FEWEST = 5
 """Packets of each kind, without which there is nothing to infer."""
 LEAST_CERTAIN = 0.5
@@ -53,7 +53,7 @@ class Bucket:
     unexplained: int
     """Packets that it decides differently when it is replayed forward."""
     buckets: int = 1
-    """That share the burst."""
+    """Number of buckets that share the burst."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Arrivals:
         return rate_bps / 8 * self.stamp_s + 1e-6
 
     def overlaps(self, rates: Array, needed_more: float = 0.0, outliers: float = 0.0) -> Array:
-        """By how many bytes packets that passed needed more than those that did not, by rate.
+        """Return, by rate, the bytes that passed packets needed more than the other packets.
 
         A packet that did not pass needs `needed_more` times its size beyond its own size. A share of `outliers` of
         either kind is left out.
@@ -119,7 +119,7 @@ class Arrivals:
         return best_burst(absent + self.size, self.passed)
 
     def explained(self, wrong: int, certain: int) -> bool:
-        """Whether so many wrong decisions are few enough, and so many certain drops enough."""
+        """Return whether wrong decisions are few enough, and certain drops numerous enough."""
         dropped = int((~self.passed).sum())
         return wrong <= MOST_UNEXPLAINED * self.fewer and certain >= max(FEWEST, LEAST_CERTAIN * dropped)
 
@@ -221,7 +221,7 @@ def _near(arrivals: Arrivals, best: float) -> Bucket | None:
 
 
 def minima(cost: Callable[[Array], Array], values: Array) -> list[float]:
-    """Where a cost, piecewise linear in sorted values, has its least minima."""
+    """Return the positions of the lowest minima of a cost that is piecewise linear in sorted values."""
     costs = cost(values)
     walled = np.concatenate([[np.inf], costs, [np.inf]])
     lows = np.flatnonzero((costs <= walled[:-2]) & (costs <= walled[2:]))
@@ -282,7 +282,7 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
 
 
 def edge(good: Callable[[float], bool], best: float, factor: float, most: int = _FARTHEST) -> float:
-    """How far from the best rate, in so many steps of a factor at most, a rate is still good; the first that is not."""
+    """Return the first rate that is not good, in at most `most` steps of a factor from the best rate."""
     steps = 0
     while steps < most and good(best * factor ** (steps + 1)):
         steps += 1

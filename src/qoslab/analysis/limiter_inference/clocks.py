@@ -17,7 +17,7 @@ import numpy.typing as npt
 from qoslab.errors import UserError
 
 MOST_DRIFT = 1e-3
-"""Of two clocks; quartz is ten times better."""
+"""Greatest relative drift of two clocks; quartz is ten times better."""
 QUARTZ = 1e-4
 """The drift that packets of one direction may show: more is a queue that grows."""
 _BINS = 400
@@ -29,18 +29,18 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Clocks:
-    """How the second clock goes by the first."""
+    """Relation of the second clock to the first."""
 
     state: Literal["agree", "corrected", "offset unknown"]
     """`agree`: no packet contradicts that it is one clock. `corrected`: by packets of both directions. `offset
     unknown`: only one direction passed and the clocks are apart; then the shortest delay counts as none."""
     ahead_s: float = 0.0
-    """Of the first, at time 0."""
+    """Lead of the second clock over the first, at time 0 of the first."""
     drift: float = 0.0
     error_s: float = 0.0
-    """How wrong that may be."""
+    """Possible error of the lead."""
     drift_known: bool = True
-    """Whether packets went both ways, so that a drift would show."""
+    """True if packets went in both directions, so that a drift can be detected."""
 
     def by_the_first(self, time_s: Array) -> Array:
         """The first clock's times at which the second shows these."""

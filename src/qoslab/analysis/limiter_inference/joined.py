@@ -20,7 +20,7 @@ from qoslab.pcap import BEHIND
 LEAST_COMMON = 10
 """Packets that must be in both captures."""
 LEAST_SHARE = 0.02
-"""Of the packets of the smaller capture."""
+"""Least share of the packets of the smaller capture that must be in both."""
 SET_BACK_NS = 50_000_000
 """Stamps of one file go back by less where several interfaces were captured."""
 LEAST_BEHIND = 20
@@ -39,7 +39,7 @@ _KEPT = [*_FLOW, "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity", 
 
 _JOINED = ["flow", "time_ns", "bytes", "network_bytes", "tos", "ttl", "identity"]
 _SOURCE = 3
-"""So many of the columns of a flow tell who sends."""
+"""Number of columns of a flow that identify the sender."""
 
 Codes = npt.NDArray[np.int64]
 Reader = Callable[[Path, int], Iterator[pa.RecordBatch]]
@@ -48,7 +48,7 @@ Reader = Callable[[Path, int], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Joined:
-    """What two captures say of the packets that went from the first to the second."""
+    """Packets that went from the first capture to the second."""
 
     packets: pd.DataFrame
     """A row each packet in the order in which they went in: flow (a name), tos and after_tos, bytes and network_bytes,
@@ -58,18 +58,18 @@ class Joined:
     seen: tuple[int, int]
     """IP packets in each capture."""
     common: int
-    """That are in both, whichever way they went."""
+    """Packets in both captures, of both directions."""
     appeared: int
-    """That came out and did not go in, of flows that went in."""
+    """Packets of input flows that are only in the output."""
 
     @property
     def lost(self) -> pd.Series:
-        """Which were lost."""
+        """Mask of the lost packets."""
         return self.packets["out_s"].isna()
 
     @property
     def dscps(self) -> list[int]:
-        """Those with which packets went in."""
+        """Code points of the input packets."""
         return sorted((self.packets["tos"] // 4).unique().tolist())
 
     def of_dscp(self, dscp: int | None) -> Joined:
@@ -178,7 +178,7 @@ def _check_stamps(which: str, packets: pd.DataFrame) -> None:
 
 
 def _numbered(packets: pd.DataFrame) -> pd.DataFrame:
-    """In the order of their stamps, those that are alike numbered."""
+    """Return packets in the order of their stamps, with identical ones numbered."""
     ordered = packets.sort_values("time_ns", kind="stable")
     return ordered.assign(nth=ordered.groupby("identity").cumcount())
 
@@ -242,7 +242,7 @@ def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.Da
 
 
 def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """How many that went in before each came out after it, by counting inversions of a merge sort."""
+    """Return, for each packet, the number of earlier inputs that left later, by counting inversions of a merge sort."""
     there = np.flatnonzero(~np.isnan(out_s))
     rank = np.empty(len(there), dtype=np.int64)
     rank[np.argsort(out_s[there], kind="stable")] = np.arange(len(there))

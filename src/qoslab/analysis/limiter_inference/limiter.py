@@ -22,7 +22,7 @@ COUNTED: dict[Counted, str] = {
     "ip": "IP packets",
     "wire": "frames with preamble, check sequence and gap",
 }
-"""What bytes a limiter is taken to count."""
+"""Bytes that a limiter is assumed to count."""
 _WIRE = 24
 """Bytes of preamble, check sequence and gap."""
 Kind = Literal["policer", "marker", "shaper", "line", "unexplained", "nothing"]
@@ -36,7 +36,7 @@ _MOST_ELSEWHERE = 0.1
 _EACH_GAP = 0.9
 """Share of the gaps in which packets were lost, if a line releases packets that are then lost regularly."""
 _SAME = 0.02
-"""By how much two rates of one limiter may differ."""
+"""Greatest relative difference of two rates of one limiter."""
 _AS_LATE, _ERRORS = 0.05, 2
 """Delays are those of a queue if they grow as it does, to such a share or so many standard errors of the slope."""
 _CORRELATED, _CERTAIN = 0.4, 10
@@ -73,11 +73,11 @@ class Limiter:
     """Packets that the limiter, replayed forward over the arrivals, decides differently; of a shaper or a line those
     that were dropped while its queue was not full."""
     buckets: int | None = None
-    """That share the burst: 2 where the second is filled by what the first has no room for (RFC 2697)."""
+    """Number of buckets that share the burst: 2 if tokens above the first bucket fill the second (RFC 2697)."""
     busiest_bps: float | None = None
-    """What came in over the busiest tenth of a second: nothing limits below that."""
+    """Input rate over the busiest tenth of a second: there is no limit below that."""
     varied_s: float | None = None
-    """By how much delays differed, where no limiter explains them."""
+    """Range of the delays, if no limiter explains them."""
 
     def lines(self) -> Iterator[str]:
         """A description for people."""
@@ -219,7 +219,7 @@ def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size:
 
 
 def _grows(waited: Array, delay: Array) -> bool:
-    """Whether delays grow as the times that packets should have waited: with a slope of 1, and a correlation."""
+    """Return whether delays grow with the expected waiting times: with a slope of 1, and a correlation."""
     (variance, common), (_, of_delays) = np.cov(waited, delay)
     if common <= 0:
         return False
@@ -230,12 +230,12 @@ def _grows(waited: Array, delay: Array) -> bool:
 
 
 def _overflowed(found: Limiter) -> bool:
-    """Whether packets were lost at a full queue, one that is too long to be full by chance."""
+    """Return whether packets were lost at a full queue that is too long to be full by chance."""
     return found.queue_packets is not None and found.queue_packets.low > _DEEP
 
 
 def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
-    """Whether a shaper of packets of one size may be a line behind which every other packet, or more, is lost.
+    """Return whether a shaper of packets of one size may be a line with later loss of every second packet, or more.
 
     Packets leave at the same times then; only the shaper's queue, full to the packet, explains the losses.
     """
@@ -246,7 +246,7 @@ def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
 
 
 def _same(releases: Releases, bucket: Bucket) -> bool:
-    """Whether the queue is what the bucket describes: it is full where the bucket is empty."""
+    """Return whether queue and bucket are the same limiter: the queue is full if the bucket is empty."""
     return abs(releases.rate_bps.value / bucket.rate_bps.value - 1) < _SAME
 
 

@@ -26,13 +26,13 @@ STEADY = 0.3
 BACK_TO_BACK = 1.6
 """A gap that is no longer than so many of the shortest of its size is the line's."""
 ON_THE_GRID = 0.04
-"""Of an interval, or of a packet's time at the rate: how far off a release may be."""
+"""Greatest error of a release, as a share of an interval or of a packet's time at the rate."""
 REGULAR = 0.8
 """Share of the departures that must follow the limiter's rule."""
 EARLY = 0.02
 """Share of the departures that may come before one by one they could."""
 MOST_OF_THE_TIME = 0.6
-"""That packets waited; in the rest something else held them up."""
+"""Least share of the waiting time that regular gaps cover; other causes delay packets in the rest."""
 ONE_PACKET, SHARP = 2.5, 1.5
 """Largest packets that releases at intervals may be off a straight line, and that a line releases at once, at most."""
 _BETWEEN = 3
@@ -54,9 +54,9 @@ class Releases:
     waited: int
     """Departures that it was inferred from."""
     shaper: bool
-    """Whether it releases more at once than a line does, or at intervals."""
+    """True if it releases more at once than a line, or at intervals."""
     error: float
-    """Of the rate of packets of one size, relative."""
+    """Relative error of the rate of packets of one size."""
     extra_s: float = 0.0
     """Time that a packet takes beyond that of its bytes, for headers that are not counted."""
     per_byte_s: float = 0.0
@@ -77,7 +77,7 @@ class _Departures:
     out_s: Array
     size: Array
     waited: Mask
-    """Those that arrived before the previous one left."""
+    """Mask of the packets that arrived before the previous packet left."""
 
     @property
     def gaps(self) -> Array:
@@ -135,7 +135,7 @@ def _slot(departures: _Departures) -> tuple[float, float] | None:
 
 
 def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
-    """Whether packets leave back to back, except that lost ones would have filled the gaps.
+    """Return whether packets leave back to back, with gaps that the lost packets would have filled.
 
     `missed` has the bytes that were lost between each packet that waited and the one before. A shaper pauses whether
     packets are lost or not, and for a time that is no multiple of a packet's.
@@ -177,7 +177,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
 
 
 def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> bool:
-    """Whether a line explains when packets that waited for it left, if lost packets crossed it and only then."""
+    """Return whether a line explains the departures of waiting packets only if lost packets also crossed it."""
     passed = ~np.isnan(out_s)
     came = in_s + float((out_s - in_s - on_line)[passed].min())
     with_lost, since = _through_a_line(came, on_line)
@@ -191,7 +191,7 @@ def _lost_behind(in_s: Array, out_s: Array, on_line: Array, error: float) -> boo
 
 
 def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
-    """When each packet has left a line, and since when the line has been busy then."""
+    """Return the departure of each packet from a line, and the start of the busy period that includes it."""
     sent = np.cumsum(on_line)
     left = sent + np.maximum.accumulate(came - sent + on_line)
     since = np.maximum.accumulate(np.where(left - came <= on_line + AS_ONE, came, -np.inf))

@@ -27,10 +27,10 @@ from qoslab.analysis.limiter_inference.bucket import (
 )
 
 MOST_PACKETS = 6_000
-"""That are looked at, from the beginning of the capture."""
+"""Greatest number of examined packets, from the beginning of the capture."""
 MOST_WRONG = 0.35
-"""Of the packets of the rarer kind: a candidate that is nearly right lets another bucket pay now and then, and decides
-differently until both agree again. Losses at random leave at least nine in ten unexplained."""
+"""Greatest share of wrong packets, of the rarer kind: a nearly correct candidate sometimes uses the other bucket, and
+decides differently until both agree again. Random losses leave at least nine in ten unexplained."""
 _COARSE, _FINE, _ROUNDS = (64, 24), (16, 16), 4
 _REPLAYED = 96
 """Candidates that are replayed forward."""
@@ -45,7 +45,7 @@ class _Bounds:
 
 
 def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
-    """Both buckets as one burst, for packets in the order of their arrival; None if none explain them.
+    """Return both buckets as one burst, for packets in the order of their arrival; None if none explain them.
 
     The buckets are full when the capture begins.
     """
@@ -67,7 +67,7 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
 
 
 def _bounds(arrivals: Arrivals) -> _Bounds | None:
-    """What the packets allow, each of them; None if there is no such rate."""
+    """Return the bounds that each packet allows; None if there is no such rate."""
     least = least_rate(arrivals, buckets=2)
     if least is None:
         return None

@@ -72,7 +72,7 @@ class Chassis:
     @property
     def said(self) -> str:
         """Sentence about model and release."""
-        known = self.found or "an unnamed model"
+        known = self.found or "unknown model"
         release = f", release {self.release}" if self.release else ", no release printed"
         rules = f"rules of {GENERATIONS[self.generation].title}"
         exact = f"{known}{release}: {rules}"

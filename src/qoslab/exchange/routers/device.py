@@ -64,9 +64,11 @@ class Router:
         model = MODELS[self.chassis.model]
         lacking = [each.carrier for each in self.attached if model.interface(each.carrier) is None]
         reason = (
-            f"a {model.name} has no {', '.join(lacking)} here" if lacking else f"no {model.name} has its lines here"
+            f"the modelled {model.name} has no {', '.join(lacking)}"
+            if lacking
+            else f"the modelled {model.name} has no such lines"
         )
-        return f"{reason}: platform linux, with the same rules and the names of the interfaces"
+        return f"{reason}: platform linux, with the same rules and interface names"
 
     def attached_at(self, port: str) -> Attached | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""

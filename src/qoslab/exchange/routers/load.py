@@ -26,7 +26,7 @@ LEAST_BPS = 1000
 """Bits a second of IP below which a flow is left out."""
 FROM_PART = 0.01
 """Part of an interface's rate below which the rest of other flows is not made up for."""
-NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to be of this class"
+NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to match this class"
 TRIES = 12
 """Pairs of hosts that are tried for the packets of a class."""
 

@@ -118,7 +118,7 @@ def _routers(outputs: Sequence[Output], choices: Choices) -> tuple[list[Router],
         name = outputs[0].file
         raise UserError(
             f"{name}: found no configuration of a router, expected the output of `show running-config`",
-            hint="add it to the file, or as a file of its own",
+            hint="add it to the file, or give it as another file",
         )
     routers: list[Router] = []
     notes: list[str] = []
@@ -165,7 +165,7 @@ def _router(output: Output, taken: set[str], choices: Choices) -> Router:
     layout.hostname = layout.hostname or output.host
     if not layout.ports:
         raise UserError(
-            f"{output.file}: found a configuration without an interface, expected a whole one",
+            f"{output.file}: found a configuration without an interface, expected a complete one",
             hint="was it cut off? paste the whole output of `show running-config`",
         )
     own = _SWITCH_MODULE.sub("", output.text)
@@ -281,7 +281,7 @@ def _write(
             if not any(each.text for each in templates.values()):
                 raise UserError(f"the imported experiment is not valid: {said}") from error
             # The topology and the load serve without them.
-            made.notes.append(f"all policies are left out, as a check of the experiment found: {said}")
+            made.notes.append(f"all policies are left out, because a check of the experiment failed: {said}")
             for each in templates.values():
                 each.text, each.policies = "", []
             idle = []

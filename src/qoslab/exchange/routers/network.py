@@ -38,7 +38,7 @@ class Far:
 
     name: str
     address: IPv4Interface
-    """On the line."""
+    """Address on the line."""
     port: str
     """Towards the host."""
     gateway: IPv4Interface
@@ -142,7 +142,7 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
             continue
         if address != port.address:
             why = port.dynamic or (f"address {port.address}" if port.address else "no IPv4 address")
-            router.notes.append(f"{port.name}: {why}: the topology has {address} in its place, a documentation address")
+            router.notes.append(f"{port.name}: {why}: the topology uses {address} instead, a documentation address")
         if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
             router.notes.append(
                 f"{port.name}: one line with the rate of its {len(members)} members; the device divides the packets"
@@ -171,19 +171,19 @@ def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attac
     """Return a port of its own for an interface that shares one, or why it has none."""
     main = router.layout.ports.get(sharing.carrier)
     if interface_kind(sharing.carrier) not in ETHERNETS or not (port.parent or port.kind in BRIDGED):
-        return "", f"{sharing.carrier} stands for {sharing.port} already"
+        return "", f"{sharing.carrier} represents {sharing.port} already"
     if main is not None and main.policies:
-        return "", f"{main.name} has a policy for the packets of all its subinterfaces, and stands for {sharing.port}"
+        return "", f"{main.name} has a policy for the packets of all its subinterfaces, and represents {sharing.port}"
     plain = [
         each
         for each in chosen
         if each.port.startswith((f"{sharing.carrier}.", port.kind)) and not _policies(router, each)
     ]
     if not port.policies and len(plain) >= MOST_PLAIN:
-        return "", f"{MOST_PLAIN} others without a policy stand for it"
+        return "", f"{MOST_PLAIN} other interfaces without a policy represent it"
     carrier = _spare_port(router, chosen)
     router.notes.append(
-        f"{port.name} has the port {carrier} of its own: on the device it shares the rate of {sharing.carrier} with "
+        f"{port.name} has the separate port {carrier}: on the device it shares the rate of {sharing.carrier} with "
         f"{sharing.port}"
     )
     return carrier, ""
@@ -197,7 +197,7 @@ def _policies(router: Router, attached: Attached) -> bool:
 def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[str, list[Port], str]:
     """Return the port that carries an interface's packets, the ports that share them, or why there is none."""
     if port.kind in WITHOUT_LINE:
-        return "", [], f"{port.kind} interfaces have no line of their own"
+        return "", [], f"{port.kind} interfaces have no physical line"
     if port.kind in (*BRIDGED, "Dialer", "Multilink", "Port-channel"):
         main = router.layout.ports.get(port.parent or "", port)
         members = router.layout.members(main)
@@ -208,12 +208,10 @@ def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[st
         inner = members[0]
         below = router.layout.members(inner) if inner.kind in BRIDGED else [inner]
         name = (below or [inner])[0].name.partition(".")[0]
-        return (
-            (name, members, "") if _LINKED.fullmatch(name) else ("", [], f"{name} is no kind of line that is modelled")
-        )
+        return (name, members, "") if _LINKED.fullmatch(name) else ("", [], f"{name} is not modelled")
     name = port.name.partition(".")[0]
     if not _LINKED.fullmatch(name):
-        return "", [], f"{port.kind} is no kind of line that is modelled"
+        return "", [], f"{port.kind} interfaces are not modelled"
     return name, [port], ""
 
 

@@ -106,7 +106,7 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
             number = port.number_of(f"service-policy {direction}")
             attached, reason = _carrier_of_tunnel(router, port, tunnels)
             if attached is not None and any(each[:2] == (attached, direction) for each in found.policies):
-                reason = f"{attached.port} has a policy of its own in this direction"
+                reason = f"{attached.port} has another policy in this direction"
             if policy not in router.configuration.device.policy_maps:
                 reason = "the policy-map is not in the input"
             if attached is None or reason:

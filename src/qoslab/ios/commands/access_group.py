@@ -79,7 +79,7 @@ def _attach(session: ConfigSession, args: Args, name: str | None, version: Liter
 
 
 def _filters(device: Device, name: str, version: Literal[4, 6]) -> bool:
-    """Whether there is an access list of that name for that version of IP."""
+    """Return whether an access list of that name exists for that version of IP."""
     found = device.access_lists.get(name)
     return found is not None and (found.kind == "ipv6") == (version == 6)
 

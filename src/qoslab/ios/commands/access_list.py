@@ -103,7 +103,7 @@ GROUPED = (
 )
 """Entries that may name object groups: 12.4(20)T and later."""
 _ENTRIES_BY_SOFTWARE = (("plain-access-lists", EXTENDED), ("switch", EXTENDED), ("object-groups", GROUPED))
-"""What a device has to have, and its entries."""
+"""Required capability of a device, and its entries."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 
 _HELP = {
@@ -187,7 +187,7 @@ def port_matches(args: Args) -> dict[str, PortMatch]:
 
 
 class FamilyWords(NamedTuple):
-    """What the entries of one address family say differently."""
+    """Words of entries that differ between address families."""
 
     protocols: Mapping[str, int | None]
     icmp: int

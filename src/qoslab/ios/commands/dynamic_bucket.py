@@ -1,4 +1,4 @@
-"""What the data plane does and no IOS has a command for.
+"""Extension command: a feature of the data plane without an IOS command.
 
 Each line begins with `qoslab-extension`, which is a word of no IOS: a real router refuses it, and in a configuration it
 cannot be taken for one of IOS.
@@ -101,7 +101,7 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
 
 
 class _DynamicBucket:
-    """What it adds to the policer."""
+    """Addition of the command to the policer."""
 
     def lines(self, police: Police) -> list[str]:
         return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]

@@ -1,4 +1,4 @@
-"""What the data plane is given of an interface's own queueing: shapers, a priority list or a custom queue list."""
+"""Data plane configuration of an interface's queueing: shapers, a priority list or a custom queue list."""
 
 from __future__ import annotations
 

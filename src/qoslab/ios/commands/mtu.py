@@ -15,7 +15,7 @@ from qoslab.ios.registry import INTERFACE_LINES
 
 NO_LONGER = f"every line takes packets of up to {DEFAULT_MTU} bytes"
 MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
-"""What `?` lists as the greatest, by type of interface [R]."""
+"""Greatest value that `?` lists, by type of interface [R]."""
 
 
 @CONFIG.add(

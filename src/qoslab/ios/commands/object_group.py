@@ -90,13 +90,13 @@ def _object_group(session: ConfigSession, args: Args) -> None:
 
 
 def _used(device: Device, name: str) -> bool:
-    """Whether an entry of an access list names the group, itself or by another group."""
+    """Return whether an entry of an access list refers to the group, directly or through another group."""
     named = {group for each in device.access_lists.values() for entry in each.entries for group in entry.object_groups}
     return any(part.name == name for group in named for part in reached(device.object_groups, group))
 
 
 def _holders(device: Device, name: str) -> bool:
-    """Whether another group names this one."""
+    """Return whether another group refers to this one."""
     return any(name in each.groups for each in device.object_groups.values())
 
 

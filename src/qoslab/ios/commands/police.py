@@ -261,7 +261,7 @@ def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceA
 
 
 class PolicerPart(Protocol):
-    """What a line below a class adds to its policer, beside its command."""
+    """Addition of a separate line below a class to its policer."""
 
     def lines(self, police: Police) -> Iterable[str]:
         """Return its lines of the running configuration."""
@@ -288,10 +288,10 @@ def _lines(each: PolicyClass, layout: Layout) -> list[str]:
 
 
 def _alone(each: PolicyClass) -> bool:
-    """Whether its actions are on lines of their own.
+    """Return whether its actions are on separate lines.
 
-    Then it stands where no line before or behind it seems to be below the other, since clients take a configuration
-    apart by indentation: first in the classic layout, last in the later one.
+    It is then placed so that no neighbouring line seems to be below another, because clients parse a configuration by
+    indentation: first in the classic layout, last in the later one.
     """
     return each.police is not None and any(each.police.actions(colour) for colour in COLOURS)
 

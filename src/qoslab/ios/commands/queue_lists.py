@@ -298,7 +298,7 @@ def engine_custom(device: Device, number: int) -> formats.InterfaceQueueingCusto
 
 
 def _known(device: Device, rule: QueueRule) -> bool:
-    """Whether the data plane has such packets at all: an interface of this router, a protocol that it carries."""
+    """Return whether the data plane can have such packets: an interface of this router, or a supported protocol."""
     return rule.interface in device.interfaces or rule.protocol in ("ip", "ipv6", "arp")
 
 

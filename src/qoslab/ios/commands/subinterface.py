@@ -112,7 +112,7 @@ def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> No
 
 
 def _queues_itself(each: PolicyClass) -> bool:
-    """Whether a class has an action of queueing other than a shaper and what goes along with one."""
+    """Return whether a class has a queueing action other than a shaper and its related actions."""
     bandwidth = each.bandwidth is not None and not each.bandwidth.unit.startswith("remaining")
     alone = each.queue_limit is not None and each.shape is None
     discipline = any(action is not None for action in (each.priority, each.fair_queue, each.random_detect))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 LEAST_BURST_BITS = 256
-"""Of `shape`; that of this command is not known [I]."""
+"""Minimum burst of `shape`; that of this command is not known [I]."""
 # Our own words: no printout of a refusal is known.
 BURST_TOO_SMALL = f"% Bits per interval must be at least {LEAST_BURST_BITS}, or 0"
 
@@ -55,7 +55,7 @@ def _traffic_shape(session: ConfigSession, args: Args) -> None:
 
 
 def _place(shaper: Shaper) -> tuple[bool, int]:
-    """By number: [I] which of two lists that both take a packet IOS asks first is not known.
+    """Return the sort key of a shaper, by list number: [I] the order of IOS is not known.
 
     An order of typing could not be restored by typing one line again. What no list takes is left for the rate of all.
     """

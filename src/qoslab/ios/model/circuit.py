@@ -38,6 +38,6 @@ class Circuit:
     name: str
     """0/33."""
     encapsulation: AtmEncapsulation | None = None
-    """None is aal5snap."""
+    """Encapsulation; None is aal5snap."""
     contract: Contract | None = None
-    """None is the rate of the line, `ubr`."""
+    """Traffic contract; None is the rate of the line, `ubr`."""

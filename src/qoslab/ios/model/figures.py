@@ -118,35 +118,36 @@ POLICE_BURST_DIVISOR = 32
 ms."""
 
 DYNAMIC_INITIAL_BYTES = 15_000
-"""Its size at the start, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s."""
+"""Initial size of the dynamic bucket, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s."""
 
 DYNAMIC_MINIMUM_BYTES = 3_000
-"""Its least size, bytes: two packets of 1 500."""
+"""Minimum size of the dynamic bucket, bytes: two packets of 1 500."""
 
 DYNAMIC_MAXIMUM_MS = 1_500
-"""Its greatest size, milliseconds of the rate: a long timeout of TCP must not make it grow for ever."""
+"""Maximum size of the dynamic bucket, milliseconds of the rate: a long timeout of TCP must not make it grow for
+ever."""
 
 DYNAMIC_MONITORING_MS = 100
-"""How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as
-future work."""
+"""Interval at which the level of the dynamic bucket is compared, ms. Fixed, as in the authors' algorithm: they name a
+coupling to the round-trip time as future work."""
 
 DYNAMIC_IDLE_MS = 3_000
-"""Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode."""
+"""Time without a packet after which there is no demand, ms: above the timeouts of TCP that belong to one episode."""
 
 DYNAMIC_FIRST_GROWTH_PERCENT = 200
-"""Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first."""
+"""First growths, per cent of the overflowed tokens: the patent's abstract has an adaptation that is faster at first."""
 
 DYNAMIC_FIRST_GROWTHS = 3
-"""How many those are."""
+"""Number of first growths."""
 
 DYNAMIC_GROWTH_PERCENT = 100
-"""Its later growths, per cent of what overflowed."""
+"""Later growths, per cent of the overflowed tokens."""
 
 DYNAMIC_SHRINK_PERCENT = 2
-"""By how much it shrinks, per cent."""
+"""Reduction when the dynamic bucket shrinks, per cent."""
 
 DYNAMIC_SPARE_PERCENT = 10
-"""It shrinks if so many per cent of it were never filled."""
+"""Share of the dynamic bucket that was never filled above which it shrinks, per cent."""
 
 CLASSIC_SHAPE_INTERVAL_MS = 25
 """Interval of the classic shaper, ms."""
@@ -185,7 +186,7 @@ XE_EXCESS_WEIGHT = 1
 """Weight of a class of IOS-XE without `bandwidth remaining` when what the minimum rates leave is shared [C]."""
 
 XE_MINIMUM_CATCH_UP = 3_200
-"""How far a class of IOS-XE may fall behind its minimum rate and still catch up, bytes: two full frames [I]."""
+"""Deficit of a class of IOS-XE to its minimum rate that it can still catch up, bytes: two full frames [I]."""
 
 XE_SHAPE_TICK_US = 1_000
 """Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next

@@ -19,7 +19,7 @@ class KeptLine:
     place: int
     """The rank of its block in the running configuration."""
     undecided: bool = False
-    """Whether it decides something on a device that no packet of a lab meets."""
+    """True if the line affects packets on a device that a lab does not have."""
     below: tuple[str, ...] = ()
     """The lines of its block in order, each with the blanks that it is indented by beyond the first."""
 

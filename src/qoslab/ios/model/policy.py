@@ -58,7 +58,7 @@ class Criterion:
 
     @property
     def undecided(self) -> bool:
-        """Whether it is about something that no packet of a lab has, so that none matches."""
+        """True if the criterion refers to a property that no packet of a lab has, so that no packet matches."""
         return (self.type == "unseen" and self.name != NOTHING) or (
             self.type == "protocol" and self.name not in PROTOCOLS and self.name not in DECIDED
         )

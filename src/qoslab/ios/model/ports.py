@@ -21,7 +21,7 @@ PROTOCOLS: dict[str, int | None] = {
     "tcp": 6,
     "udp": 17,
 }
-"""None stands for every protocol."""
+"""IP protocol numbers by keyword; None for every protocol."""
 IPV6_PROTOCOLS: dict[str, int | None] = {
     "ahp": 51,
     "esp": 50,

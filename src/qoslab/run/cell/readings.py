@@ -38,7 +38,7 @@ OFTEN_S = 2.0
 then, if none takes longer than half a second (`analysis.at_moment`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 INTERRUPTED_S = 2.0
-"""How long readings that are under way may take after Ctrl-C."""
+"""Time that unfinished readings may take after Ctrl-C."""
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
 

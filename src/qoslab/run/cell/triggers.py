@@ -17,8 +17,8 @@ from qoslab.run.devices.collector import Observed
 from qoslab.run.lab import Lab
 
 LEAST_S, MOST_S = 0.01, 1.0
-"""Between two looks at a counter. The next one is due when half of what is lacking has come at the rate since the last
-one, so that many are taken only near the moment."""
+"""Least and greatest time between two readings of a counter. The next reading is due when half of the rest has come at
+the present rate, so that there are many readings only near the trigger."""
 
 
 @dataclass

@@ -50,7 +50,7 @@ class Way:
     """Seconds that a device may be silent, during a login and until it answers a command. A whole login may take
     `LOGIN_TIMES` as long, a whole answer `ANSWER_TIMES` as long."""
     pause_s: float = 0.2
-    """Between the end of one login and the start of the next: old routers take one at a time, and log each."""
+    """Pause between the end of one login and the start of the next: old routers accept one at a time, and log each."""
 
     @property
     def place(self) -> str:

@@ -59,7 +59,7 @@ class SimulatedWorker:
     """Runs cells one after another; a context manager that ends the cell that is running."""
 
     described: Mapping[str, Any] = {}
-    """There is no lab to describe."""
+    """Empty description: a simulation has no lab."""
 
     def __init__(self, slot: WorkerSlot) -> None:
         self._tell = slot.tell

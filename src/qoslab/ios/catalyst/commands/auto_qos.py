@@ -138,7 +138,7 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
 
 
 def _take_back(session: ConfigSession, port: SwitchPort) -> None:
-    """What the macro wrote on the port goes; what it wrote for the whole switch stays."""
+    """Remove the lines of the macro on the port; its lines for the whole switch stay."""
     if port.auto_qos is None:
         return
     if session.interface.service_policy_input == _POLICIES.get(port.auto_qos):

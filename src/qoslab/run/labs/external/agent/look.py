@@ -32,7 +32,7 @@ ANSWER_S = 1.0
 MISSES = 3
 """Requests in a row without an answer, after which nobody is there."""
 PACE_S = 0.003
-"""Between requests that do not wait for an answer."""
+"""Pause between requests that do not wait for an answer."""
 CAPTURE = "dumpcap"
 CAPTURE_S = 10.0
 """Time limit for dumpcap to report whether it may capture."""

@@ -37,7 +37,7 @@ LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
 """Time without a message of the controller (it sends two a second). With what follows it is below 5 s."""
 GRACE_S = 0.5
-"""Between SIGTERM and SIGKILL, where nobody waits for what the programs have to say."""
+"""Time between SIGTERM and SIGKILL, if the output of the programs is not needed."""
 TRY_S = 20.0
 """Time limit for a program to print its version."""
 ROOM = 1 << 20

@@ -17,7 +17,7 @@ SLACK_MS = 8.0
 SLACK = 0.05
 """Tolerance of the delay: its source has its own clock."""
 QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
-"""Between the quartiles of a sum of two delays, there and back, by the size of the jitter of each."""
+"""Distance of the quartiles of a sum of two delays, in both directions, by the size of the jitter of each."""
 TIMES_LESS, TIMES_MORE = 3.0, 3.0
 """Ratios of the distance between quartiles of some forty round trips that are distinguishable."""
 RESOLUTION_MS = 1.0
