@@ -37,8 +37,19 @@ def test_jobs_may_write_only_what_they_publish(file: Path) -> None:
         assert written == WRITING.get((file.stem, name), set()), name
 
 
-@pytest.mark.parametrize("name", ["Containerfile", "templates/qoslab.gitlab-ci.yml", "project/.gitlab-ci.yml"])
+IMAGES = (
+    "Containerfile",
+    "tests/image/Containerfile.elsewhere",
+    ".github/workflows/image.yml",
+    "templates/qoslab.gitlab-ci.yml",
+    "project/.gitlab-ci.yml",
+)
+
+
+@pytest.mark.parametrize("name", IMAGES)
 def test_base_images_are_named_by_digest(name: str) -> None:
-    images = re.findall(r"(?m)^(?:ARG BASE=|  image: |FROM )(?!\$BASE|product)(\S+)", (TOP / name).read_text())
+    images = re.findall(
+        r"(?m)^(?:ARG BASE=|  image: |FROM | *- (?=docker\.io/))(?!\$BASE|product)(\S+)", (TOP / name).read_text()
+    )
     assert images
     assert all(re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", each) for each in images), images
