@@ -145,7 +145,7 @@ def test_load_that_an_input_policy_marks_otherwise_is_left_out(tmp_path: Path) -
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
     flows = {each.name: each.dscp for each in made.offered.flows}
     assert flows == {"REALTIME": 46, "class-default": 0}
-    assert made.offered.idle == {"VIDEO"} and "4056000 b/s of class class-default/VIDEO" in made.offered.notes[0]
+    assert made.offered.idle == {"VIDEO"} and "4.056 Mb/s of class class-default/VIDEO" in made.offered.notes[0]
 
 
 def test_load_of_other_interfaces_is_their_rate(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
     if as_json:
         echo(record.rstrip())
         return
+    from qoslab.model.metrics import format_value
+
     found = json.loads(record)
     for router in found["routers"]:
         echo(f"{router['name']}: {router['model']}")
@@ -128,7 +130,7 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
     echo(f"Background load: {len(found['load'])} flows")
     _listed(
         [
-            f"{each['flow']}: {each['bps']} b/s, {each['from']} to {each['to']} ({each['source']})"
+            f"{each['flow']}: {format_value(each['bps'], 'b/s')}, {each['from']} to {each['to']} ({each['source']})"
             for each in found["load"]
         ]
     )

@@ -15,6 +15,7 @@ from qoslab.exchange.routers.templates import Template
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import COUNTED_HEADER
+from qoslab.model.metrics import prefixed
 
 DEFAULT_PART = 0.5
 """Load of a line without counters, as a part of its rate or of the shaper's, shared equally by the classes."""
@@ -114,15 +115,13 @@ def _by_class(network: Network, router: Router, attached: Attached, policy: tupl
         mean = each.bytes // each.packets - header if each.packets else DEFAULT_PACKET
         size = min(max(mean, LEAST_PACKET), MOST_PACKET)
         bps = each.offered_bps * size // (size + header)
-        about = (
-            f"show policy-map interface: {each.offered_bps} b/s of {'/'.join(each.path)} on {attached.port} {direction}"
-        )
+        rate, path = prefixed(each.offered_bps, "b/s"), "/".join(each.path)
+        about = f"show policy-map interface: {rate} of {path} on {attached.port} {direction}"
         flow = _flow(network, router, attached, (direction, name, each.path), (bps, size, about), found)
         if flow is None:
             found.idle.add(each.path[-1])
             found.notes.append(
-                f"{router.name} {attached.port} {direction}: {each.offered_bps} b/s of class {'/'.join(each.path)} are "
-                f"left out: {NO_PACKET}"
+                f"{router.name} {attached.port} {direction}: {rate} of class {path} are left out: {NO_PACKET}"
             )
         else:
             found.add(network, flow)
@@ -140,10 +139,10 @@ def _by_interface(network: Network, router: Router, attached: Attached, found: O
     rest = bps * size / (size + header) - found.crossing.get((router.name, attached.carrier), 0)
     if rest < bps * FROM_PART:
         return
-    about = f"show interfaces: {counters.period} output rate {bps} b/s of {attached.port}"
+    about = f"show interfaces: {counters.period} output rate {prefixed(bps, 'b/s')} of {attached.port}"
     pair = next(_pairs(network, attached, "output"), None)
     if pair is None:
-        found.notes.append(f"{router.name} {attached.port}: {bps} b/s are left out: no host sends to it")
+        found.notes.append(f"{router.name} {attached.port}: {prefixed(bps, 'b/s')} are left out: no host sends to it")
         return
     found.add(network, Load(_name(router, attached, ()), *pair, "udp", int(rest), size, 0, None, about))
 
