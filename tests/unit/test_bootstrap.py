@@ -342,6 +342,8 @@ def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
     cargo = cargo_that(clone, BUILDING)
     for words, built in (
         (("list",), ()),
+        (("policy", "it.txt"), ()),
+        (("try", "it.txt"), ("qos-sim",)),
         (("run", "it.yml", "--lab", "simulated"), ("qos-sim", "qos-pcap")),
         (("run", "it.yml"), ("qos-router", "flood", "sla", "qos-pcap")),
         (("run", "--resume", "it", "--lab", "simulated"), ()),
