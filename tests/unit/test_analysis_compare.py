@@ -126,7 +126,8 @@ class TestMeasured:
     def test_a_ratio_is_of_the_cells_that_both_arms_have(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
         missing = "2 of 6 pairs of cells have it"
-        assert found == comparing.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
+        # As texts: from Python 3.13 on, two estimates with the same nan are not equal.
+        assert str(found) == str(comparing.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0))
         assert found.value == pytest.approx(10.1 / 4.5)
         assert (found.counted, found.planned, found.undecided) == (2, 6, True)
 
@@ -152,8 +153,8 @@ class TestMeasured:
 
     def test_the_effect_needs_two_finite_values_of_each_arm(self) -> None:
         assert self.figure("b/a", ring=1).effect == -1.0
-        one = comparing.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", NAN)
-        assert self.figure("b/c", ring=1) == one
+        one = comparing.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", math.nan)
+        assert str(self.figure("b/c", ring=1)) == str(one)
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
 
