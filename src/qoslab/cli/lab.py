@@ -123,18 +123,23 @@ def _expose(lab: Lab, file: Path, *, together: bool) -> None:
 @json_option
 def list_labs(as_json: bool) -> None:
     """List your running labs."""
-    from qoslab.lab import Lab
+    from qoslab.lab import Lab, LabError
 
-    labs = Lab.all()
+    found = []
+    for lab in Lab.all():
+        try:
+            found.append((_facts(lab), "; ".join(map(str, lab.failures())) or "all well"))
+        except (OSError, LabError):
+            continue  # It ended since it was found.
+        finally:
+            lab.close()
     if as_json:
-        echo(json.dumps([_facts(lab) for lab in labs], indent=2))
-    elif not labs:
+        echo(json.dumps([facts for facts, _ in found], indent=2))
+        return
+    if not found:
         echo("no lab is up", err=True)
-    for lab in labs:
-        if not as_json:
-            state = "; ".join(map(str, lab.failures())) or "all well"
-            echo(f"{lab.name}  {', '.join(lab.nodes)}  ({state})")
-        lab.close()
+    for facts, state in found:
+        echo(f"{facts['name']}  {', '.join(facts['nodes'])}  ({state})")
 
 
 @command.command()
