@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING
 from qoslab.errors import MachineError, UserError
 from qoslab.explain.packet import Packet
 from qoslab.explain.subject import Route, Subject, led_to, nearest
-from qoslab.programs import SIMULATOR, how_ended, own_program
+from qoslab.programs import SIMULATOR, how_ended
+from qoslab.trial.simulate import call_simulator
 
 if TYPE_CHECKING:
     from qoslab import formats
 
 QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
 """First words of a refusal; the path and the reason follow."""
-LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -121,16 +120,7 @@ def simulate(scenario: formats.Scenario, folder: Path) -> None:
 
 def _simulator(arguments: tuple[str, ...], scenario: formats.Scenario, folder: Path) -> str:
     """Return the output of the simulator."""
-    done = subprocess.run(
-        [str(own_program(SIMULATOR)), *arguments],
-        cwd=folder,
-        input=json.dumps(scenario),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=LIMIT_S,
-        check=False,
-    )
+    done = call_simulator(arguments, scenario, folder)
     if done.returncode == 0:
         return done.stdout
     reason = (done.stderr.strip().splitlines() or [""])[-1]

@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import MachineError, UserError
@@ -20,20 +21,33 @@ LIMIT_S = 600
 
 def simulate(scenarios: Sequence[formats.Scenario]) -> list[formats.SimulationReport]:
     """Return the results of scenarios. Raise UserError where one cannot be simulated."""
-    program = str(own_program(SIMULATOR))
     with ThreadPoolExecutor(max_workers=len(scenarios)) as pool:
-        return list(pool.map(lambda scenario: _run(program, scenario), scenarios))
+        return list(pool.map(_run, scenarios))
 
 
-def _run(program: str, scenario: formats.Scenario) -> formats.SimulationReport:
+def call_simulator(
+    arguments: Sequence[str], scenario: formats.Scenario, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Return the ended simulator, which reads a scenario and writes its captures to a folder. Raise UserError."""
     try:
-        done = subprocess.run(
-            [program, "run"], input=json.dumps(scenario), capture_output=True, text=True, timeout=LIMIT_S, check=False
+        return subprocess.run(
+            [str(own_program(SIMULATOR)), *arguments],
+            cwd=folder,
+            input=json.dumps(scenario),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=LIMIT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise UserError(
             f"{SIMULATOR} took more than {LIMIT_S} s", hint="give fewer sources, or fewer --seconds"
         ) from None
+
+
+def _run(scenario: formats.Scenario) -> formats.SimulationReport:
+    done = call_simulator(("run",), scenario)
     if done.returncode == 1:
         # A configuration that the data plane does not take; the path says where.
         raise UserError(f"not simulated: {done.stderr.strip().removeprefix(f'{SIMULATOR}: ')}")
