@@ -70,7 +70,7 @@ def _priority(direction: Direction, output: formats.OutputPassage) -> Iterator[S
 
 
 def _queue(direction: Direction, output: formats.OutputPassage) -> Step:
-    """Return the queue that the packet joins: of its class, of the class-default beside it, or of the interface."""
+    """Return the queue that the packet joins: of its class, of the class-default of its policy, or of the interface."""
     found = _own_queue(direction)
     if found is None:
         return _interface_queue(direction, output)

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
 from qoslab.explain.lines import Line, Lines
 from qoslab.explain.packet import IpAddress, Packet
-from qoslab.ios.compile import compile_device
+from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.names import interface_name
 from qoslab.ios.model.routes import installable_routes
 from qoslab.model.framing import Framing
-from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS
-from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS, EVERYWHERE
+from qoslab.policy.configuration import Attachment, Configuration, outermost
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.ignored import ignored_lines
 from qoslab.simulation.scenario import FORMAT
@@ -34,7 +34,6 @@ ASSUMED = "GigabitEthernet0/0"
 GIGABIT_BPS = 10**9
 LONG_NS = 10**14
 """Time after which a packet that waits at an idle router is given up; more than a day."""
-EVERYWHERE: dict[int, IpNetwork] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     notes: list[str] = []
     _attach_anywhere(configuration, device, rate_bps, notes)
     config = compile_device(device)
-    engine = cast("formats.RouterConfig", {k: v for k, v in config.items() if k not in ("process_ns", "ip_sla")})
+    engine = engine_config(config)
     ports = tuple(config["interfaces"])
     nodes: dict[str, formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
     nodes |= {_peer(number): {"kind": "router"} for number in range(len(ports))}
@@ -206,13 +205,12 @@ def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int
     interfaces = device.interfaces.values()
     if any(each.service_policy_input or each.service_policy_output for each in interfaces) or device.policy_maps == {}:
         return
-    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
-    outermost = [name for name in device.policy_maps if name not in children] or list(device.policy_maps)
+    outer = outermost(device) or list(device.policy_maps)
     where = next((each for each in configuration.attachments if each.policy in device.policy_maps), None)
-    policy = outermost[0] if where is None else where.policy
-    if where is None and len(outermost) > 1:
+    policy = outer[0] if where is None else where.policy
+    if where is None and len(outer) > 1:
         raise UserError(
-            f"found {len(outermost)} policy-maps and no service-policy on an interface: {', '.join(outermost)}",
+            f"found {len(outer)} policy-maps and no service-policy on an interface: {', '.join(outer)}",
             hint="add the interface with its `service-policy output` line",
         )
     interface = device.interfaces.setdefault(ASSUMED, Interface(ASSUMED))

@@ -31,6 +31,12 @@ def compile_device(device: Device) -> formats.DataPlaneConfig:
     return config
 
 
+def engine_config(config: formats.DataPlaneConfig) -> formats.RouterConfig:
+    """Return the engine's part of a configuration, without that of the router's processor."""
+    engine = {key: part for key, part in config.items() if key not in ("process_ns", "ip_sla")}
+    return cast("formats.RouterConfig", engine)
+
+
 def _interface(device: Device, interface: Interface) -> formats.InterfaceConfig:
     config: formats.InterfaceConfigPart = {}
     for part in ENGINE_INTERFACE.of(device.hardware.family):

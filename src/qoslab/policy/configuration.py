@@ -215,7 +215,7 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
     attached = {each.service_policy_input for each in device.interfaces.values()}
     attached |= {each.service_policy_output for each in device.interfaces.values()}
     attached |= {each.service_policy_input for each in device.host_interfaces.values()}
-    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
+    children = _children(device)
     used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
     used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}
     maps = {name for name in device.class_maps if Position("class-map", (name,)) in defined}
@@ -223,6 +223,15 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
     configuration.missing_classes = frozenset(used - maps - {CLASS_DEFAULT, ""})
     configuration.missing_policies = frozenset(missing_policies & (attached | children))
     return configuration
+
+
+def outermost(device: Device) -> list[str]:
+    """Return the policy-maps that are no child of another one."""
+    return [name for name in device.policy_maps if name not in _children(device)]
+
+
+def _children(device: Device) -> set[str | None]:
+    return {each.service_policy for one in device.policy_maps.values() for each in one.classes}
 
 
 def _attachments(configuration: Configuration) -> Iterator[Attachment]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from qoslab.ios.compile import engine_config
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.names import ipv6_text
@@ -39,10 +40,7 @@ class Router:
     @property
     def engine_config(self) -> formats.RouterConfig:
         """The engine's part of `config`."""
-        config = self.config.copy()
-        config.pop("process_ns", None)
-        config.pop("ip_sla", None)
-        return cast("formats.RouterConfig", config)
+        return engine_config(self.config)
 
     @property
     def routes(self) -> list[RouteEntry]:

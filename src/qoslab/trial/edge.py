@@ -15,7 +15,7 @@ from qoslab.ios.model.names import interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.model.framing import Framing
-from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.policy.configuration import Attachment, Configuration, outermost
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.rate import bps_text, listed
 from qoslab.trial.change import Scope
@@ -139,8 +139,7 @@ def _attachment(configuration: Configuration, wanted: str | None) -> Attachment 
 def _lone(configuration: Configuration) -> Attachment:
     """Return the outermost policy-map of a configuration without a service-policy, on an assumed interface."""
     device = configuration.device
-    children = {each.service_policy for one in device.policy_maps.values() for each in one.classes}
-    outer = [name for name in device.policy_maps if name not in children]
+    outer = outermost(device)
     if not outer:
         raise UserError(
             "found no policy-map that can be simulated, expected one", hint="paste a policy-map with its classes"

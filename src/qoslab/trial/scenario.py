@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Interface
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from qoslab.ios.compile import compile_device
+from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.trial.demand import Demand
@@ -112,10 +112,9 @@ def _host(gateway: IPv4Interface) -> formats.NodeConfig:
 
 def _engine(device: Device, wired: Sequence[str]) -> formats.RouterConfig:
     """Return the configuration of a router's data plane, of the interfaces with a link."""
-    config = compile_device(without_other_inputs(device, wired))
-    engine = {key: value for key, value in config.items() if key not in ("process_ns", "ip_sla")}
-    engine["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
-    return cast("formats.RouterConfig", engine)
+    engine = engine_config(compile_device(without_other_inputs(device, wired)))
+    engine["interfaces"] = {name: port for name, port in engine["interfaces"].items() if name in wired}
+    return engine
 
 
 def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
