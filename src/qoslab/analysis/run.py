@@ -163,9 +163,7 @@ def _judged(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame, cells:
     """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
     experiment = manifest.experiment
     judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
-    # Reading the file takes long; without such an option its duration is that of the run.
-    changed = any("duration" in option for option in manifest.overrides)
-    if not changed or STRICT in manifest.overrides or not shortened(folder, experiment):
+    if STRICT in manifest.overrides or not shortened(folder, manifest):
         return judged
     judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
     if experiment.compare is None:
