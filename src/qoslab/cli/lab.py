@@ -128,17 +128,18 @@ def list_labs(as_json: bool) -> None:
     found = []
     for lab in Lab.all():
         try:
-            found.append((_facts(lab), "; ".join(map(str, lab.failures())) or "all well"))
+            found.append(_facts(lab))
         except (OSError, LabError):
             continue  # It ended since it was found.
         finally:
             lab.close()
     if as_json:
-        echo(json.dumps([facts for facts, _ in found], indent=2))
+        echo(json.dumps(found, indent=2))
         return
     if not found:
         echo("no lab is up", err=True)
-    for facts, state in found:
+    for facts in found:
+        state = "; ".join(facts["failures"]) or "all well"
         echo(f"{facts['name']}  {', '.join(facts['nodes'])}  ({state})")
 
 

@@ -52,11 +52,12 @@ def run_path(page: str) -> list[str]:
 
 def drawing(page: str) -> str:
     """Return the drawing as SVG: a band for each layer, and numbers along the path of a run."""
+    bands = layers(page)
     steps = {name: number for number, name in enumerate(run_path(page), 1)}
-    if lost := set(steps) - {name for layer in layers(page) for name in layer.packages}:
+    if lost := set(steps) - {name for layer in bands for name in layer.packages}:
         raise ValueError(f"{PATH} names {', '.join(sorted(lost))}, expected packages of the tables")
     body, y = [], GAP
-    for layer in layers(page):
+    for layer in bands:
         boxes, height = _boxes(layer, steps, y + GAP)
         body.append(f'<rect class="band" x="0" y="{y}" width="{WIDTH}" height="{height + 2 * GAP}"/>')
         body.append(f'<text class="layer" x="{GAP}" y="{y + GAP + 19}">{escape(layer.title)}</text>')
