@@ -11,6 +11,7 @@ from itertools import islice
 
 from qoslab.exchange.routers.device import Attached, Router
 from qoslab.exchange.routers.ports import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
+from qoslab.exchange.shortest_paths import Near, shortest_routes
 from qoslab.ios.model.names import interface_kind, short_name
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.framing import Framing
@@ -384,7 +385,7 @@ def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) ->
 
 def _route(network: Network) -> None:
     """Fill in the routes: by the routers' own next hops where they lead to a neighbour, else along shortest paths."""
-    shortest = {name: _shortest(network, name) for name in network.routers}
+    shortest = shortest_routes(network.routers, {name: _near(network, name) for name in network.routers})
     network.routes = {name: dict(routes) for name, routes in shortest.items()}
     for name, router in network.routers.items():
         neighbours = {far.address.ip for _, far in network.neighbours(name)}
@@ -424,22 +425,8 @@ def _order(network: Network, start: str) -> list[str]:
     return found[1:]
 
 
-def _shortest(network: Network, start: str) -> dict[IPv4Network, IPv4Address]:
-    own = {each.address.network for each in network.routers[start].attached}
-    found: dict[IPv4Network, IPv4Address] = {}
-    first = {start: None} | {far.router: far.address.ip for _, far in reversed(list(network.neighbours(start)))}
-    waiting = deque(far.router for _, far in network.neighbours(start))
-    seen = {start}
-    via: dict[str, IPv4Address] = {name: hop for name, hop in first.items() if hop is not None}
-    while waiting:
-        name = waiting.popleft()
-        if name in seen:
-            continue
-        seen.add(name)
-        for each in network.routers[name].attached:
-            if each.address.network not in own:
-                found.setdefault(each.address.network, via[name])
-        for _, far in network.neighbours(name):
-            via.setdefault(far.router, via[name])
-            waiting.append(far.router)
-    return found
+def _near(network: Network, name: str) -> list[Near]:
+    """Return the networks of a router, then its neighbours."""
+    attached = network.routers[name].attached
+    found = [Near("", each.address.ip, each.address.network) for each in attached]
+    return found + [Near(far.router, far.address.ip, near.address.network) for near, far in network.neighbours(name)]

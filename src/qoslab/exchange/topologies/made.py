@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import islice
 from pathlib import Path
 
 from qoslab.errors import ExperimentError, UserError
+from qoslab.exchange.shortest_paths import Near, shortest_routes
 from qoslab.exchange.topologies.containerlab import is_containerlab, read_containerlab
 from qoslab.exchange.topologies.foreign import Foreign, ForeignLink
 from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
@@ -225,30 +225,13 @@ def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
     return (IPv4Interface(f"{address}/{prefix.prefixlen}") for address in prefix.hosts())
 
 
-def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, str]]:
-    """Return the routes by router: for each remote network the next router on a shortest path."""
-    found: dict[str, dict[IPv4Network, str]] = {
-        name: {} for name, word in platforms.items() if PLATFORMS[word].is_router
-    }
-    near: dict[str, list[tuple[str, str, IPv4Network]]] = {name: [] for name in platforms}
+def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, IPv4Address]]:
+    """Return the routes of the routers."""
+    near: dict[str, list[Near]] = {name: [] for name in platforms}
     for link in links:
         for end, other in (link.ends, link.ends[::-1]):
-            near[end.node].append((other.node, str(other.address.ip), end.address.network))
-    for router, routes in found.items():
-        own = {network for _, _, network in near[router]}
-        waiting = deque((name, via) for name, via, _ in near[router] if name in found)
-        seen = {router}
-        while waiting:
-            name, via = waiting.popleft()
-            if name in seen:
-                continue
-            seen.add(name)
-            for further, _, network in near[name]:
-                if network not in own:
-                    routes.setdefault(network, via)
-                if further in found:
-                    waiting.append((further, via))
-    return found
+            near[end.node].append(Near(other.node, other.address.ip, end.address.network))
+    return shortest_routes((name for name, word in platforms.items() if PLATFORMS[word].is_router), near)
 
 
 def _text(

@@ -1,0 +1,39 @@
+"""Static routes along shortest paths, for imported topologies."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from typing import NamedTuple
+
+
+class Near(NamedTuple):
+    """An interface of a node: the node and address at the other end, and its network."""
+
+    other: str
+    """Empty if nothing is known there."""
+    address: IPv4Address
+    network: IPv4Network
+
+
+def shortest_routes(
+    routers: Iterable[str], near: Mapping[str, Sequence[Near]]
+) -> dict[str, dict[IPv4Network, IPv4Address]]:
+    """Return the routes by router: for each remote network the next router on a shortest path."""
+    found: dict[str, dict[IPv4Network, IPv4Address]] = {name: {} for name in routers}
+    for router, routes in found.items():
+        own = {each.network for each in near[router]}
+        waiting = deque((each.other, each.address) for each in near[router] if each.other in found)
+        seen = {router}
+        while waiting:
+            name, via = waiting.popleft()
+            if name in seen:
+                continue
+            seen.add(name)
+            for each in near[name]:
+                if each.network not in own:
+                    routes.setdefault(each.network, via)
+                if each.other in found:
+                    waiting.append((each.other, via))
+    return found
