@@ -29,8 +29,6 @@ WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
 """Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
 LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 """Rates of the line from the senders: the first that is above that of the tried interface."""
-
-
 MOST_UNREAD = 3
 """Lines that are not read, in the notes."""
 
@@ -175,30 +173,31 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
     other, other_bps = _other_interface(configuration, device, interface, at, line_bps, notes)
     for each, address in ((interface, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
-    if at.direction == "input":
-        return Edge(
-            device,
-            other.name,
-            interface.name,
-            "input",
-            at.policy,
-            other_bps,
-            line_bps,
-            _framing(other),
-            _framing(interface),
-            tuple(notes),
-        )
+    return _edge(device, at, (interface, line_bps), (other, other_bps), notes)
+
+
+def _edge(
+    device: Device,
+    at: Attachment,
+    tried: tuple[Interface, int],
+    other: tuple[Interface, int],
+    notes: Sequence[str],
+    subinterface: str | None = None,
+) -> Edge:
+    """Return the edge of two interfaces with the rates of their lines; traffic meets the policy in its direction."""
+    (wan, line_bps), (lan, lan_bps) = (tried, other) if at.direction == "output" else (other, tried)
     return Edge(
-        device,
-        interface.name,
-        other.name,
-        "output",
-        at.policy,
-        line_bps,
-        other_bps,
-        _framing(interface),
-        _framing(other),
-        tuple(notes),
+        device=device,
+        wan=wan.name,
+        lan=lan.name,
+        direction=at.direction,
+        policy=at.policy,
+        line_bps=line_bps,
+        lan_bps=lan_bps,
+        framing=_framing(wan),
+        lan_framing=_framing(lan),
+        notes=tuple(notes),
+        subinterface=subinterface,
     )
 
 
@@ -218,19 +217,7 @@ def _of_subinterface(
     for each, address in ((own, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
     port.address, port.shutdown = None, False
-    return Edge(
-        device,
-        port.name,
-        other.name,
-        "output",
-        at.policy,
-        line_bps,
-        other_bps,
-        _framing(port),
-        _framing(other),
-        tuple(notes),
-        own.name,
-    )
+    return _edge(device, at, (port, line_bps), (other, other_bps), notes, own.name)
 
 
 def _tried_interface(
